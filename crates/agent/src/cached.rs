@@ -14,23 +14,22 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The cached pages of all files together; `None` when one of them cannot be
-/// looked at, or is a folder: what is cached of the files in it is not known.
-/// A file that is not there has none.
+/// Returns the cached pages of all files together. `None` if a file cannot be opened, or is a
+/// folder, whose files are unknown. A missing file counts as zero pages.
 pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
     let whole = files.iter().map(|path| (path.as_ref(), 0, 0));
     sum_of(whole, |file, _, _| page_cache::look(file))
 }
 
-/// The same for a part of each: offset and length, 0 for all that follows. Only a kernel
-/// with `cachestat(2)` tells.
+/// Returns the cached pages of a part of each file: offset and length, where length 0 extends to
+/// the end. Needs a kernel with `cachestat(2)`.
 pub(crate) fn pages_of_parts<'a>(
     parts: impl Iterator<Item = (&'a Path, u64, u64)> + Clone,
 ) -> Option<FileCache> {
     sum_of(parts, page_cache::look_at)
 }
 
-/// True when all files have the attribute `S`; `None` where a file system does not tell.
+/// Returns `true` if all files have the attribute `S`; `None` if a file cannot be opened.
 pub(crate) fn are_synchronous(files: &[impl AsRef<Path>]) -> Option<bool> {
     let mut all = Some(true).filter(|_| !files.is_empty());
     for path in files.iter().map(AsRef::as_ref) {
@@ -43,13 +42,13 @@ pub(crate) fn are_synchronous(files: &[impl AsRef<Path>]) -> Option<bool> {
     Some(all.is_some())
 }
 
-/// Regular files that are held open from a first look to the last one: a file that loses its name
-/// meanwhile, or whose name another one gets, is still the one that is looked at.
+/// Regular files that are held open from the first to the last measurement: a file that is renamed
+/// or replaced meanwhile is still the one that is measured.
 #[derive(Debug, Default)]
 pub(crate) struct HeldFiles(BTreeMap<PathBuf, (File, Metadata)>);
 
 impl HeldFiles {
-    /// Files held, at most; the others are looked at by their names.
+    /// Files held, at most; further files are accessed by their names.
     const MOST: usize = 64;
 
     pub(crate) fn hold<'a>(paths: impl Iterator<Item = &'a Path>) -> Self {
@@ -61,12 +60,12 @@ impl HeldFiles {
         Self(held.take(Self::MOST).collect())
     }
 
-    /// A path that leads to the file that had this name when it was held.
+    /// Returns a path to the file that had this name when it was opened.
     pub(crate) fn path<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
         let Some((file, before)) = self.0.get(path) else {
             return Cow::Borrowed(path);
         };
-        // A thread may have a table of files of its own (Linux 3.17 shows it).
+        // A thread may have its own table of open files (visible since Linux 3.17).
         let links = ["thread-self", "self"]
             .map(|whose| PathBuf::from(format!("/proc/{whose}/fd/{}", file.as_raw_fd())));
         let is_it = |link: &PathBuf| {
@@ -83,7 +82,8 @@ impl HeldFiles {
     }
 }
 
-/// Holes in parts of files, each with its offset and length, 0 for all that follows.
+/// Returns the holes in parts of files, each with its offset and length, where length 0 extends to
+/// the end.
 pub(crate) fn holes<'a>(parts: impl Iterator<Item = (&'a Path, u64, u64)>) -> Option<FileHoles> {
     let mut sum = FileHoles::default();
     for (path, offset, length) in parts {
@@ -99,7 +99,7 @@ pub(crate) fn holes<'a>(parts: impl Iterator<Item = (&'a Path, u64, u64)>) -> Op
     Some(sum)
 }
 
-/// Returns how many bytes of a part of a file are in holes, and changes the file's position. `None`
+/// Returns the bytes in holes of a part of a file, and changes the file's position. `None`
 /// if the part has more than 1,000 holes, or the file system cannot find holes.
 fn hole_bytes(file: &File, part: Range<u64>) -> Option<u64> {
     const PIECES: usize = 1000;
@@ -120,7 +120,7 @@ fn hole_bytes(file: &File, part: Range<u64>) -> Option<u64> {
     None
 }
 
-/// One that has become a pipe since it was looked at does not block.
+/// Flags for reading. `NONBLOCK` prevents blocking if the file was replaced by a pipe.
 const LOOKING: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);

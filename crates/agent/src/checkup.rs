@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 
 /// Duration for which other processes are observed.
 const LOOK: Duration = Duration::from_secs(1);
-/// So many of them are told.
+/// Processes that are reported, at most.
 const MOST_PROCESSES: usize = 8;
 
-/// Looks at the machine, and at the storage behind a path. It takes a second, in which
-/// nothing is done; nothing is written.
+/// Checks the machine, and the storage behind a path. Takes a second for observation and
+/// writes nothing.
 pub(crate) fn checkup(roots: &Roots, path: Option<&Path>) -> Result<Checkup, Refusal> {
     let place = path.map(|path| inspect(roots, path)).transpose()?;
     let storage = place.as_ref().map(|place| &place.storage);
@@ -46,7 +46,7 @@ fn missing(roots: &Roots) -> Vec<MissingFacility> {
         let answer = access(&path, how).err();
         answer.map(|error| format!("{}: {error}", path.display()))
     };
-    // Of files of others the kernel tells it only to root.
+    // For files of other users, the kernel answers only root.
     let user = geteuid();
     let is_own = |meta: Metadata| user.is_root() || meta.uid() == user.as_raw();
     let program = File::open("/proc/self/exe").ok();
@@ -98,7 +98,7 @@ fn others(roots: &Roots, storage: Option<&Storage>) -> Others {
     }
 }
 
-/// Counters at one moment.
+/// Counters at one point in time.
 struct Look {
     disks: Vec<DeviceCounters>,
     processes: ProcessIoTable,
@@ -132,8 +132,8 @@ fn moved(before: &DeviceCounters, after: &DeviceCounters) -> DiskUse {
     }
 }
 
-/// The share of all processors' time that was not idle. Time of guests is counted as
-/// user time already.
+/// Returns the share of all processors' time that was not idle. Guest time is already
+/// included in user time.
 fn used(before: &Processor, after: &Processor) -> Option<f64> {
     let passed = |of: fn(&Processor) -> u64| of(after).saturating_sub(of(before));
     let idle = passed(|cpu| cpu.idle) + passed(|cpu| cpu.iowait);

@@ -1,8 +1,7 @@
-//! The conditions of a plan: made, read back, and undone on every way out.
+//! Conditions of a plan: set, read back, and undone on every way out.
 //!
-//! Before anything is changed, a journal says what it was; whoever finds the
-//! journal of a process that is gone can put everything back
-//! ([`undo_abandoned`]).
+//! Before a change, a journal records the old value. If the process is killed, the next
+//! one restores all settings from the journal ([`undo_abandoned`]).
 
 mod abandoned;
 mod journal;
@@ -31,10 +30,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// Makes each condition once and undoes it. Where the work is to be done under them.
+/// Sets each condition once and undoes it. Returns the path where a run under them would
+/// work.
 ///
 /// # Errors
-/// The first one that cannot be made: one line.
+/// The first condition that cannot be set, in one line.
 pub(crate) fn rehearse(
     roots: &Roots,
     run_id: &str,
@@ -45,19 +45,18 @@ pub(crate) fn rehearse(
     let storage = stack::resolve(roots, path).map_err(|error| error.to_string())?;
     can_restore(roots, &storage, restore)?;
     let mut conditions = Conditions::new(roots, &storage, run_id, conditions, journals())?;
-    // Nobody can ask to stop: a host that goes ends the session after it.
+    // No stop is possible here: the end of the host ends the session afterwards.
     conditions.rehearse(&AtomicBool::new(false))?;
     Ok(conditions.mount_point().unwrap_or(path).to_owned())
 }
 
-/// The conditions of a plan, and which of them is in force.
+/// Conditions of a plan, and the index of the one in force.
 pub(crate) struct Conditions<'a> {
     roots: &'a Roots,
     run_id: &'a str,
     all: &'a [Condition],
     knobs: HashMap<Subject, Vec<Knob>>,
-    /// Knobs that were turned, in the order in which they are to be put back from
-    /// the end.
+    /// Changed knobs, restored in reverse order.
     turned: Vec<Turned>,
     journal: Option<Journal>,
     /// Folder of the journals.
@@ -65,7 +64,7 @@ pub(crate) struct Conditions<'a> {
     in_force: Option<usize>,
 }
 
-/// A knob that was turned, or that turns when another one is.
+/// A knob that was changed, directly or by a change of another knob.
 #[derive(Clone, Debug)]
 struct Turned {
     knob: Knob,
@@ -73,12 +72,12 @@ struct Turned {
     old: Option<String>,
     /// Value last set; `None` if the knob was not set itself.
     last: Option<String>,
-    /// The last attempt to set it went well.
+    /// The last attempt to set it was successful.
     made: bool,
 }
 
 impl Turned {
-    /// A knob that was not turned yet.
+    /// Creates the entry of a knob that is not changed yet.
     fn new(knob: Knob, old: Option<String>) -> Self {
         Self {
             knob,
@@ -90,10 +89,10 @@ impl Turned {
 }
 
 impl<'a> Conditions<'a> {
-    /// Looks again at what the host has already looked at; nothing is changed.
+    /// Checks the values again, which the host has checked before; changes nothing.
     ///
     /// # Errors
-    /// When a value is not offered here: one line.
+    /// A value that this machine does not offer, in one line.
     pub(crate) fn new(
         roots: &'a Roots,
         storage: &Storage,
@@ -122,13 +121,14 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Makes each condition once and undoes it, commands apart: a value that the
-    /// kernel rounds, or refuses only now, is known before anything is measured. A file
-    /// system may take its time: a stop is heard between two of them. The journal
-    /// stays until [`Self::leave`]: no other run may begin to change the same meanwhile.
+    /// Sets each condition once and undoes it, except commands. This finds values that
+    /// the kernel rounds or rejects before anything is measured. A stop takes effect
+    /// between two conditions, because making a file system takes time. The journal
+    /// remains until [`Self::leave`], so that no other run changes the same settings
+    /// meanwhile.
     ///
     /// # Errors
-    /// The first one that cannot be made: one line.
+    /// The first condition that cannot be set, in one line.
     pub(crate) fn rehearse(&mut self, stop: &AtomicBool) -> Result<(), String> {
         let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
         let mut made = Ok(());
@@ -148,10 +148,10 @@ impl<'a> Conditions<'a> {
         Err(first.chain(problems).collect::<Vec<_>>().join("; "))
     }
 
-    /// Brings a condition into force, if it is not, and reads it back.
+    /// Puts a condition into force, unless it is, and reads it back.
     ///
     /// # Errors
-    /// When it cannot be made: one line.
+    /// The reason why it cannot be set, in one line.
     pub(crate) fn enter(&mut self, index: Option<usize>) -> Result<Vec<InForce>, String> {
         let Some(index) = index else {
             return Ok(Vec::new());
@@ -160,7 +160,7 @@ impl<'a> Conditions<'a> {
         let condition = all.get(index).ok_or("the plan has no such condition")?;
         let settings: Vec<&Setting> = condition.settings.iter().collect();
         let known = self.in_force == Some(index);
-        // What somebody has changed since the last trial is set again.
+        // Settings that another program has changed since the last trial are set again.
         if !known || self.look(&settings).is_err() {
             self.in_force = None;
             self.make(&settings)?;
@@ -169,7 +169,7 @@ impl<'a> Conditions<'a> {
         self.look(&settings)
     }
 
-    /// Reads the settings in force.
+    /// Reads the settings in force, and compares them with the condition.
     fn look(&self, settings: &[&Setting]) -> Result<Vec<InForce>, String> {
         let mut found = Vec::new();
         for setting in settings {
@@ -177,7 +177,8 @@ impl<'a> Conditions<'a> {
                 let value = read(self.roots, knob).map_err(|error| error.to_string())?;
                 let holds = match &value {
                     Some(now) => holds(knob, &setting.value, now),
-                    // Of a command nothing can be read; anything else is gone.
+                    // A command has no value; another knob without a value no longer
+                    // exists.
                     None => matches!(knob, Knob::Command { .. }),
                 };
                 if !holds {
@@ -202,7 +203,7 @@ impl<'a> Conditions<'a> {
         self.knobs.get(&setting.subject).map_or(&[], Vec::as_slice)
     }
 
-    /// Journal first, then the settings in their order.
+    /// Writes the journal, then changes the settings in their order.
     fn make(&mut self, settings: &[&Setting]) -> Result<(), String> {
         let wanted = self.wanted(settings);
         self.note(&wanted)?;
@@ -212,8 +213,8 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    /// Each knob with its value. A file system that is made gets the options of its
-    /// mount with it.
+    /// Returns each knob with its value. Making a file system also mounts it, so its
+    /// value includes the mount options.
     fn wanted(&self, settings: &[&Setting]) -> Vec<(Knob, String)> {
         let makes = settings.iter().any(|s| s.subject == Subject::Mkfs);
         let mount = settings.iter().find(|s| s.subject == Subject::Mount);
@@ -230,14 +231,14 @@ impl<'a> Conditions<'a> {
         wanted
     }
 
-    /// Writes down what is about to change. What changes with a knob stands before
-    /// it, and is thus put back after it.
+    /// Records changes in the journal. A knob that changes together with another is
+    /// recorded before it, and thus restored after it.
     fn note(&mut self, wanted: &[(Knob, String)]) -> Result<(), String> {
         let mut entries = Vec::new();
         for (knob, value) in wanted.iter().filter(|(knob, _)| *knob != Knob::Affinity) {
             if !self.turned.iter().any(|turned| turned.knob == *knob) {
                 for with in companions(knob) {
-                    // One that cannot be read cannot be put back either.
+                    // A value that cannot be read cannot be restored either.
                     if let Ok(old @ Some(_)) = read(self.roots, &with) {
                         entries.push(KnobChange::beside(with, old, knob));
                     }
@@ -261,7 +262,7 @@ impl<'a> Conditions<'a> {
         let new: Vec<KnobChange> = new.cloned().collect();
         journal.add(&entries)?;
         for KnobChange { knob, old, .. } in new {
-            // Between a look and the claim another run may have put it back.
+            // Another run may have restored it between reading and claiming.
             let now = read(self.roots, &knob).map_err(|error| error.to_string())?;
             if now != old {
                 return Err(format!("{knob} has just been changed by another program"));
@@ -280,7 +281,7 @@ impl<'a> Conditions<'a> {
         let known = self.turned.iter().position(|turned| turned.knob == *knob);
         let at = match known {
             Some(at) => at,
-            // Not in the journal: it ends with this process.
+            // Only the CPU affinity is not in the journal: it ends with this process.
             None => {
                 let old = read(roots, knob).map_err(|error| error.to_string())?;
                 self.turned.push(Turned::new(knob.clone(), old));
@@ -288,7 +289,8 @@ impl<'a> Conditions<'a> {
             }
         };
         let turned = &mut self.turned[at];
-        // Others hold one value; what these do adds up.
+        // Other knobs have a single value; these have an effect that must be undone
+        // before the next one.
         let adds_up = matches!(
             knob,
             Knob::Command { .. } | Knob::Mount { .. } | Knob::FileSystem { .. }
@@ -310,8 +312,8 @@ impl<'a> Conditions<'a> {
         made.map_err(|error| error.to_string())
     }
 
-    /// Puts everything back, the last first. What could not be put back: one line
-    /// each; the journal then stays for the next start.
+    /// Restores all settings, the last change first. Returns one line for each setting
+    /// that could not be restored; the journal then remains for the next start.
     pub(crate) fn leave(&mut self) -> Vec<String> {
         let problems = self.put_all_back();
         if let Some(journal) = self.journal.take()
@@ -333,7 +335,7 @@ impl Conditions<'_> {
     /// Checks that the condition of a trial that just ended is still in force.
     ///
     /// # Errors
-    /// If a setting has changed meanwhile: one line that says which.
+    /// The setting that has changed, in one line.
     pub(crate) fn still(&self) -> Result<(), String> {
         let Some(condition) = self.in_force.and_then(|index| self.all.get(index)) else {
             return Ok(());
@@ -344,7 +346,7 @@ impl Conditions<'_> {
     }
 }
 
-/// A panic, or an error on the way: nobody is left to tell.
+/// Restores the settings after a panic or an error; problems cannot be reported here.
 impl Drop for Conditions<'_> {
     fn drop(&mut self) {
         let _ = self.leave();

@@ -1,4 +1,4 @@
-//! The machine's disks, and what they say only when they are asked.
+//! Disks of the machine, and registers that a device reports only on request.
 
 use assay_engine::registers::{ext_csd, nvme_controller, nvme_smart, sd_status};
 use assay_model::device::register::{
@@ -28,7 +28,7 @@ pub(crate) fn list(roots: &Roots) -> DeviceList {
     }
 }
 
-/// Adds the use that shows only when the device is opened.
+/// Adds the uses that only opening the device shows.
 fn open(roots: &Roots, device: &mut ListedDevice) {
     if device.in_use.is_empty() {
         let name = &device.layer.name;
@@ -39,22 +39,20 @@ fn open(roots: &Roots, device: &mut ListedDevice) {
     }
 }
 
-/// Opens a device, and returns the reason against writing it that only this shows.
-///
-/// # Errors
-/// When it cannot be opened.
+/// Opens a device, and returns a reason against writing it, if opening shows one.
 pub(crate) fn is_held(node: &Path, name: &str) -> io::Result<Option<String>> {
     let reason = || format!("{name} is held by another program or mounted in another namespace");
     Ok(safety::held_exclusively(node)?.then(reason))
 }
 
-/// Says that a device cannot be opened.
+/// Returns the message for a device that cannot be opened.
 pub(crate) fn not_opened(name: &str, error: &io::Error) -> String {
     format!("{name} cannot be opened: {error}")
 }
 
-/// Adds registers and logs that the kernel does not keep: the device is asked for
-/// them, so never while something is measured. What it does not give is left out.
+/// Adds registers and logs that the kernel does not keep. This sends commands to the device,
+/// so it must not run during a measurement. Registers that the device does not report are
+/// left out.
 pub(crate) fn ask(roots: &Roots, layer: &mut Layer) {
     let name = layer.name.as_str();
     let identity = &mut layer.identity;
@@ -67,7 +65,8 @@ pub(crate) fn ask(roots: &Roots, layer: &mut Layer) {
             put(identity, EXT_CSD, register);
             fill_in(identity);
         }
-        // Kernels ask a card for it once, some before it gives it: all zeros.
+        // The kernel reads the register of a card once, in some versions before the card
+        // provides it: all zeros.
         DeviceKind::Sd if !has_status(identity) => {
             let disk = open_disk(roots, name);
             let asked = disk.and_then(|disk| sd_status(&disk)).ok();

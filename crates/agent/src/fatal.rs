@@ -1,4 +1,4 @@
-//! Which errors end a run.
+//! Errors that end a run.
 
 use assay_engine::goes_away;
 use assay_model::storage::Storage;
@@ -7,7 +7,7 @@ use assay_probe::roots::Roots;
 use assay_probe::stack::device_gone;
 use rustix::io::Errno;
 
-/// Why no later trial can succeed.
+/// Reason why no later trial can succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fatal {
     DeviceLost(String),
@@ -15,7 +15,7 @@ pub(crate) enum Fatal {
 }
 
 impl Fatal {
-    /// `None` when the next trial may well succeed.
+    /// Classifies an error; `None` if the next trial may succeed.
     pub(crate) fn of(
         error: &str,
         errno: Option<i32>,
@@ -23,7 +23,7 @@ impl Fatal {
         storage: &Storage,
     ) -> Option<Self> {
         let errno = errno.map(Errno::from_raw_os_error);
-        // First: a device without a medium has no room either.
+        // Checked first: a device without a medium also has no free space.
         if matches!(errno, Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM))
             || device_gone(roots, storage)
             || (errno == Some(Errno::IO) && goes_away(|| device_gone(roots, storage)))

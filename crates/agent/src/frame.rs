@@ -1,5 +1,5 @@
-//! Messages on a byte stream: a length of four bytes (little endian), then so
-//! many bytes of JSON.
+//! Messages on a byte stream: a length of four bytes (little endian), then that many
+//! bytes of JSON.
 
 mod tree;
 
@@ -8,29 +8,29 @@ use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use thiserror::Error;
 
-/// The longest message taken: a trial of weeks with all its intervals and
-/// histograms needs a tenth of it.
+/// Bytes of a message, at most: ten times the size of a trial of weeks with all its
+/// intervals and histograms.
 pub const MAX_FRAME: u32 = 64 << 20;
 
-/// Room made at once for a message that is announced.
+/// Bytes that are allocated at once for an announced message.
 const MOST_ARE_SHORTER: u32 = 64 << 10;
 
-/// Why a message could not be sent or taken.
+/// Reason why a message could not be sent or received.
 #[derive(Debug, Error)]
 pub enum FrameError {
-    /// The stream broke.
+    /// The stream failed.
     #[error("the connection was lost: {0}")]
     Link(#[from] io::Error),
-    /// A length beyond [`MAX_FRAME`].
+    /// The received length exceeds [`MAX_FRAME`].
     #[error("the other side announced a message of {0} bytes; at most {MAX_FRAME} are taken")]
     TooLong(u32),
-    /// A message of our own beyond [`MAX_FRAME`].
+    /// The message to send exceeds [`MAX_FRAME`].
     #[error("a message of {0} bytes is too long to be sent; at most {MAX_FRAME} are taken")]
     Oversized(usize),
-    /// A message of our own that JSON cannot hold.
+    /// The message to send cannot be represented in JSON.
     #[error("a message cannot be written as JSON: {0}")]
     Unsendable(serde_json::Error),
-    /// Not a message of this version.
+    /// The received bytes are not a message of this version.
     #[error("the other side sent something that is not a message of this version: {0}")]
     NotAMessage(serde_json::Error),
 }
@@ -38,16 +38,16 @@ pub enum FrameError {
 /// Sends one message and flushes.
 ///
 /// # Errors
-/// When the stream breaks or the message is longer than [`MAX_FRAME`].
+/// If the stream fails or the message is longer than [`MAX_FRAME`].
 pub fn send(writer: &mut impl Write, message: &impl Serialize) -> Result<(), FrameError> {
     writer.write_all(&encode(message)?)?;
     writer.flush()?;
     Ok(())
 }
 
-/// One message as it is sent.
+/// Encodes a message as a frame.
 pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
-    // The place of the length.
+    // Space for the length.
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message).map_err(FrameError::Unsendable)?;
     let body = frame.len() - 4;
@@ -58,10 +58,10 @@ pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     Ok(frame)
 }
 
-/// Takes one message; `None` when the stream ended between messages.
+/// Receives one message; `None` if the stream ended between messages.
 ///
 /// # Errors
-/// When the stream breaks or ends within a message, or holds something else.
+/// If the stream fails or ends within a message, or the bytes are not such a message.
 pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>, FrameError> {
     let Some(body) = body(reader)? else {
         return Ok(None);
@@ -70,7 +70,8 @@ pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>,
     Ok(Some(message))
 }
 
-/// As [`receive`], with less code for each type, and more memory for a long message.
+/// Receives like [`receive`], with less code for each type, but more memory for a long
+/// message.
 pub(crate) fn receive_small<M: DeserializeOwned>(
     reader: &mut impl Read,
 ) -> Result<Option<M>, FrameError> {
@@ -92,8 +93,8 @@ fn body(reader: &mut impl Read) -> Result<Option<Vec<u8>>, FrameError> {
     if length > MAX_FRAME {
         return Err(FrameError::TooLong(length));
     }
-    // Beyond this it grows as bytes arrive: an announced length alone costs
-    // little memory.
+    // Beyond this size the buffer grows as bytes arrive, so that an announced length
+    // alone uses little memory.
     let mut body = Vec::with_capacity(length.min(MOST_ARE_SHORTER) as usize);
     let got = reader.take(u64::from(length)).read_to_end(&mut body)?;
     if got < length as usize {
@@ -102,7 +103,7 @@ fn body(reader: &mut impl Read) -> Result<Option<Vec<u8>>, FrameError> {
     Ok(Some(body))
 }
 
-/// As `read`, but a signal is no end.
+/// Reads like `Read::read`, and repeats after a signal.
 fn first_bytes(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(buffer) {

@@ -1,20 +1,19 @@
-//! Heat and dirty pages while the clock runs. They are looked at on the thread that
-//! tells the host of the progress, which wakes up anyway: once a second, and less often
-//! in a long trial.
+//! Temperature and dirty pages during the measurement. The thread that sends the progress
+//! reads them, because it wakes up anyway: once a second, and less often in a long trial.
 
 use assay_model::evidence::Glance;
 
 /// Initial interval between glances, in nanoseconds.
 const FIRST_STEP_NS: u64 = 1_000_000_000;
-/// As many are kept as a chart can show.
+/// Glances that are kept, at most: as many as a chart can show.
 const MOST: usize = 300;
 
-/// The glances of one trial.
+/// Glances of one trial.
 #[derive(Debug)]
 pub(crate) struct Glances {
     taken: Vec<Glance>,
     step_ns: u64,
-    /// Since the clock started.
+    /// Time of the next glance since the clock started, in nanoseconds.
     due_ns: u64,
 }
 
@@ -29,8 +28,8 @@ impl Default for Glances {
 }
 
 impl Glances {
-    /// Looks if it is time to, `elapsed_ns` after the clock started. When there are too
-    /// many, every other is dropped, and they come half as often from then on.
+    /// Takes a glance if one is due, `elapsed_ns` after the clock started. When there are
+    /// too many, every other one is dropped and the interval is doubled.
     pub(crate) fn look(&mut self, elapsed_ns: u64, look: impl FnOnce() -> Glance) {
         if elapsed_ns < self.due_ns {
             return;
@@ -44,7 +43,7 @@ impl Glances {
             });
             self.step_ns *= 2;
         }
-        // Not one after the other where it woke up late.
+        // If the thread woke up late, missed glances are skipped.
         self.due_ns = elapsed_ns - elapsed_ns % self.step_ns + self.step_ns;
     }
 
@@ -58,7 +57,7 @@ impl Glances {
 mod tests {
     use super::*;
 
-    /// Progress four times a second for so many seconds; when it was looked, in
+    /// Simulates progress four times a second; returns the times of the glances, in
     /// seconds.
     fn looked(seconds: u64) -> Vec<u64> {
         let mut glances = Glances::default();

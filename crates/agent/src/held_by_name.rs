@@ -1,5 +1,6 @@
-//! Files that the user names, for root: where another user can put a link in the place of a
-//! folder on the way, the folder is held, and the names in it lead through the descriptor.
+//! Protects root against path manipulation: if another user can replace a folder on the way
+//! to a named file by a link, the folder is held open, and its names are resolved through the
+//! descriptor.
 
 use crate::permission::refuse;
 use assay_engine::held::{HeldFolder, shown};
@@ -12,19 +13,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that are held until this is dropped, by their names.
+/// Held folders by their names; dropping this closes them.
 #[derive(Debug, Default)]
 pub(crate) struct HeldFolders(BTreeMap<PathBuf, Option<HeldFolder>>);
 
-/// Holds the folders of a load's files. Streams that replay must have taken theirs from their
-/// traces ([`adopt`](assay_engine::load::adopt)).
+/// Holds the folders of a load's files. Streams that replay a trace must have their files
+/// from it already ([`adopt`](assay_engine::load::adopt)).
 ///
 /// # Errors
-/// When one cannot be opened, or a link leads there that another user can change.
+/// If a folder cannot be opened, or the path to it contains a link that another user can
+/// change.
 pub(crate) fn of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
     let mut held = HeldFolders::default();
     for stream in &mut load.streams {
-        // Nothing is opened then, and names may be anything.
+        // These engines open no files, and their names may be anything.
         if matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim) {
             continue;
         }
@@ -41,13 +43,13 @@ pub(crate) fn of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
 /// Holds the folders of a work's files.
 ///
 /// # Errors
-/// As [`of_load`].
+/// As in [`of_load`].
 pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<HeldFolders, Refusal> {
     let mut held = HeldFolders::default();
     for path in work.named_files() {
         held.file(path)?;
     }
-    // Folders of assay's own are held by whoever makes them.
+    // Folders that assay makes are held by the code that makes them.
     if let Some(path) = work.named_folder().filter(|path| path.is_dir()) {
         held.folder(path)?;
     }
@@ -55,7 +57,7 @@ pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<HeldFolders, Refusal> {
 }
 
 impl HeldFolders {
-    /// The folder of a file, or the nearest one above it that is there.
+    /// Holds the folder of a file, or the nearest existing one above it.
     fn file(&mut self, path: &mut PathBuf) -> Result<(), Refusal> {
         let above = path.ancestors().skip(1);
         let there = |folder: &&Path| folder.as_os_str().is_empty() || fs::metadata(folder).is_ok();
@@ -76,7 +78,7 @@ impl HeldFolders {
         Ok(())
     }
 
-    /// The path through the descriptor; `None` where nobody else can change the way.
+    /// Returns the path through the descriptor; `None` if no other user can change the path.
     fn through(&mut self, folder: &Path) -> Result<Option<PathBuf>, Refusal> {
         if !self.0.contains_key(folder) {
             let held = hold(folder).map_err(|error| {
@@ -90,7 +92,7 @@ impl HeldFolders {
     }
 }
 
-/// A folder that cannot be looked at is told of by whoever uses it.
+/// Opens a folder. If the kernel refuses, the code that uses the folder reports the error.
 fn hold(folder: &Path) -> io::Result<Option<HeldFolder>> {
     match HeldFolder::if_open_to_others(folder) {
         Err(error) if error.raw_os_error().is_some() => Ok(None),

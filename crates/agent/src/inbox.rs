@@ -16,30 +16,30 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-/// Something to react to.
+/// Event of a session.
 pub(crate) enum Event {
     Request(ToAgent),
-    /// A plan, and what stops it.
+    /// A plan, and the controls to stop it.
     Run(Box<Plan>, Arc<Controls>),
-    /// A load, and what can be asked of it meanwhile.
+    /// A load, and the controls to stop it or request a report.
     #[cfg(feature = "works")]
     RunLoad(Box<Load>, Arc<Controls>),
-    /// A work, and what can be asked of it meanwhile.
+    /// A work, and the controls to stop it or request a report.
     #[cfg(feature = "works")]
     RunWork(Box<WorkOrder>, Arc<Controls>),
 }
 
-/// End of a session: the host closed the stream or a signal came (`Ok`), or one of the streams
-/// broke.
+/// End of a session: the host closed the stream or a signal arrived (`Ok`), or one of the
+/// streams failed.
 type End = Result<(), FrameError>;
 
-/// The events in the order they came.
+/// Queue of events.
 pub(crate) struct Inbox {
     events: Receiver<Result<Event, End>>,
     ended: Option<End>,
 }
 
-/// Puts the end of the session into the inbox.
+/// Handle that ends the session.
 #[derive(Clone)]
 pub(crate) struct Ending {
     events: Sender<Result<Event, End>>,
@@ -48,11 +48,11 @@ pub(crate) struct Ending {
 }
 
 impl Inbox {
-    /// Reads requests on a thread of its own, so that a cancel, or the end of
-    /// the stream, is heard while a trial runs.
+    /// Reads requests on a new thread, so that a cancel or the end of the stream takes effect
+    /// while a trial runs.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub(crate) fn open(mut reader: impl Read + Send + 'static) -> io::Result<(Self, Ending)> {
         let (events, receiver) = channel();
         let ending = Ending {
@@ -73,7 +73,7 @@ impl Inbox {
         Ok((inbox, ending))
     }
 
-    /// Waits for the next request; `None` when the session is over.
+    /// Waits for the next event; `None` if the session is over.
     pub(crate) fn next(&mut self) -> Option<Event> {
         if self.ended.is_some() {
             return None;
@@ -93,11 +93,11 @@ impl Inbox {
 }
 
 impl Ending {
-    /// Stops what runs; the session then ends.
+    /// Stops all runs, and ends the session.
     pub(crate) fn end(&self, how: End) {
         self.last_resort.ending();
         self.stops.end();
-        // Nobody there: the session is over already.
+        // Without a receiver, the session is over already.
         let _ = self.events.send(Err(how));
     }
 

@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Looks at a path. Nothing is written.
+/// Inspects a path, without writing.
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
     if simulated::means(path) {
         return simulated::inspect(roots, path).map_err(refuse);
@@ -51,8 +51,8 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     })
 }
 
-/// Adds identifiers of the file system and the file at a path, by which another of the same name is
-/// recognised.
+/// Adds identifiers of the file system and the file at a path, which distinguish it from others of
+/// the same name.
 fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
     let (Ok(meta), Some(top)) = (fs::metadata(path), storage.layers.first_mut()) else {
         return;
@@ -68,10 +68,10 @@ fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
     }
 }
 
-/// Every reason against writing a device.
+/// Returns every reason against writing a device.
 ///
 /// # Errors
-/// When nothing uses it, and this user may not open it.
+/// If no use was found, but this user may not open the device.
 pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Result<Vec<String>, Refusal> {
     let mut reasons = safety::in_use(roots, name);
     if reasons.is_empty() {
@@ -103,7 +103,7 @@ fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
     })
 }
 
-/// The storage of a file, or of the folder it will be made in.
+/// Returns the storage of a file; if it does not exist, of its folder.
 pub(crate) fn storage_of(roots: &Roots, path: &Path) -> Storage {
     if let Some(Ok(storage)) = simulated::means(path).then(|| simulated::storage(path)) {
         return storage;
@@ -119,7 +119,7 @@ fn cannot_look(path: &Path, error: io::Error) -> Refusal {
     refuse(stack::ResolveError::new(path, error).to_string())
 }
 
-/// The path is at fault.
+/// Returns a refusal because of the path.
 fn refuse(message: String) -> Refusal {
     Refusal {
         usage: true,

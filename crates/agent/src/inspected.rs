@@ -1,5 +1,5 @@
-//! Compares a device that is to be written with the one that the host was told of: a stick may be
-//! exchanged while leftovers of killed runs are waited for.
+//! Checks that a device to write is the one that was inspected: a removable device may be
+//! replaced while the session waits for the cleanup of killed runs.
 
 use crate::permission::{device, refuse};
 use assay_model::storage::{Layer, Storage};
@@ -12,12 +12,12 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The devices that were inspected in this session, as they were first.
+/// Devices that were inspected in this session, in their first state.
 #[derive(Debug, Default)]
 pub(crate) struct Inspected(BTreeMap<PathBuf, Storage>);
 
 impl Inspected {
-    /// Remembers a device, unless one of the same path is remembered.
+    /// Records a device, unless one with the same path is recorded.
     pub(crate) fn note(&mut self, inspection: &Inspection) {
         if let PathKind::Device { .. } = inspection.kind {
             let Inspection { path, storage, .. } = inspection;
@@ -27,11 +27,10 @@ impl Inspected {
         }
     }
 
-    /// Looks at a path again; `held`: the device, if it was opened by that path.
+    /// Inspects a path again. `held` is the device, if it was opened by that path.
     ///
     /// # Errors
-    /// When the path leads to another device than the one that was inspected, or is not the one
-    /// that is held.
+    /// If the path refers to another device than the one that was inspected, or than `held`.
     pub(crate) fn check(
         &self,
         roots: &Roots,
@@ -66,10 +65,7 @@ impl Inspected {
         }
     }
 
-    /// Checks each of the paths that may be written, as [`Self::check`] does.
-    ///
-    /// # Errors
-    /// Those of the first path that fails.
+    /// Checks each of the paths to write, like [`Self::check`].
     #[cfg(feature = "works")]
     pub(crate) fn check_all<'a>(
         &self,

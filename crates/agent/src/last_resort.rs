@@ -1,9 +1,9 @@
-//! The end of the process when a load does not end: a command that waits for
-//! ever, a device that does not answer.
+//! Ends the process if a load does not end, for example because of a command that never
+//! exits or a device that does not answer.
 //!
-//! A load removes nothing that was not asked for, so that ending in the middle
-//! of one loses its results only. A plan is always waited for, since it has test
-//! files to remove; that is bounded by what the storage takes.
+//! A load removes nothing unless asked to, so ending it early loses only its results. A
+//! plan is always awaited, since it has test files to remove; its duration is limited by
+//! that of its I/O.
 
 use assay_model::load::Load;
 use assay_model::work::WorkOrder;
@@ -13,19 +13,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time limit for a load to end after the host is gone.
+/// Time limit for a load to end after the connection to the host has ended.
 const ALONE: Duration = Duration::from_secs(10);
-/// The same when the host went although the load was to stop already: its user
+/// Time limit for a load to end if it was cancelled before the connection ended: the user
 /// does not want to wait.
 const INSISTED: Duration = Duration::from_secs(1);
-/// Signals so close together are one wish.
+/// Signals within this interval count as one.
 const SAME_WISH: Duration = Duration::from_millis(300);
-/// Exit code when the host is gone and the load went on.
+/// Exit code if the connection has ended and the load has not.
 const ABANDONED: i32 = 1;
-/// Added to the number of a signal, as shells do.
+/// Offset of the exit code to the signal number, as in shells.
 const SIGNALLED: i32 = 128;
 
-/// Knows whether a load is under way, and ends the process if it must.
+/// Tracks whether a load is in progress, and ends the process if necessary.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastResort(Arc<LastResortShared>);
 
@@ -38,33 +38,33 @@ struct LastResortShared {
 #[derive(Debug, Default)]
 struct LastResortState {
     load: Option<Running>,
-    /// Nothing is done any more.
+    /// All work is done.
     session_over: bool,
-    /// When the session was first asked to end.
+    /// Time of the first request to end the session.
     ending_since: Option<Instant>,
 }
 
-/// A load under way.
+/// A load in progress.
 #[derive(Debug)]
 struct Running {
-    /// It has commands of its user.
+    /// It runs commands of the user.
     commands: bool,
     cancelled: bool,
 }
 
-/// A load counts as under way as long as this lives.
+/// Guard of a load in progress; dropping it marks the load as ended.
 pub(crate) struct UnderWay<'a>(&'a LastResort);
 
 impl LastResort {
-    /// A load begins.
+    /// Marks the beginning of a load.
     pub(crate) fn load_begins(&self, load: &Load) -> UnderWay<'_> {
         let schedules = load.streams.iter().map(|stream| &stream.schedule);
         let mut commands = schedules.map(|s| s.exec_before.is_some() || s.exec_after.is_some());
         self.begins(commands.any(|has| has))
     }
 
-    /// A work begins; `None` for one that has something to remove or restore,
-    /// and is waited for as a plan is.
+    /// Marks the beginning of a work; `None` for a work that has something to remove or
+    /// restore and is therefore awaited like a plan.
     pub(crate) fn work_begins(&self, order: &WorkOrder) -> Option<UnderWay<'_>> {
         let work = order.work.spec();
         let is_waited_for = order.under.is_some() || work.waits_on_exit();
@@ -81,7 +81,7 @@ impl LastResort {
         UnderWay(self)
     }
 
-    /// The load is to stop: commands that it waits for are asked to end.
+    /// Marks the load as cancelled, and terminates the commands that it waits for.
     pub(crate) fn cancelled(&self) {
         let mut commands = false;
         self.change(|state| {
@@ -95,13 +95,13 @@ impl LastResort {
         }
     }
 
-    /// Nothing is done any more: the process ends by itself.
+    /// Marks the session as over: the process ends normally.
     pub(crate) fn session_over(&self) {
         self.change(|state| state.session_over = true);
     }
 
-    /// The host is gone. Returns when the session is over; ends the process when
-    /// a load does not let it be.
+    /// Called when the connection to the host has ended. Returns when the session is
+    /// over; ends the process if a load exceeds the time limit.
     pub(crate) fn host_gone(&self) {
         let mut state = self.lock();
         while !state.session_over {
@@ -121,9 +121,8 @@ impl LastResort {
         }
     }
 
-    /// A signal asks for the end. The first one is for whoever listens to
-    /// follow; one that comes when the end should have come already is obeyed
-    /// at once.
+    /// Handles a signal that ends the process. The first one has no effect here: the caller
+    /// ends the session. If the session does not end, a later one ends the process at once.
     pub(crate) fn signalled(&self, signal: i32) {
         let state = self.lock();
         let insists = |since: Instant| since.elapsed() >= SAME_WISH;
@@ -132,7 +131,7 @@ impl LastResort {
         }
     }
 
-    /// The session was asked to end.
+    /// Marks the time of the request to end the session.
     pub(crate) fn ending(&self) {
         self.change(|state| {
             state.ending_since.get_or_insert_with(Instant::now);
@@ -168,12 +167,12 @@ fn end(commands: bool, code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Sends a signal to everything that this process has started, and to what that
-/// has started in turn. What has made itself a daemon is not found.
+/// Sends a signal to all descendants of this process. Daemons are not found, because they
+/// are no longer descendants.
 fn signal_all(signal: Signal) {
     for pid in descendants(&Roots::default(), std::process::id()) {
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            // It has ended meanwhile: all the better.
+            // An error means that it has ended.
             let _ = kill_process(pid, signal);
         }
     }

@@ -1,8 +1,8 @@
-//! The part of assay that stands next to the storage: it inspects a path, runs
-//! a plan trial by trial, a load wave by wave or a work step by step, gathers
-//! evidence around each, and streams records.
+//! The part of assay that runs on the machine with the storage: it inspects a path, runs
+//! a plan trial by trial, a load wave by wave or a work step by step, collects evidence
+//! for each, and streams records.
 //!
-//! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
+//! [`serve()`] exchanges the messages of `assay_model::wire` over any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
 
 #![cfg_attr(

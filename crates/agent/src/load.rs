@@ -1,5 +1,4 @@
-//! Running a load: what it may write, the evidence around its waves, and what
-//! the host is told.
+//! Execution of a load: admission, evidence for its waves, and messages to the host.
 
 mod admit;
 mod disks;
@@ -23,8 +22,8 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use watch::LoadWatch;
 
-/// Runs a load and tells the host all about it, its refusal included. The files
-/// of a load are its user's: none is removed unless the load says so.
+/// Runs a load and sends messages about it to the host, including a refusal. The files of a
+/// load belong to the user: none is removed unless the load requests it.
 pub(crate) fn run(
     roots: &Roots,
     inspected: &Inspected,
@@ -49,7 +48,7 @@ pub(crate) fn run(
     for text in warnings {
         outbox.warn(text)?;
     }
-    // Until all is over.
+    // Held until the load has ended.
     let adopted = adopt(&mut load).map_err(|error| refuse(error.to_string()));
     let _held = match adopted.and_then(|()| held_by_name::of_load(&mut load)) {
         Ok(held) => held,
@@ -63,7 +62,8 @@ pub(crate) fn run(
     watch.close(report)
 }
 
-/// Makes the folder for the file that a load makes, where the next start finds it after a kill.
+/// Makes the folder for a file that the load makes. After a kill, the next start finds and
+/// removes it.
 fn private_folder(load: &mut Load) -> Result<Option<Workspace>, Refusal> {
     let mut redirected = load.streams.iter_mut();
     let file = redirected.find_map(|stream| stream.trace.redirect.as_mut());
@@ -77,7 +77,7 @@ fn private_folder(load: &mut Load) -> Result<Option<Workspace>, Refusal> {
     Ok(Some(made))
 }
 
-/// Sends a report, stream by stream.
+/// Sends a report, one message per stream.
 fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError> {
     for evidence in &mut report.evidence {
         sayable(&mut evidence.evidence.storage.path);
@@ -91,8 +91,8 @@ fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError
     outbox.send(&FromAgent::LoadReport(Box::new(report)))
 }
 
-/// Names are sent as text. One that is none (a directory may hold any) is
-/// shown as well as can be: the results of hours do not fail by a name.
+/// Converts a name that is not valid UTF-8 (a directory may hold any bytes), as messages are
+/// text. Otherwise a name could prevent the report of hours of measurement.
 fn sayable(path: &mut PathBuf) {
     if let Cow::Owned(name) = named(path) {
         *path = name;

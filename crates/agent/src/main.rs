@@ -1,4 +1,4 @@
-//! The agent as a program of its own: speaks on standard input and output.
+//! The agent as a separate program on standard input and output.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

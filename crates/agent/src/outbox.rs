@@ -1,5 +1,5 @@
-//! Output of the agent, written by a thread of its own: a host that reads slowly never delays a
-//! trial or the evidence around it.
+//! Output of the agent, written by a separate thread: a host that reads slowly never delays a
+//! trial or the evidence for it.
 
 use crate::frame::{FrameError, encode};
 use crate::inbox::{Ending, Event, Inbox};
@@ -10,8 +10,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Takes messages without waiting. Dropping it waits until all are written or
-/// the stream is broken.
+/// Queue of messages. Dropping it waits until all are written or the stream has failed.
 pub(crate) struct Outbox {
     shared: Arc<OutboxShared>,
     writer: Option<JoinHandle<()>>,
@@ -33,10 +32,10 @@ struct OutboxState {
 }
 
 impl Outbox {
-    /// Starts writing; `ending` hears it when the stream breaks.
+    /// Starts the writing thread, which ends the session through `ending` if the stream fails.
     ///
     /// # Errors
-    /// When no thread can be made.
+    /// If no thread can be started.
     pub(crate) fn open(writer: impl Write + Send + 'static, ending: Ending) -> io::Result<Self> {
         let shared = Arc::new(OutboxShared::default());
         let source = Arc::clone(&shared);
@@ -52,8 +51,9 @@ impl Outbox {
         })
     }
 
-    /// Has the host store the trials up to a position, and waits for it: its writing must not
-    /// fall into the next trial. A cancel and the end of the session end the wait.
+    /// Requests that the host stores the trials up to a position, and waits for it, so that the
+    /// host's writes do not overlap with the next trial. A cancel and the end of the session
+    /// end the wait.
     pub(crate) fn keep(&self, inbox: &mut Inbox, position: u32) -> Result<(), FrameError> {
         self.send(&FromAgent::KeepTrials { position })?;
         while let Some(event) = inbox.next() {
@@ -68,10 +68,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends a message; all of them arrive, in this order.
+    /// Sends a message; messages arrive completely and in order.
     ///
     /// # Errors
-    /// When it is too long for a frame.
+    /// If it is too long for a frame.
     pub(crate) fn send(&self, message: &FromAgent) -> Result<(), FrameError> {
         let frame = encode(message)?;
         let mut state = self.shared.lock();
@@ -82,18 +82,14 @@ impl Outbox {
     }
 
     /// Sends a warning for the user.
-    ///
-    /// # Errors
-    /// As [`Outbox::send`].
     pub(crate) fn warn(&self, text: String) -> Result<(), FrameError> {
         let weight = NoteWeight::Warning;
         self.send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 
-    /// Says how far the work is; an older word that was not written yet is
-    /// dropped.
+    /// Sends the progress; replaces an older progress message that was not written yet.
     pub(crate) fn tell(&self, message: &FromAgent) {
-        // A few numbers always fit into a frame.
+        // A progress message always fits into a frame.
         self.shared.lock().progress = encode(message).ok();
         self.shared.changed.notify_one();
     }
@@ -104,7 +100,7 @@ impl Drop for Outbox {
         self.shared.lock().closed = true;
         self.shared.changed.notify_one();
         if let Some(writer) = self.writer.take() {
-            // It does not panic; if it did, there would be nothing to write.
+            // The thread does not panic; if it did, there would be nothing to write.
             let _ = writer.join();
         }
     }

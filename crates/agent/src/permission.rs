@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Returns warnings about files that are written although a loop device is backed by them.
+/// Returns warnings about files to write that back a loop device.
 ///
 /// # Errors
 /// If that device is in use, or a file is swap space.
@@ -40,14 +40,14 @@ pub(crate) fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, 
     Ok(warnings)
 }
 
-/// The node of a block device behind a path; `None` for all else.
+/// Returns the node of a block device behind a path; `None` for anything else.
 pub(crate) fn device(path: &Path) -> Option<PathBuf> {
     let node = fs::canonicalize(path).ok()?;
     let meta = fs::metadata(&node).ok()?;
     meta.file_type().is_block_device().then_some(node)
 }
 
-/// Fails when somebody uses a device.
+/// Refuses a device that is in use.
 pub(crate) fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
     let storage = stack::resolve(roots, node).map_err(|error| refuse(error.to_string()))?;
     let reasons = match storage.top() {
@@ -64,8 +64,8 @@ pub(crate) fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
     )))
 }
 
-/// Fails when results would be written over something that holds other data to somebody:
-/// a block device, free or not, or a file that the kernel works on.
+/// Refuses an output path with other data: a block device, free or not, or a file that the
+/// kernel uses.
 pub(crate) fn is_no_data(owned: &KernelOwned<'_>, path: &Path) -> Result<(), Refusal> {
     if let Some(node) = device(path) {
         return Err(refuse(format!(
@@ -89,10 +89,10 @@ pub(crate) fn is_no_data(owned: &KernelOwned<'_>, path: &Path) -> Result<(), Ref
     }
 }
 
-/// The same, for files that the host writes.
+/// Checks the path of a file that the host writes.
 ///
 /// # Errors
-/// Why it is not written.
+/// The reason why it must not be written.
 pub fn admit_output(path: &Path) -> Result<(), String> {
     let roots = Roots::default();
     is_no_data(&KernelOwned::look(&roots), path).map_err(|refusal| refusal.message)

@@ -1,5 +1,4 @@
-//! Carrying out a plan: what it may write, its test file, and its trials under
-//! their conditions.
+//! Execution of a plan: admission, test file, and trials under their conditions.
 
 use crate::conditions::{self, Conditions, before_trial, can_restore};
 use crate::fatal::Fatal;
@@ -30,11 +29,11 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Largest time that writing a test file may take, as a share of the trials of the part before: two
-/// take less than a fifth of the run.
+/// Longest time for writing a test file, as a share of the time of the preceding part. Test files
+/// then take less than a fifth of the run.
 const NEW_FILE: f64 = 0.2;
 
-/// Carries out a plan and tells the host all about it, its refusal included.
+/// Runs a plan and sends messages about it to the host, including a refusal.
 pub(crate) fn run(
     roots: &Roots,
     inspected: &Inspected,
@@ -60,7 +59,7 @@ pub(crate) fn run(
     outbox.send(&answer)
 }
 
-/// A plan under way.
+/// A plan in progress.
 struct Runner<'a> {
     roots: &'a Roots,
     inspected: &'a Inspected,
@@ -73,7 +72,7 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// End of the run.
+    /// Runs all trials, and returns the end of the run.
     fn run(&mut self) -> Result<RunEnd, Abort> {
         let Plan {
             run_id,
@@ -103,8 +102,8 @@ impl<'a> Runner<'a> {
         Ok(end)
     }
 
-    /// Looks again at what the host has already looked at: things may have
-    /// changed, and it is this side that writes.
+    /// Inspects the path again, although the host has done so: the state may have changed, and the
+    /// agent is the side that writes.
     fn admit(&self) -> Result<Storage, Abort> {
         let path = self.plan.place.path();
         if simulated::means(path) {
@@ -131,7 +130,7 @@ impl<'a> Runner<'a> {
         checked.map_err(Abort::Refused)
     }
 
-    /// The trials of one test file: writes it, runs them, removes it.
+    /// Runs the trials of one workspace, which is made before and removed afterwards.
     fn run_stretch(
         &mut self,
         stretch: Range<usize>,
@@ -167,8 +166,8 @@ impl<'a> Runner<'a> {
         Ok(end)
     }
 
-    /// The trials of one workspace, in parts with a new test file each where that takes little of
-    /// the time.
+    /// Runs the trials of one workspace in parts. Each part gets a new test file if writing it
+    /// takes little of the time.
     fn run_parts(
         &mut self,
         stretch: Range<usize>,
@@ -195,8 +194,8 @@ impl<'a> Runner<'a> {
         Ok(RunEnd::Finished)
     }
 
-    /// Writes another test file and puts it in the place of the one before. Where that is not
-    /// possible, for want of room or because the run is stopped, the file stays.
+    /// Replaces the test file by a new one. If that fails, for lack of space or because the run is
+    /// stopped, the old file remains.
     fn renew_data(&self, workspace: &Workspace) -> Result<(), Abort> {
         let Some(path) = workspace.next_data().filter(|_| self.needs_data()) else {
             return Ok(());
@@ -209,8 +208,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The file system that the trials from a position on run in, mounted; `None`
-    /// when the plan makes none.
+    /// Mounts the file system for the trials from a position on; `None` if the plan makes none.
     fn make_file_system(
         &self,
         position: usize,
@@ -226,7 +224,7 @@ impl<'a> Runner<'a> {
         Ok(Some((Place::Directory { path }, storage)))
     }
 
-    /// Writes the test file for real. A result ends the run.
+    /// Writes the test file if a job needs it. Returns the end of the run if that fails.
     fn prepare_data(&self, storage: &Storage, workspace: &Workspace) -> Option<RunEnd> {
         let nothing_to_write = matches!(workspace, Workspace::File(_) | Workspace::Simulated(_));
         if nothing_to_write || !self.needs_data() {
@@ -250,7 +248,7 @@ impl<'a> Runner<'a> {
         jobs.any(|planned| planned.job.file_state == FileState::Written)
     }
 
-    /// Writes all blocks of a new file, or of the region of a device, and tells how far it is.
+    /// Writes all blocks of a new file, or of the region of a device, and reports the progress.
     fn write_data(&self, path: &Path, is_device: bool) -> Result<(), EngineError> {
         let made = match is_device {
             true => held::open(path, OFlags::WRONLY, Mode::empty()).map(File::from),
@@ -304,7 +302,7 @@ impl<'a> Runner<'a> {
         Ok(RunEnd::Finished)
     }
 
-    /// None of these trials can begin: their file system cannot be made.
+    /// Records these trials as failed, because their file system cannot be made.
     fn fail_all(&mut self, stretch: Range<usize>, error: &str) -> Result<RunEnd, Abort> {
         for (position, slot) in self.slots(stretch) {
             if self.stop.load(Ordering::Relaxed) {
@@ -328,7 +326,7 @@ impl<'a> Runner<'a> {
         Ok(not_begun(job, slot.trial, position, seed, error.to_owned()))
     }
 
-    /// Gives a trial to the host, and waits until it is stored.
+    /// Sends a trial to the host, and waits until it is stored.
     fn hand_over(&mut self, slot: &Slot, mut record: TrialRecord) -> Result<(), FrameError> {
         let condition = self.plan.condition_of(slot);
         record.condition = condition.map(|found| found.name.clone());
@@ -342,7 +340,7 @@ impl<'a> Runner<'a> {
         planned.ok_or_else(|| refused(format!("the plan has no job {}", slot.job)))
     }
 
-    /// The slots of a stretch with their positions in the plan.
+    /// Returns the slots of a stretch with their positions in the plan.
     fn slots(&self, stretch: Range<usize>) -> impl Iterator<Item = (u32, &'a Slot)> + use<'a> {
         let slots = (0..).zip(&self.plan.order);
         slots.skip(stretch.start).take(stretch.len())
@@ -357,7 +355,7 @@ fn told(progress: Progress) -> FromAgent {
     }
 }
 
-/// Why a plan ends before its time.
+/// Reason why a plan ends early.
 enum Abort {
     Refused(Refusal),
     Link(FrameError),

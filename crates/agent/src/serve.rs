@@ -28,12 +28,12 @@ use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
-/// The host starts another agent for the rest.
+/// Refusal of other requests: the host then starts another agent for them.
 #[cfg(not(feature = "works"))]
 const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing else: \
                        the larger one does (assay-agent-MACHINE-sqlite)";
 
-/// Returns what this agent says of itself.
+/// Returns the greeting of this agent.
 pub(crate) fn greeting() -> Greeting {
     let is_own = |feature: &Feature| match feature {
         Feature::Works | Feature::Loads => cfg!(feature = "works"),
@@ -43,14 +43,14 @@ pub(crate) fn greeting() -> Greeting {
     Greeting::with(Feature::ALL.into_iter().filter(is_own))
 }
 
-/// Serves a host until it closes the stream. A broken or closed stream, or a
-/// signal that asks to end, stops the trial under way and removes the test
-/// files. A load that does not end although it must is given up with the whole
-/// process: some seconds after the stream was closed, or at the next signal.
+/// Serves a host until it closes the stream. A failed or closed stream, or a signal that
+/// ends the process, stops the current trial and removes the test files. If a load does
+/// not end, the whole process exits: some seconds after the stream was closed, or at the
+/// next signal.
 ///
 /// # Errors
-/// When a stream breaks, or what the host sends is not a message; it is told
-/// before, if it still listens.
+/// If a stream fails, or the host sends something else than a message. The error is sent
+/// to the host first, if possible.
 pub fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
@@ -58,7 +58,7 @@ pub fn serve(
     serve_from(reader, writer, None)
 }
 
-/// As [`serve`], in a folder that is the agent's, if it has one.
+/// Serves like [`serve`], with the agent's private folder, if it has one.
 pub(crate) fn serve_from(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
@@ -67,12 +67,12 @@ pub(crate) fn serve_from(
     serve_until(reader, writer, folder, EndingSignals::catch)
 }
 
-/// As [`serve`], for an agent that was started in front of a terminal and is
-/// talked to over two descriptors that it inherited. A Ctrl-C there reaches the
-/// host too, which then says what is to be done.
+/// Serves like [`serve`], for an agent that was started in the foreground of a terminal
+/// and communicates over two inherited descriptors. A Ctrl-C reaches the host too, which
+/// then decides.
 ///
 /// # Errors
-/// As [`serve`], and when one of the descriptors is not open.
+/// As in [`serve`], and if one of the descriptors is not open.
 pub fn serve_in_front(requests: RawFd, answers: RawFd) -> Result<(), FrameError> {
     let reader = assay_engine::inherited(requests)?;
     let writer = assay_engine::inherited(answers)?;
@@ -86,8 +86,8 @@ fn serve_until(
     catch: fn(Ending) -> io::Result<EndingSignals>,
 ) -> Result<(), FrameError> {
     assay_probe::hindrances::watch_for_stops();
-    // People ask a copying program how far it is; who asks the agent, or a work
-    // that has nothing to say, must end nothing.
+    // Users send SIGUSR1 to a copying program to see its progress. The signal must not
+    // end an agent that has no progress to report.
     assay_engine::survive_wakes()?;
     let (inbox, ending) = Inbox::open(reader)?;
     let last_resort = ending.last_resort();
@@ -106,14 +106,14 @@ fn serve_until(
     };
     let ended = session.run().and_then(|()| session.inbox.close());
     if let Err(error) = &ended {
-        // The last word, whether or not it is heard.
+        // The host may no longer receive this last message.
         let message = format!("the agent ends: {error}");
         let usage = false;
         let _ = session
             .outbox
             .send(&FromAgent::Refused(Refusal { usage, message }));
     }
-    // Waits until all is said.
+    // Waits until all messages are written.
     drop(session.outbox);
     last_resort.session_over();
     drop(signals);
@@ -183,7 +183,7 @@ impl Session {
                 leftovers: sweep(directory),
             },
             ToAgent::Undo => FromAgent::Undone {
-                // Before: they undo their own.
+                // Agents are ended first, because they restore their own settings.
                 agents: self.folder.as_deref().map_or(0, end_abandoned),
                 settings: conditions::undo_abandoned(
                     &self.roots,
@@ -210,7 +210,7 @@ impl Session {
             ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => {
                 FromAgent::Refused(refuse(PLANS_ONLY.to_owned()))
             }
-            // A run is an event of its own; the others came too late for one.
+            // `Run` is a separate event; the others refer to a run that has ended.
             ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::ReportNow | ToAgent::Cancel => {
                 return Ok(());
             }

@@ -1,6 +1,5 @@
-//! Other agents that are kept on this machine, and that nobody will come for: the
-//! settings that they have in force, and the trial that they may still run, would
-//! spoil what the next host measures.
+//! Other kept agents on this machine whose host is gone: their settings in force, and a trial
+//! that they may still run, would disturb the measurement of the next host.
 
 mod address;
 
@@ -16,10 +15,10 @@ const PREFIX: &str = "assay-agent-";
 /// Time limit for an agent to end a trial, undo settings and remove test files.
 const ENDING: Duration = Duration::from_secs(60);
 const LOOKS: Duration = Duration::from_millis(50);
-/// Time limit for the answer.
+/// Time limit for the answer of another agent.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Ends agents beside the one of this folder that have lost their host; how many.
+/// Ends other agents beside this folder that have lost their host; returns their number.
 pub(crate) fn end_abandoned(folder: &Path) -> usize {
     let Some(entries) = folder.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
         return 0;
@@ -34,7 +33,7 @@ fn is_agents(path: &Path) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// Asks an agent to end, and waits until it is gone; whether it is.
+/// Requests an agent to end, and waits for it; `true` if it has ended.
 fn end(folder: &Path) -> bool {
     if !is_ending(folder) {
         return false;
@@ -49,8 +48,8 @@ fn end(folder: &Path) -> bool {
     true
 }
 
-/// Returns true if the agent answers that it ends; asks again while it does not know whether its
-/// host comes back.
+/// Returns `true` if the agent answers that it ends; repeats the request while it waits for its
+/// host to reconnect.
 fn is_ending(folder: &Path) -> bool {
     loop {
         match ask(folder) {

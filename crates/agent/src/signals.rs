@@ -7,31 +7,31 @@ use signal_hook::iterator::{Handle, Signals};
 use std::io;
 use std::thread::Builder;
 
-/// Signals that ask the process to end. The first ends what runs, and cleans
-/// up; one that comes later is obeyed at once.
+/// Handles signals that end the process. The first one ends the session and cleans up; a
+/// later one ends the process at once.
 pub(crate) struct EndingSignals(Option<Handle>);
 
 impl EndingSignals {
     /// Catches SIGINT and SIGTERM.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub(crate) fn catch(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGINT, SIGTERM])
     }
 
-    /// Catches both, and obeys SIGTERM alone: SIGINT is left to the host.
+    /// Catches both, but handles only SIGTERM: the host handles SIGINT.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub(crate) fn catch_but_interrupts(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGTERM])
     }
 
-    /// SIGHUP is obeyed as well, unless a run is to survive it, as under `nohup`.
+    /// Handles SIGHUP as well, unless the process ignores it, as under `nohup`.
     fn obey(ending: Ending, obeyed: &'static [i32]) -> io::Result<Self> {
         let obeys_hangup = !is_ignored(SIGHUP);
-        // Cannot fail for these signals; without it the next start cleans up.
+        // Cannot fail for these signals. Without handlers, the next start cleans up.
         let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
             return Ok(Self(None));
         };
@@ -56,8 +56,8 @@ impl Drop for EndingSignals {
     }
 }
 
-/// True when whoever started this process wants it to survive a signal, as
-/// `nohup` does for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
+/// Returns `true` if this process ignores a signal since its start, as `nohup` arranges
+/// for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Simulated devices, for agents that have them.
+//! Simulated devices, in agents that support them.
 
 use assay_model::job::EngineKind;
 use assay_model::storage::{self, Storage};
@@ -13,16 +13,16 @@ pub(crate) fn means(path: &Path) -> bool {
     storage::simulated(path).is_some()
 }
 
-/// The storage that it is.
+/// Returns the simulated storage at a path.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why the path is not valid.
 #[cfg(feature = "sim")]
 pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
     assay_engine::sim::storage(path).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-/// The same: no agent for boards has any.
+/// Refuses a simulated device: agents for boards support none.
 #[cfg(not(feature = "sim"))]
 pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
     Err(format!(
@@ -31,10 +31,10 @@ pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
     ))
 }
 
-/// Inspects the simulated device behind such a path.
+/// Inspects the simulated device at a path.
 ///
 /// # Errors
-/// As [`storage()`].
+/// As in [`storage()`].
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, String> {
     let storage = storage(path)?;
     Ok(Inspection {

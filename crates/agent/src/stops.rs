@@ -1,11 +1,11 @@
-//! Which runs are to stop, or to say how they stand.
+//! Requests to stop runs or to report their state.
 
 use assay_engine::load::Controls;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The controls of each run: a cancel is about the runs asked for before it,
-/// never about a later one.
+/// Controls of each run. A cancel affects the runs requested before it, never a later
+/// one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stops(Arc<Mutex<StopsState>>);
 
@@ -16,7 +16,7 @@ struct StopsState {
 }
 
 impl Stops {
-    /// The controls of a run that was just asked for.
+    /// Creates the controls of a run that was just requested.
     pub(crate) fn of_new_run(&self) -> Arc<Controls> {
         self.with(|state| {
             let controls = Arc::new(Controls::default());
@@ -26,7 +26,7 @@ impl Stops {
         })
     }
 
-    /// Asks every run for a report; one that is a plan has none to give.
+    /// Requests a report of every run; plans ignore this.
     pub(crate) fn report_now(&self) {
         self.with(|state| {
             for controls in &state.runs {
@@ -35,12 +35,12 @@ impl Stops {
         });
     }
 
-    /// Stops every run asked for so far.
+    /// Stops every run requested so far.
     pub(crate) fn cancel(&self) {
         self.with(StopsState::stop_all);
     }
 
-    /// Stops these and all that may come: the session is over.
+    /// Stops these and all later runs, because the session is over.
     pub(crate) fn end(&self) {
         self.with(|state| {
             state.ended = true;

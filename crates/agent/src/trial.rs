@@ -1,5 +1,5 @@
-//! One trial: bring file and cache to the state the job asks for, run it with
-//! evidence around it, and say how it ended.
+//! One trial: brings file and cache to the state that the job requires, runs the job with
+//! evidence, and determines the outcome.
 
 use crate::fatal::Fatal;
 use crate::watch::TrialWatch;
@@ -22,14 +22,14 @@ pub(crate) struct Bench<'a> {
     pub(crate) storage: &'a Storage,
     pub(crate) workspace: &'a Workspace,
     pub(crate) stop: &'a AtomicBool,
-    /// Seed of the run; each trial has its own from it.
+    /// Seed of the run, from which the seed of each trial is derived.
     pub(crate) seed: u64,
 }
 
-/// A trial as it ended, and whether the run can go on after it.
+/// Result of a trial.
 pub(crate) struct EndedTrial {
     pub(crate) record: TrialRecord,
-    /// Why no later trial can succeed.
+    /// Reason why no later trial can succeed, if there is one.
     pub(crate) fatal: Option<Fatal>,
 }
 
@@ -71,7 +71,7 @@ impl Bench<'_> {
         let started_unix_ms = unix_ms();
         let seed = SplitMix64::new(self.seed ^ (u64::from(position) + 1)).next_u64();
         let attempt = self.attempt(job, seed, tell);
-        // Failing to tidy up fails the next trial, which then says why.
+        // If cleaning up fails, the next trial fails and reports the reason.
         let _ = self.workspace.discard_fresh();
         let (outcome, fatal) = self.judge(&attempt.result);
         EndedTrial {
@@ -107,7 +107,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Nothing of the machine has a part in it, so nobody looks around.
+    /// Runs a job on a simulated device, without evidence of the machine.
     fn simulate(
         &self,
         job: &Job,
@@ -166,7 +166,7 @@ impl Bench<'_> {
     }
 }
 
-/// Only tells of the progress.
+/// Observer that only forwards the progress.
 struct Unwatched<'a>(&'a mut dyn FnMut(Progress));
 
 impl Observer for Unwatched<'_> {
@@ -175,7 +175,7 @@ impl Observer for Unwatched<'_> {
     }
 }
 
-/// The first of several I/O errors, with its place.
+/// Describes the first of several I/O errors, with its position.
 fn io_errors_in_words(first: &IoErrorRecord, count: u64) -> String {
     let what = first
         .direction
@@ -191,7 +191,7 @@ fn io_errors_in_words(first: &IoErrorRecord, count: u64) -> String {
     format!("{what}{place}: {}{more}", first.message)
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub(crate) fn unix_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

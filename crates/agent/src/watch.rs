@@ -1,4 +1,4 @@
-//! The evidence around one trial, and its progress.
+//! Evidence for one trial, and its progress.
 
 use crate::glances::Glances;
 use assay_engine::{Observer, Progress, Start, page_cache};
@@ -16,11 +16,11 @@ use std::os::unix::fs::MetadataExt;
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
 
-/// Looks at the system when the clock starts and stops.
+/// Takes snapshots of the system when the clock starts and stops.
 pub(crate) struct TrialWatch<'a> {
     roots: &'a Roots,
     storage: &'a Storage,
-    /// The file of the trial, to look at its pages.
+    /// File of the trial, whose cached pages are examined.
     file: File,
     tell: &'a mut dyn FnMut(Progress),
     metadata: Option<Metadata>,
@@ -53,7 +53,7 @@ impl<'a> TrialWatch<'a> {
         }
     }
 
-    /// The evidence; `None` when the clock never ran.
+    /// Returns the evidence; `None` if the clock never ran.
     pub(crate) fn into_evidence(self) -> Option<Evidence> {
         let (before, after) = (self.before?, self.after?);
         Some(Evidence {
@@ -99,7 +99,7 @@ impl<'a> TrialWatch<'a> {
 }
 
 impl Observer for TrialWatch<'_> {
-    /// The counters are read as close to the clock as can be.
+    /// Reads the counters as close to the clock start as possible.
     fn clock_starts(&mut self, start: Start) {
         let queues = counters::queues(self.roots, self.storage);
         let mut moment = match start {
@@ -120,7 +120,7 @@ impl Observer for TrialWatch<'_> {
     }
 
     fn progress(&mut self, progress: Progress) {
-        // Not in a ramp.
+        // No glances during the ramp.
         if self.before.is_some() && self.after.is_none() {
             let roots = self.roots;
             self.glances.look(progress.elapsed_ns, || glance(roots));
@@ -129,8 +129,8 @@ impl Observer for TrialWatch<'_> {
     }
 }
 
-/// True when the file system writes an open file's data out before each write returns
-/// (`chattr +S`); `None` where it does not tell.
+/// Returns `true` if the file system writes an open file's data before each write returns (`chattr
+/// +S`); `None` if it does not report that.
 pub(crate) fn is_synchronous(file: impl AsFd) -> Option<bool> {
     /// `FS_SYNC_FL` (linux/fs.h).
     const SYNCHRONOUS: u32 = 0x8;
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// Returns true if the counters are read before the processes, on a system with one process,
-    /// whose account is a pipe that shows when it is read.
+    /// Returns `true` if the counters are read before the processes, on a system with one process,
+    /// whose `io` file is a pipe that shows when it is read.
     fn counters_come_first(start: Start) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let process = folder.path().join("proc/4711");
@@ -196,7 +196,8 @@ mod tests {
         let mut watch = TrialWatch::new(&roots, &storage, file, &mut tell);
         let processes_ns = std::thread::scope(|scope| {
             let walk = scope.spawn(|| {
-                // Opens when the reader does, who then waits until it closes.
+                // The open returns when the reader opens the pipe; the reader then waits until it is
+                // closed.
                 let pipe = OpenOptions::new().write(true).open(&account).unwrap();
                 let opened_ns = now_ns();
                 drop(pipe);

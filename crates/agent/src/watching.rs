@@ -1,8 +1,8 @@
-//! Looking on while a command runs: samples of memory, paging, processors and
-//! devices at each interval, and when what the command left dirty has left.
+//! Observation of a command: samples of memory, paging, processors and devices at each
+//! interval, and the time at which the command's dirty pages are written.
 //!
-//! The command has the user's own streams. It is waited for on a thread of its
-//! own, so that its end is known at once and not at the next sample.
+//! The command has the user's own streams. A separate thread waits for it, so that its
+//! end is known at once and not only at the next sample.
 
 mod command;
 mod device;
@@ -27,13 +27,13 @@ use std::time::{Duration, Instant};
 /// Interval at which the end of the work, and the writeback of dirty pages, are checked.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Fewer bytes on a disk that is not watched are not worth a remark.
+/// Writes to another disk below this size are not reported, in bytes.
 const MUCH_BYTES: u64 = 1 << 20;
 
-/// Looks on as asked for; each sample is told.
+/// Runs the observation; passes each sample to `tell`.
 ///
 /// # Errors
-/// When the device is not known, or the command cannot be started.
+/// If the device is not known, or the command cannot be started.
 pub(crate) fn run(
     roots: &Roots,
     watch: &Watch,
@@ -74,16 +74,16 @@ struct Watching<'a> {
     stop: &'a AtomicBool,
     tell: &'a mut dyn FnMut(WatchMessage),
     began: Instant,
-    /// Told so far.
+    /// Samples sent so far.
     samples: u32,
-    /// When the next one is due.
+    /// Time at which the next sample is due.
     due: Duration,
-    /// When the last one was taken.
+    /// Time of the last sample.
     said_at_ns: Option<u64>,
 }
 
 impl Watching<'_> {
-    /// Until it is stopped, or so many samples are taken.
+    /// Takes samples until stopped, or until the requested number is reached.
     fn alone(&mut self) {
         self.say_what_is_shown();
         self.say(self.look(Phase::Alone));
@@ -126,11 +126,11 @@ impl Watching<'_> {
         })
     }
 
-    /// Goes on until what the command left dirty has left.
+    /// Waits until the command's dirty pages are written.
     fn drain(&mut self, pending: &mut Pending, end: &CommandEnd, files: &NamedFiles) -> Drain {
         let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
         let mut now = self.look(Phase::Draining);
-        // What is seen only now happened before the command ended.
+        // Writes found now happened before the command ended.
         pending.look(&now, end.at_ns);
         self.say(now.clone());
         let drain = loop {
@@ -201,7 +201,7 @@ impl Watching<'_> {
         (self.tell)(WatchMessage::Remark(remark));
     }
 
-    /// A command may write to a disk that none of its words tells.
+    /// Reports another disk with many more writes, which the command may have caused.
     fn say_who_wrote_more(&mut self, before: &[(String, u64)], shown: &[DiskCounters]) {
         let written = |(name, before): &(String, u64)| {
             let now = counters::disk(self.roots, name)?.counters.write_bytes;
@@ -229,7 +229,7 @@ impl Watching<'_> {
         }
     }
 
-    /// Time until the next sample.
+    /// Returns the time until the next sample.
     fn until_due(&self) -> Duration {
         self.due.saturating_sub(self.began.elapsed())
     }
@@ -239,7 +239,7 @@ impl Watching<'_> {
     }
 }
 
-/// Bytes written to each disk since boot.
+/// Returns the bytes written to each disk since boot.
 fn written_by_disk(roots: &Roots) -> Vec<(String, u64)> {
     let written = |name: String| {
         let bytes = counters::disk(roots, &name)?.counters.write_bytes;
@@ -249,8 +249,8 @@ fn written_by_disk(roots: &Roots) -> Vec<(String, u64)> {
     names.filter_map(written).collect()
 }
 
-/// Samples are due at multiples of the interval. Those that were missed, while
-/// the process was stopped for example, are not made up for.
+/// Returns when the next sample is due, at a multiple of the interval. Missed samples,
+/// for example while the process was stopped, are not repeated.
 fn next_due(elapsed: Duration, interval_ns: u64) -> Duration {
     let interval = u128::from(interval_ns.max(1));
     let due = (elapsed.as_nanos() / interval + 1) * interval;

@@ -1,5 +1,5 @@
-//! Carrying out a work: what it may write, the folder it gets, and how it
-//! ended. The evidence around its steps is taken in [`steps`].
+//! Execution of a work: admission, its private folder, and its end. The module [`steps`] collects
+//! the evidence for its steps.
 
 mod admission;
 mod claim;
@@ -41,7 +41,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use steps::{InForceNow, Steps};
 
-/// Carries out a work and tells the host all about it, its refusal included.
+/// Runs a work and sends messages about it to the host, including a refusal.
 pub(crate) fn run(
     roots: &Roots,
     inspected: &Inspected,
@@ -51,7 +51,7 @@ pub(crate) fn run(
     controls: &Controls,
 ) -> Result<(), FrameError> {
     let mut order = order.clone();
-    // Until all is over.
+    // Held until the work has ended.
     let _held = match held_by_name::of_work(order.work.spec_mut()) {
         Ok(held) => held,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
@@ -82,7 +82,7 @@ struct Workshop<'a> {
 }
 
 impl Workshop<'_> {
-    /// The work itself, under what is in force; the last word to the host.
+    /// Runs the work under the conditions in force; returns the last message to the host.
     fn carry_out(&mut self, under: InForceNow<'_>) -> Result<FromAgent, FrameError> {
         let Self {
             roots,
@@ -97,7 +97,7 @@ impl Workshop<'_> {
             inspected.check_all(roots, &work.writes())?;
             Ok((warnings, held, folder(order)?))
         });
-        // Devices and files are held until all is over.
+        // Devices and files are held until the work has ended.
         let (warnings, _held, folder) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => return Ok(FromAgent::Refused(refusal)),
@@ -167,7 +167,7 @@ fn held(work: &dyn WorkSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusa
     Ok((devices_of(work)?, files_of(work)?))
 }
 
-/// Looks on; each sample says how it stands.
+/// Observes a command; each sample is sent as progress.
 fn look_on(
     roots: &Roots,
     watch: &Watch,
@@ -191,7 +191,7 @@ fn storages(roots: &Roots, order: &WorkOrder) -> Vec<Storage> {
     paths.map(|path| storage_of(roots, &path)).collect()
 }
 
-/// Converts an error into the end of the run; `before`: the storage as it was when it began.
+/// Converts an error into the end of the run; `before` is the storage at its begin.
 fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder, before: &[Storage]) -> RunEnd {
     if matches!(error, WorkError::Stopped) {
         return RunEnd::Cancelled;
@@ -210,7 +210,7 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder, before: &[Storage
     fatal.map_or(RunEnd::Failed { error: text }, RunEnd::from)
 }
 
-/// The folder of its own that a work wants.
+/// Makes the private folder of a work, if it needs one.
 fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
     let Some(parent) = order.work.spec().private_folder_in() else {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! Workspace of trials: a folder of assay's own, a file that is only read, or a whole device.
+//! Workspace of trials: a folder made by assay, a file that is only read, or a whole device.
 //!
-//! The folder is called `.assay-RUN` and holds `owner.json`, locked for as long
-//! as the run lives. A folder of that name whose owner file is not locked was
-//! left by a killed run and may be swept away. Nothing else is ever removed.
+//! The folder is called `.assay-RUN` and contains `owner.json`, locked while the run is in progress.
+//! A folder of that name whose owner file is not locked was left by a killed run and may be removed.
+//! Nothing else is ever removed.
 
 mod removal;
 mod sweep;
@@ -22,55 +22,55 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = ".assay-";
 const OWNER: &str = "owner.json";
-/// The file that jobs read and overwrite; every block of it was written.
+/// File that jobs read and overwrite; all of its blocks are written beforehand.
 const DATA: &str = "data";
-/// The file that is written to replace [`DATA`].
+/// File that is written to replace [`DATA`].
 const NEXT: &str = "data.next";
-/// The file of jobs that write a new one.
+/// File of jobs that write a new one.
 const FRESH: &str = "fresh";
 
-/// Says whose the folder is.
+/// Content of the owner file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Owner {
     about: String,
     run_id: String,
 }
 
-/// The storage a run works on. Dropping it removes what it made.
+/// Storage that a run works on. Dropping it removes the files of the run.
 #[derive(Debug)]
 pub(crate) enum Workspace {
     Folder(Folder),
-    /// Read, never written.
+    /// A file that is read but never written.
     File(PathBuf),
-    /// Nothing of this machine.
+    /// A simulated device.
     Simulated(PathBuf),
-    /// Held exclusively, so that nobody can mount it meanwhile.
+    /// A device that is held exclusively, so that it cannot be mounted meanwhile.
     Device {
         path: PathBuf,
         held: File,
     },
 }
 
-/// A folder of assay's own.
+/// A folder made by assay.
 #[derive(Debug)]
 pub(crate) struct Folder {
     held: HeldFolder,
     run_id: String,
-    /// The owner file, locked; the lock ends with the process, however it
-    /// ends. `None` while the folder is being made.
+    /// Locked owner file; the kernel releases the lock when the process ends. `None` while the
+    /// folder is being made.
     owner: Option<File>,
-    /// It is gone, or was reported.
+    /// The folder is removed, or the problem was reported.
     cleared: bool,
 }
 
 impl Workspace {
-    /// Prepares the place of a run.
+    /// Prepares the workspace of a run.
     pub(crate) fn new(place: &Place, run_id: &str) -> io::Result<Self> {
         match place {
             Place::Directory { path } => Folder::new(path, run_id).map(Self::Folder),
             Place::File { path } => Ok(Self::File(path.clone())),
             Place::Simulated { path } => Ok(Self::Simulated(path.clone())),
-            // Works alone go there.
+            // Only works use main memory.
             Place::Memory => Err(io::ErrorKind::Unsupported.into()),
             Place::Device { path } => {
                 let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
@@ -83,7 +83,7 @@ impl Workspace {
         }
     }
 
-    /// The file or device whose blocks are all written.
+    /// Returns the file or device whose blocks are all written.
     pub(crate) fn data(&self) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.path().join(DATA),
@@ -91,7 +91,8 @@ impl Workspace {
         }
     }
 
-    /// The place of a file that is to replace that of [`Self::data`]; `None` outside of a folder.
+    /// Returns the path of a file that is to replace that of [`Self::data`]; `None` outside of a
+    /// folder.
     pub(crate) fn next_data(&self) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.path().join(NEXT)),
@@ -99,8 +100,8 @@ impl Workspace {
         }
     }
 
-    /// Puts the file of [`Self::next_data`] in the place of that of [`Self::data`], if `written`, or
-    /// removes it. The file system is settled then.
+    /// Replaces the file of [`Self::data`] by that of [`Self::next_data`] if `written`, else removes
+    /// the latter. Then syncs the file system.
     pub(crate) fn take_next_data(&self, written: bool) -> io::Result<()> {
         let Self::Folder(folder) = self else {
             return Ok(());
@@ -113,7 +114,7 @@ impl Workspace {
         Ok(syncfs(&folder.held)?)
     }
 
-    /// A place to write a new file to: empty, or the device itself.
+    /// Returns a path to write a new file to: an empty file, or the device itself.
     pub(crate) fn fresh(&self) -> io::Result<PathBuf> {
         match self {
             Self::Folder(folder) => {
@@ -128,8 +129,7 @@ impl Workspace {
         }
     }
 
-    /// Removes what the run made here. The problem is returned if that cannot be done; the
-    /// next start finds it.
+    /// Removes the files of the run. Returns the problem if that fails; the next start tries again.
     pub(crate) fn clear(self) -> Option<String> {
         match self {
             Self::Folder(folder) => folder.clear(),
@@ -137,8 +137,8 @@ impl Workspace {
         }
     }
 
-    /// Removes the new file of the last trial and lets the file system settle,
-    /// so that its write-back does not fall into the next trial.
+    /// Removes the new file of the last trial and syncs the file system, so that its writeback does
+    /// not overlap with the next trial.
     pub(crate) fn discard_fresh(&self) -> io::Result<()> {
         let Self::Folder(folder) = self else {
             return Ok(());
@@ -153,9 +153,9 @@ impl Workspace {
 impl Folder {
     /// Makes the folder of a run in another one.
     pub(crate) fn new(parent: &Path, run_id: &str) -> io::Result<Self> {
-        // Nobody else's business, and nobody else's links in it.
+        // The folder is private: other users can neither read it nor create links in it.
         let held = HeldFolder::make(parent, &format!("{PREFIX}{run_id}"))?;
-        // From here on the folder goes with this value, however far it comes.
+        // From here on, dropping this value removes the folder, even if a later step fails.
         let mut folder = Self {
             held,
             run_id: run_id.to_owned(),
@@ -166,12 +166,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Path that leads into it, whatever has its name by then.
+    /// Returns a path into the folder, which remains valid if the folder is renamed.
     pub(crate) fn path(&self) -> &Path {
         self.held.path()
     }
 
-    /// Removes it. The problem is returned if that cannot be done; the next start finds it.
+    /// Removes the folder. Returns the problem if that fails; the next start tries again.
     pub(crate) fn clear(mut self) -> Option<String> {
         self.cleared = true;
         let leftover = take_away(self.held.as_fd(), self.held.name(), &self.run_id);
@@ -198,14 +198,14 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // If it fails, the folder is found and reported by the next start.
+        // If it fails, the next start finds and reports the folder.
         if !self.cleared {
             let _ = remove(self.held.as_fd(), self.held.name());
         }
     }
 }
 
-/// Removes a file or link; whether there was one.
+/// Removes a file or link; `true` if there was one.
 fn remove_if_there(path: &Path) -> io::Result<bool> {
     match held::remove_file(path) {
         Ok(()) => Ok(true),
@@ -246,7 +246,7 @@ mod tests {
             owner: None,
             cleared: false,
         };
-        // As `new` has it when the owner file cannot be made.
+        // The state in `new` if the owner file cannot be made.
         fs::create_dir(path.join(OWNER)).unwrap();
         assert!(folder.own().is_err());
         fs::remove_dir(path.join(OWNER)).unwrap();

@@ -1,9 +1,9 @@
-//! This process as one of several that another assay started: one for each target.
+//! This process as one of several child processes of another assay: one for each target.
 //!
-//! The words in front of a command say which target is this one's, and by which name;
-//! the words of the command stay what the user said. Before it measures, a part says what
-//! it is about to measure, and waits for the answer on standard input, which ends with the
-//! process that started this one, however that ends.
+//! The arguments in front of the command name the target and give its address; the arguments of
+//! the command are unchanged. Before a child measures, it prints the storage that it is about to
+//! measure and waits for the answer on standard input. Standard input ends with the parent process,
+//! even if that is killed.
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -15,22 +15,21 @@ use std::io::BufRead;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The word that makes this program a part; no command of assay and no option.
+/// First argument of a child process; it is neither a command of assay nor an option.
 const PART: &str = "--serve-as-part-of-assay";
-/// Prefix of a failure's line for the process that started this one: a character that no line for
-/// people has.
+/// Prefix of a failure's line for the parent process: a character that no line for users contains.
 const FAILURE: char = '\u{1c}';
-/// The same of the line that says what is about to be measured, and what stands in it
+/// Prefix of the line with the storage that is about to be measured, and the separator in that line
 /// between machine and devices.
 const CLAIM: char = '\u{1d}';
-/// Number of arguments between that word and the command.
+/// Number of arguments between [`PART`] and the command.
 const WORDS: usize = 3;
-/// The display of the process that started this one draws over its lines.
+/// Argument of a child whose parent has a live display, which draws over its lines.
 const LIVE: &str = "live";
 
 static THIS: OnceLock<ChildProcess> = OnceLock::new();
 
-/// A part: where it measures, and for whom.
+/// Target of this child process, and the way to answer it.
 #[derive(Debug)]
 pub struct ChildProcess {
     /// User's name of the target.
@@ -39,16 +38,16 @@ pub struct ChildProcess {
     pub address: String,
     /// `true` if progress is to be reported often, for a display.
     pub live: bool,
-    /// Source of the answer to its claim; `None` once the answer was requested.
+    /// Source of the answer to the claim; `None` once the answer was requested.
     answers: Mutex<Option<Receiver<String>>>,
 }
 
-/// Returns the part that this process is; `None` if a user started it.
+/// Returns the data of this child process; `None` if a user started it.
 pub fn this() -> Option<&'static ChildProcess> {
     THIS.get()
 }
 
-/// The line of a failure as this process says it: a part tells it from its other lines.
+/// Formats the line of a failure. In a child process a prefix marks it for the parent.
 pub fn failure(line: &str) -> String {
     match this() {
         Some(_) => format!("{FAILURE}{line}"),
@@ -56,22 +55,22 @@ pub fn failure(line: &str) -> String {
     }
 }
 
-/// The line of a part's failure; `None`: it is another one.
+/// Returns the message of a line that [`failure`] made in a child process; `None` for other lines.
 pub fn read_failure(line: &str) -> Option<&str> {
     line.strip_prefix(FAILURE)
 }
 
-/// Storage that a part is about to measure.
+/// Storage that a child process is about to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The start of the machine; empty: it is not known, and no other's.
+    /// Boot id of the machine; if it is empty (not known), the claim conflicts with no other.
     pub boot_id: String,
-    /// The devices that hold the bytes; empty: no device is known.
+    /// Names of the devices that hold the data; empty if none is known.
     pub devices: String,
 }
 
 impl Claim {
-    /// The claim that the line of a part makes; `None`: it is another one.
+    /// Parses the claim in a line of a child process; `None` for other lines.
     pub fn read(line: &str) -> Option<Self> {
         let (boot_id, devices) = line.strip_prefix(CLAIM)?.split_once(CLAIM)?;
         Some(Self {
@@ -97,8 +96,9 @@ impl Claim {
     }
 }
 
-/// A part says what it is about to measure, and goes on if no other part measures the
-/// same. To be called with what was found first; later calls do nothing.
+/// Reports the inspected storage to the parent process, and waits until that permits the
+/// measurement: it refuses if another child measures the same storage. Only the first call has an
+/// effect.
 pub fn claim(inspection: &Inspection) -> Result<(), Failure> {
     let Some(part) = this() else { return Ok(()) };
     let answers = part
@@ -120,14 +120,14 @@ pub fn claim(inspection: &Inspection) -> Result<(), Failure> {
     }
 }
 
-/// Words that start a command as a part.
+/// Returns the arguments that start a command as a child process.
 pub fn words(name: &str, address: &str, live: bool, command: &[OsString]) -> Vec<OsString> {
     let live = if live { LIVE } else { "lines" };
     let front = [PART, name, address, live].map(OsString::from);
     front.into_iter().chain(command.iter().cloned()).collect()
 }
 
-/// Takes the words of a part away from behind the program's name, if they are there.
+/// Removes the arguments of a child process from the command line, if it has them.
 pub fn take(words: &mut Vec<OsString>) -> Result<(), Failure> {
     if words.get(1).is_none_or(|word| word != PART) {
         return Ok(());
@@ -156,13 +156,13 @@ pub fn take(words: &mut Vec<OsString>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Hands answers on, and ends this process in good order when the one that started it is
-/// gone.
+/// Forwards the lines of standard input as answers, and ends this process by SIGTERM, which cleans
+/// up, when the parent is gone.
 fn listen(answer: &Sender<String>) {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        // Who has the answer to its claim listens no more.
+        // The receiver is gone once the claim is answered.
         let _ = answer.send(line);
     }
-    // This process is there.
+    // Cannot fail: the process is this one.
     let _ = kill_process(getpid(), Signal::TERM);
 }

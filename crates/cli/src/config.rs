@@ -39,9 +39,9 @@ pub struct Setting {
     pub variable: &'static str,
     /// Flag, which precedes the variable, as that precedes config files.
     pub flag: &'static str,
-    /// Effect.
+    /// Effect, as a text for users.
     pub about: &'static str,
-    /// Value that is used where the setting is made nowhere.
+    /// Description of the value that is used if the setting is not made.
     pub default: &'static str,
 }
 
@@ -55,7 +55,7 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
     }
 }
 
-/// Settings in the order of their page.
+/// Settings in the order of the manual page.
 pub const SETTINGS: [Setting; 10] = [
     setting([
         "store",
@@ -129,14 +129,15 @@ pub const SETTINGS: [Setting; 10] = [
     ]),
 ];
 
-/// Variable that names the only config file to read, whoever can write it; empty: none.
+/// Variable with the path of the only config file to read, which is trusted even if others can write
+/// it; if the variable is empty, no file is read.
 const FILE: &str = "ASSAY_CONFIG";
 
-/// Character of variables that makes the next one a part of its word.
+/// Escape character in the value of a variable: the next character is a part of its word.
 const ESCAPE: char = '\\';
 
-/// Other environment variables that assay reads, with their effects, and the option of the
-/// commands for which they matter (all, if empty).
+/// Other environment variables that assay reads: name, effect, and the option of the commands for
+/// which it matters (all commands, if empty).
 pub const VARIABLES: [(&str, &str, &str); 8] = [
     (FILE, "the only config file to read; empty: none", ""),
     (
@@ -184,7 +185,7 @@ pub struct Values {
     /// Name of the measured unit.
     #[serde(deserialize_with = "unit")]
     pub unit: Option<String>,
-    /// Project of runs.
+    /// Project that runs belong to.
     #[serde(deserialize_with = "project")]
     pub project: Option<String>,
     /// Measured part.
@@ -255,7 +256,7 @@ fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, On>, D
     }
 }
 
-/// Target that has a name.
+/// Target of one machine, as opposed to a list of targets.
 #[derive(serde::Deserialize)]
 #[serde(try_from = "String")]
 struct SingleTarget(On);
@@ -274,9 +275,9 @@ impl TryFrom<String> for SingleTarget {
 /// Settings from one source.
 #[derive(Debug)]
 pub struct Layer {
-    /// Word for the source: `environment`, or the kind of its file.
+    /// Kind of the source: `environment`, or the kind of its file.
     pub kind: &'static str,
-    /// Config file.
+    /// Config file; `None` for the environment.
     pub file: Option<PathBuf>,
     table: Table,
 }
@@ -298,14 +299,14 @@ pub struct Config {
     files: Vec<(&'static str, PathBuf)>,
     /// Reasons why sources cannot be used.
     pub problems: Vec<String>,
-    /// Variables that nothing reads, a sentence each.
+    /// Warnings about variables of assay that nothing reads, a sentence each.
     pub warnings: Vec<String>,
     values: Values,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
-/// Reads the settings of this process. To be called once, at its start.
+/// Reads the settings of this process. Called once, at its start.
 pub fn load() {
     let folder = std::env::current_dir().ok();
     let mut config = Config::read(&|name| std::env::var_os(name), folder.as_deref());
@@ -324,10 +325,10 @@ pub fn values() -> &'static Values {
     &current().values
 }
 
-/// Trials of most commands, where nobody says how many.
+/// Default number of trials of most commands.
 pub const TRIALS: u32 = 5;
 
-/// Returns the number of trials: that of the flag, of the settings, or what is usual for the
+/// Returns the number of trials: that of the flag, else of the settings, else the default of the
 /// command.
 pub fn trials(flag: Option<u32>, usual: u32) -> u32 {
     flag.or(values().trials).unwrap_or(usual)
@@ -338,7 +339,7 @@ pub fn margin() -> f64 {
     values().margin.unwrap_or(Options::default().margin)
 }
 
-/// Puts a value into the words of its variable.
+/// Formats a value as the text of its variable.
 pub fn value_in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -351,7 +352,8 @@ pub fn value_in_words(value: &Value) -> String {
     }
 }
 
-/// Puts a backslash before each character that would end a word of a variable.
+/// Puts a backslash before each character that would end a word of a variable, and before each
+/// backslash.
 fn escaped(text: &str) -> String {
     let characters = text.chars().flat_map(|character| {
         let is_special = character == ESCAPE || character.is_whitespace();
@@ -420,7 +422,7 @@ impl Config {
         config
     }
 
-    /// Refuses to go on with settings that are not all understood.
+    /// Fails if a setting is not understood.
     pub fn check(&self) -> Result<(), Failure> {
         self.problems.first().map_or(Ok(()), |why| {
             Err(Failure::usage(format_args!(
@@ -429,8 +431,8 @@ impl Config {
         })
     }
 
-    /// Returns all reasons why settings cannot be used, also those that otherwise only the command
-    /// that needs a setting finds.
+    /// Returns all reasons why settings cannot be used, including those that are otherwise found only
+    /// by the command that uses the setting.
     pub fn all_problems(&self) -> Vec<String> {
         let part = self.values.part.as_deref();
         let part = part.and_then(|part| device_model(part).err());
@@ -444,7 +446,7 @@ impl Config {
         self.problems.iter().cloned().chain(part).collect()
     }
 
-    /// Returns a setting with its source; of targets one by its name, as in `targets.board`.
+    /// Returns a setting with its source. A key such as `targets.board` finds one target by its name.
     pub fn find(&self, key: &str) -> Option<(&Value, &Layer)> {
         self.layers.iter().find_map(|layer| {
             let value = match key.split_once('.') {
@@ -474,7 +476,7 @@ impl Config {
     /// Returns a sentence about each file that was looked for.
     pub fn file_states(&self) -> Vec<String> {
         let states = self.files().map(|(kind, file, read)| {
-            // A file that cannot be looked at is there, or may be.
+            // A file that cannot be examined may exist.
             let state = match (read, file.try_exists()) {
                 (true, _) => "read",
                 (false, Ok(false)) => "not there",
@@ -485,7 +487,8 @@ impl Config {
         states.collect()
     }
 
-    /// Returns the variables that give a process these settings, and no config file.
+    /// Returns the variables that give these settings to a child process, and stop it from reading
+    /// config files.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let merged = self.merged();
         let set = SETTINGS.iter().filter_map(|setting| {
@@ -510,7 +513,7 @@ impl Config {
 }
 
 /// Reads the variables of settings, and adds a sentence for each that cannot be used. An empty
-/// one is not set.
+/// variable counts as not set.
 fn of_variables(variable: &dyn Fn(&str) -> Option<OsString>, problems: &mut Vec<String>) -> Layer {
     let mut table = Table::new();
     for setting in &SETTINGS {
@@ -553,7 +556,7 @@ fn named_targets(text: &str) -> Result<Table, String> {
     })
 }
 
-/// Reads a config file; `None` if there is none.
+/// Reads a config file; returns `None` if it does not exist, unless [`FILE`] names it.
 fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Option<Layer>, String> {
     let file = match input::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && kind != NAMED => return Ok(None),
@@ -583,11 +586,11 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     Ok(Some(Layer { kind, file, table }))
 }
 
-/// Word for the runs of the store as the population.
+/// Value of `population` that selects the runs of the store.
 pub const POPULATION_OF_STORE: &str = "store";
 
-/// Resolves a path in a config file, which is relative to the folder of that file. The name of a
-/// known part is no path.
+/// Resolves a path in a config file relative to the folder of that file. Returns the name of a
+/// known part, and other values that are no paths, unchanged.
 fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<String, String> {
     if ["", "~"].contains(&text) {
         return Err(format!("{key} = \"{text}\" names no file"));
@@ -613,9 +616,9 @@ fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<St
     }
 }
 
-/// Returns the nearest `assay.toml` of a folder and those above it. The search goes no further up
-/// than the user's home and the mount point, and into no folder that another user can write, so
-/// that nobody can give others settings in a folder such as /tmp.
+/// Returns the nearest `assay.toml` of a folder and those above it. The search stops at the user's
+/// home, at the mount point, and at a folder that another user can write: otherwise anybody could
+/// change the settings of others with a file in a folder such as /tmp.
 fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let device = fs::metadata(folder).ok()?.dev();
     let is_searched = |folder: &&Path| {
@@ -636,8 +639,8 @@ fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     None
 }
 
-/// Says which other users can change a file; `None` if there are none. Of a user's own group only
-/// root is careful: private groups are usual.
+/// Describes which other users can change a file; `None` if there are none. Write access of the
+/// group counts only for root, because users commonly have a private group.
 fn strangers(meta: &Metadata) -> Option<String> {
     let user = geteuid().as_raw();
     let shared = if user == 0 { 0o022 } else { 0o002 };

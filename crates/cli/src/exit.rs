@@ -14,20 +14,20 @@ Finished trials are kept in every case.";
 
 /// Exit code of success.
 pub const DONE: ExitCode = ExitCode::SUCCESS;
-/// Something failed; finished trials are kept.
+/// Exit code of a failure; finished trials are kept.
 pub const FAILED: u8 = 1;
-/// The command cannot be carried out as given.
+/// Exit code for a command that cannot be carried out as given.
 pub const USAGE: u8 = 2;
 /// Exit code for a missed requirement: slower than permitted, or a class missed.
 pub const MISSED: u8 = 3;
-/// Data read back was not what had been written.
+/// Exit code for data that was read back and differs from the data written.
 pub const DATA_MISMATCH: u8 = 4;
-/// The device or the target went away.
+/// Exit code for a device or target that disappeared.
 pub const LOST: u8 = 5;
-/// Added to the number of the signal that ended the command, as shells do.
+/// Offset that is added to the number of the signal that ended the command, as shells do.
 pub const SIGNALLED: u8 = 128;
 
-/// Why a command ends without its result: one line, and the exit code.
+/// Reason why a command ends without its result: one line, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -40,37 +40,37 @@ impl Failure {
         Self { code, message }
     }
 
-    /// The command cannot be carried out as given.
+    /// Failure of a command that cannot be carried out as given.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(USAGE, message)
     }
 
-    /// A file that the user named cannot be taken.
+    /// Failure for a file named by the user that cannot be used.
     pub fn in_file(path: &Path, why: impl fmt::Display) -> Self {
         Self::usage(format_args!("{}: {why}", path.display()))
     }
 
-    /// Something failed on the way.
+    /// Failure of the execution.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self::new(FAILED, message)
     }
 
-    /// No thread could be started.
+    /// Failure to start a thread.
     pub fn no_thread(source: io::Error) -> Self {
         Self::failed(no_thread(source))
     }
 
-    /// Data read back was not what had been written.
+    /// Failure for data that was read back and differs from the data written.
     pub fn mismatch(message: impl fmt::Display) -> Self {
         Self::new(DATA_MISMATCH, message)
     }
 
-    /// The device or the target went away.
+    /// Failure for a device or target that disappeared.
     pub fn lost(message: impl fmt::Display) -> Self {
         Self::new(LOST, message)
     }
 
-    /// This failure, and another one that came of it or after it.
+    /// Combines this failure with a later one; the exit code is that of this failure.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         let message = match other.message.starts_with(&self.message) {
@@ -90,7 +90,7 @@ impl Failure {
         self.code == LOST
     }
 
-    /// The exit code as a number.
+    /// Returns the exit code as a number.
     pub fn number(&self) -> u8 {
         self.code
     }

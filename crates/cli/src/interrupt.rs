@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C or
-//! SIGTERM insists. SIGUSR1 asks for what there is so far.
+//! Signals: Ctrl-C, SIGTERM and SIGHUP request an orderly end, a second Ctrl-C or SIGTERM ends at
+//! once. SIGUSR1 requests the results so far.
 
 use crate::exit::Failure;
 use assay_agent::is_ignored;
@@ -11,11 +11,11 @@ use std::sync::{Arc, Once};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// Signals so close together are one wish: a key that bounces, a terminal that
-/// closes and sends more than one.
+/// Time after the first signal within which further ones are ignored: a key may bounce, and a
+/// terminal that closes sends more than one.
 const SAME_KEY: Duration = Duration::from_millis(300);
 
-/// The signal that asked to stop, if one did.
+/// Signal that requested the end, if any.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicI32>);
 
@@ -23,21 +23,19 @@ pub struct Interrupt(Arc<AtomicI32>);
 /// do for background commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
-    /// It is caught all the same: a run is to be stopped in order by whoever
-    /// asks for it.
+    /// SIGINT is caught nevertheless: runs support an orderly stop by a signal.
     Caught,
-    /// It stays ignored.
+    /// SIGINT stays ignored.
     UnlessIgnored,
 }
 
 impl Interrupt {
-    /// From now on signals are caught; `on_first` is called once, on a thread
-    /// of its own.
+    /// Catches signals from now on; `on_first` is called once, on a separate thread.
     pub fn catch(on_first: impl FnOnce() + Send + 'static) -> Result<Self, Failure> {
         Self::catch_with(Interrupts::Caught, on_first)
     }
 
-    /// The same, where SIGINT may stay ignored.
+    /// Catches signals as [`Interrupt::catch`] does, but can leave an ignored SIGINT ignored.
     pub fn catch_with(
         interrupts: Interrupts,
         on_first: impl FnOnce() + Send + 'static,
@@ -71,7 +69,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The exit code that the signal asks for; `None` when there was none.
+    /// Returns the exit code for the signal; `None` if there was no signal.
     pub fn exit_code(&self) -> Option<u8> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
@@ -80,16 +78,16 @@ impl Interrupt {
     }
 }
 
-/// Somebody follows the signals that ask to end.
+/// `true` once another part of the program handles the signals that end it.
 static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
 
-/// From now on somebody follows the signals that ask to end.
+/// Switches off the handling of [`end_links_with_this`]: the caller handles the signals from now on.
 pub fn taken_over() {
     TAKEN_OVER.store(true, Ordering::Relaxed);
 }
 
-/// Until somebody else follows them, signals that ask to end do so as if they were not
-/// caught, after the programs that carry links: one that still connects would stay.
+/// Ends the programs that carry links when a signal ends this process: one that is still connecting
+/// would survive it. The signal then has its default effect. [`taken_over`] switches this off.
 pub fn end_links_with_this() -> Result<(), Failure> {
     static CAUGHT: Once = Once::new();
     let mut made = Ok(());
@@ -112,7 +110,7 @@ pub fn end_links_with_this() -> Result<(), Failure> {
     made
 }
 
-/// From now on `act` is called for each SIGUSR1, on a thread of its own.
+/// Calls `act` for each SIGUSR1 from now on, on a separate thread.
 pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGUSR1]).map_err(not_caught)?;
     let wait = move || signals.forever().for_each(|_| act());
@@ -120,12 +118,12 @@ pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> Result<(), F
     Ok(())
 }
 
-/// The failure to catch signals.
+/// Failure to catch signals.
 pub fn not_caught(error: impl fmt::Display) -> Failure {
     Failure::failed(format!("cannot catch signals: {error}"))
 }
 
-/// The exit code that a signal asks for.
+/// Returns the exit code for a signal.
 pub fn code(signal: i32) -> u8 {
     u8::try_from(signal).map_or(crate::exit::FAILED, |signal| {
         crate::exit::SIGNALLED.saturating_add(signal)

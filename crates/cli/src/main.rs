@@ -41,7 +41,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use targets::on::{self, AGENT};
 
-/// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
+/// Stack size of the thread that carries out the command. The stack of the first thread depends on
+/// `ulimit -s`.
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn command() -> ExitCode {
-    // A limit of file sizes (`ulimit -f`) is an error of the write, which has words.
+    // With the signal caught, a write beyond the limit of file sizes (`ulimit -f`) returns an error.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let code = run().unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
@@ -70,7 +71,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
-    // Pages of the manual are the same whatever the settings are.
+    // Pages of the manual must not depend on the settings.
     if words.get(1).is_none_or(|word| word != "--generate") {
         config::load();
     }
@@ -81,7 +82,7 @@ fn run() -> Result<ExitCode, Failure> {
     }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
-            // A copy is not lost for a mistake in the settings.
+            // A mistake in the settings must not break scripts that use the tool.
             if let Err(why) = config::current().check() {
                 output::say(&clean(&format!("assay: {why}; {name} goes on without it")));
             }
@@ -182,7 +183,7 @@ fn run_command(
     }
 }
 
-/// Measures where the arguments say.
+/// Measures on the targets that the arguments select.
 fn measure(
     words: &[OsString],
     args: &MeasureArgs,
@@ -191,15 +192,15 @@ fn measure(
     targets::measure(&args.on, words, args.json, run)
 }
 
-/// A command that is another tool, with that tool's words.
+/// Function of a command that is a drop-in for another tool; it parses that tool's arguments.
 type Tool = fn(&[OsString], &mut dyn Target) -> Result<ExitCode, Failure>;
 
-/// Tools by their names.
+/// Drop-in tools by name.
 const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone", iozone::run)];
 
-/// Runs a tool where its first words say.
+/// Runs a tool on the targets that its first arguments select.
 fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
-    // It is that tool, to whoever reads what it prints.
+    // Programs that parse the output of the original tool expect English.
     assay_lang::speak(Language::English);
     let (on, own) = on::take(words)?;
     let json = own.iter().any(|word| word == "--json");
@@ -218,8 +219,8 @@ fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     (command == tool).then_some(rest)
 }
 
-/// Serves the local target: runs an agent on the standard streams, or one in front, which is told
-/// its descriptors.
+/// Runs an agent for the local target: on the standard streams, or in the foreground on the two
+/// descriptors that the arguments give.
 fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
     let number = |word: &OsString| word.to_str()?.parse().ok();
     let served = match words {

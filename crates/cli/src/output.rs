@@ -1,4 +1,4 @@
-//! Standard output is data, standard error is talk.
+//! Output: standard output is for data, standard error for messages.
 
 use crate::exit::Failure;
 use assay_report::document::Document;
@@ -8,16 +8,16 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Width when there is no terminal to ask.
+/// Width in columns if there is no terminal.
 const DEFAULT_WIDTH: usize = 80;
-/// Wider lines are hard to read.
+/// Maximum width in columns: longer lines are hard to read.
 const MAX_WIDTH: usize = 120;
 
-/// Something that was said did not get out.
+/// `true` once a message could not be written.
 static TALK_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Says a text on standard error, on a terminal in lines that fit. Nobody listening is no reason
-/// to stop.
+/// Prints a message on standard error, wrapped at the width of a terminal. A failed write is not
+/// an error, but is recorded ([`talk_was_lost`]).
 pub fn say(text: &str) {
     let mut talk = io::stderr().lock();
     let fits = |line: &str| talk_columns().is_none_or(|columns| width(line) <= columns);
@@ -26,7 +26,7 @@ pub fn say(text: &str) {
         return;
     }
     for line in text.lines() {
-        // A line that fits keeps its spaces: it may be of a table.
+        // A line that fits keeps its spaces: it may belong to a table.
         let lines = match talk_columns() {
             Some(columns) if !fits(line) => wrap(line, columns),
             _ => vec![line.to_owned()],
@@ -37,7 +37,7 @@ pub fn say(text: &str) {
     }
 }
 
-/// Says a part of a line on standard error.
+/// Prints a part of a line on standard error.
 pub fn say_part(part: &str) {
     let mut talk = io::stderr().lock();
     note_loss(&talk.write_all(part.as_bytes()).and_then(|()| talk.flush()));
@@ -54,8 +54,7 @@ pub fn talk_was_lost() -> bool {
     TALK_LOST.load(Ordering::Relaxed)
 }
 
-/// Writes data to standard output. A reader that has seen enough (`| head`)
-/// is no failure.
+/// Writes data to standard output. A reader that closed the pipe (`| head`) is no failure.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     print_while_read(write).map(|_| ())
 }
@@ -70,7 +69,8 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(|out| writeln!(out, "{value:#}"))
 }
 
-/// As [`print()`]; whether somebody still reads, for what would go on for ever.
+/// Writes like [`print()`]; returns `false` once the reader has closed the pipe, so that an
+/// endless output can end.
 pub fn print_while_read(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<bool, Failure> {
@@ -92,25 +92,25 @@ pub fn admit_output(path: &Path) -> Result<(), Failure> {
     assay_agent::admit_output(path).map_err(Failure::usage)
 }
 
-/// Columns of the terminal that [`say`] speaks to; `None` where there is none.
+/// Returns the columns of the terminal on standard error; `None` if that is no terminal.
 pub fn talk_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Rows of the terminal that [`say`] speaks to; `None` where there is none.
+/// Returns the rows of the terminal on standard error; `None` if that is no terminal.
 pub fn talk_rows() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_row > 0).then_some(usize::from(size.ws_row))
 }
 
-/// Columns of the terminal that standard output is; `None` where it is none.
+/// Returns the columns of the terminal on standard output; `None` if that is no terminal.
 pub fn print_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// `true` if [`say`] writes to a terminal.
+/// `true` if standard error is a terminal.
 pub fn talks_to_terminal() -> bool {
     io::stderr().is_terminal()
 }
@@ -120,7 +120,7 @@ pub fn prints_to_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns the style of standard output: colour only for a terminal that wants it
+/// Returns the style of standard output: colour only for a terminal, unless switched off
 /// (<https://no-color.org>).
 pub fn style() -> Style {
     Style {

@@ -1,14 +1,13 @@
-//! A byte stream between two processes that outlives the connections it goes over:
-//! what was written arrives, in order and once, however often the connection
-//! breaks.
+//! A byte stream between two processes that outlives its connections: written bytes
+//! arrive in order and exactly once, however often the connection breaks.
 //!
-//! Each side keeps what it has written until the other says that it has arrived, and
-//! when a new connection stands, each first says how much has arrived here. Both
-//! also say so every now and then ([`Times`]): whoever hears nothing for long knows
-//! that a connection is dead although nothing has told so.
+//! Each side keeps written bytes until the peer acknowledges them. On a new connection,
+//! each side first sends the number of bytes that it has received. Both sides repeat this
+//! number periodically ([`Times`]), so a side that receives nothing for long knows that
+//! the connection is dead, even if the operating system reports no error.
 //!
-//! It takes no notice of what is said, and starts no connection: a caller lets a
-//! [`Link`] go over one with [`Link::carry`].
+//! The link does not interpret the bytes and does not open connections: the caller opens
+//! one and passes it to [`Link::carry`].
 
 mod packet;
 mod state;

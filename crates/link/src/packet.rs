@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-/// The most that one packet carries.
+/// Data in one packet, at most, in bytes.
 pub(crate) const LONGEST: usize = 64 << 10;
 
 const SEEN: u8 = b'S';
@@ -14,16 +14,16 @@ const END: u8 = b'E';
 /// Packet from one side to the other.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
-    /// So many bytes have arrived here; the end counts as one.
+    /// Acknowledges this number of received bytes; the end of the stream counts as one.
     Seen(u64),
-    /// The next bytes.
+    /// The next bytes of the stream.
     Data(Vec<u8>),
-    /// There are no more.
+    /// End of the stream.
     End,
 }
 
 impl Packet {
-    /// Writes it as a whole.
+    /// Writes the packet in one call, and flushes.
     pub(crate) fn send(&self, writer: &mut impl Write) -> io::Result<()> {
         let (kind, number, data) = match self {
             Self::Seen(arrived) => (SEEN, *arrived, &[][..]),
@@ -38,13 +38,13 @@ impl Packet {
         writer.flush()
     }
 
-    /// Takes one; `None` when the connection ended.
+    /// Reads one packet; `None` if the connection ended, also within a packet.
     ///
     /// # Errors
-    /// What is no packet.
+    /// [`NotOfThisVersion`] if the bytes are not a packet.
     pub(crate) fn receive(reader: &mut impl Read) -> Result<Option<Self>, NotOfThisVersion> {
         let mut head = [0; 9];
-        // However a connection ends: it is over.
+        // An error of the connection is equivalent to its end: the caller opens another one.
         if reader.read_exact(&mut head).is_err() {
             return Ok(None);
         }

@@ -1,67 +1,68 @@
-//! Progress of a stream, in both directions.
+//! State of one side of a stream, in both directions.
 
 use crate::packet::{LONGEST, NotOfThisVersion, Packet};
 use crate::times::Times;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// As much as is kept, in each direction, before whoever writes has to wait. What is
-/// written at once is kept as a whole.
+/// Buffered bytes in each direction from which on writers (or the peer) wait. A single
+/// write is buffered as a whole, so the buffer may exceed this.
 const KEPT: usize = 1 << 20;
-/// After so many bytes the other side is told at once that they have arrived: long
-/// before it would have to wait for that.
+/// Received bytes after which an acknowledgement is sent at once. It is well below
+/// [`KEPT`], so the peer does not wait for an acknowledgement.
 const WORTH_TELLING: u64 = 256 << 10;
 
 /// Next task for a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkTask {
     Send(Packet),
-    /// Nothing before this time.
+    /// Nothing to send before this time.
     WaitUntil(Instant),
 }
 
-/// One side.
+/// State of one side of a link.
 #[derive(Debug)]
 pub(crate) struct LinkSide {
     outgoing: Outgoing,
     incoming: Incoming,
-    /// When the other side was heard last.
+    /// Time of the last packet from the peer.
     pub(crate) heard: Instant,
-    /// Number of the connection; an earlier one is no longer of use.
+    /// Number of the current connection; threads of an earlier one stop.
     pub(crate) connection: u64,
-    /// That one stands.
+    /// `true` while the current connection is up.
     pub(crate) connected: bool,
-    /// The other side is not waited for any more, and why, if that is an error.
+    /// Set once the side no longer waits for the peer; the inner value is the error, if
+    /// any.
     pub(crate) given_up: Option<Option<String>>,
 }
 
 /// Data written on this side.
 #[derive(Debug, Default)]
 struct Outgoing {
-    /// Not known to have arrived.
+    /// Bytes that the peer has not acknowledged.
     kept: VecDeque<u8>,
-    /// Place of the first of these bytes in the stream.
+    /// Position in the stream of the first byte in `kept`.
     from: u64,
-    /// Nothing more is written.
+    /// The writer is closed.
     ended: bool,
-    /// The other side knows that.
+    /// The peer has acknowledged the end.
     end_arrived: bool,
-    /// Place of what this connection is to carry next; `None`: the other side has not
-    /// said yet what has arrived.
+    /// Position of the next byte to send over this connection; `None` until the peer has
+    /// acknowledged something over it.
     next: Option<u64>,
-    /// This connection has carried the end.
+    /// The end has been sent over this connection.
     end_sent: bool,
 }
 
 /// Data written on the other side.
 #[derive(Debug, Default)]
 struct Incoming {
-    /// Not read yet.
+    /// Received bytes that have not been read yet.
     taken: VecDeque<u8>,
-    /// Bytes that have arrived; the end counts as one.
+    /// Received bytes; the end counts as one.
     arrived: u64,
     ended: bool,
-    /// Last count of arrived bytes that this connection told the other side, and the time.
+    /// Last count of received bytes that was sent over this connection, and the time.
     told: Option<(u64, Instant)>,
 }
 
@@ -77,7 +78,7 @@ impl LinkSide {
         }
     }
 
-    /// A new connection stands.
+    /// Begins a new connection, and returns its number.
     pub(crate) fn connect(&mut self) -> u64 {
         self.outgoing.next = None;
         self.outgoing.end_sent = false;
@@ -87,7 +88,7 @@ impl LinkSide {
         self.connection
     }
 
-    /// That connection stands no longer, if another one did not take its place before.
+    /// Ends a connection, unless another one has replaced it.
     pub(crate) fn disconnect(&mut self, connection: u64) {
         if self.connection == connection {
             self.connection += 1;
@@ -111,7 +112,7 @@ impl LinkSide {
         self.incoming.taken.len() < KEPT
     }
 
-    /// Reads what has arrived; `None`: there may be more later.
+    /// Reads received bytes; `None` if there are none now but more may follow.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         let taken = &mut self.incoming.taken;
         if taken.is_empty() && !self.incoming.ended {
@@ -129,7 +130,8 @@ impl LinkSide {
         self.outgoing.end_arrived
     }
 
-    /// The other side has ended, and was told over this connection that this is known.
+    /// `true` if the peer has ended its stream and was sent the acknowledgement of that
+    /// over this connection.
     pub(crate) fn is_done(&self) -> bool {
         let told = self.incoming.told.map(|(arrived, _)| arrived);
         self.incoming.ended && told == Some(self.incoming.arrived)
@@ -157,12 +159,13 @@ impl LinkSide {
         }
     }
 
-    /// Takes what the other side says.
+    /// Processes a packet from the peer.
     pub(crate) fn take(&mut self, packet: Packet, now: Instant) -> Result<(), NotOfThisVersion> {
         self.heard = now;
         match packet {
             Packet::Seen(arrived) => self.outgoing.arrived(arrived),
-            // The other side sends nothing before it knows where to go on.
+            // The peer sends data only after the first acknowledgement, which contains
+            // the position to resume from.
             Packet::Data(_) | Packet::End
                 if self.incoming.ended || self.incoming.told.is_none() =>
             {
@@ -185,7 +188,7 @@ impl LinkSide {
 impl Outgoing {
     fn next_packet(&mut self) -> Option<Packet> {
         let next = self.next?;
-        // What has arrived there, and is no longer kept, is not sent again.
+        // Acknowledged bytes are no longer kept: nothing is sent in that case.
         let start = usize::try_from(next.checked_sub(self.from)?).ok()?;
         let data: Vec<u8> = self
             .kept
@@ -205,7 +208,8 @@ impl Outgoing {
         None
     }
 
-    /// So much has arrived there.
+    /// Processes an acknowledgement: drops the acknowledged bytes, and sets the position
+    /// to resume from.
     fn arrived(&mut self, arrived: u64) -> Result<(), NotOfThisVersion> {
         let written = self.from + self.kept.len() as u64;
         let bytes = arrived.min(written);
@@ -240,8 +244,8 @@ mod tests {
         silence: Duration::from_secs(30),
     };
 
-    /// Carries packets between two sides until there is nothing to do, or so many of
-    /// them; the rest is lost.
+    /// Carries packets between two sides until there is nothing to do, or `most` packets
+    /// were carried; the remainder is lost.
     fn carry(a: &mut LinkSide, b: &mut LinkSide, most: usize) {
         let now = Instant::now();
         a.connect();

@@ -8,27 +8,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// One side of a link; all of its parts are the same side.
+/// Handle of one side of a link; clones refer to the same side.
 #[derive(Clone, Debug)]
 pub struct Link {
     shared: Arc<SharedSide>,
     times: Times,
 }
 
-/// Reads what the other side writes.
+/// Reads the bytes that the peer writes.
 #[derive(Debug)]
 pub struct LinkReader(Arc<SharedSide>);
 
-/// Writes to the other side. Dropping it is the end of what is written.
+/// Writes bytes for the peer. Dropping it ends the stream.
 #[derive(Debug)]
 pub struct LinkWriter(Arc<SharedSide>);
 
-/// End of a connection.
+/// Reason why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// It broke, or another one took its place.
+    /// It failed, or another connection replaced it.
     Off,
-    /// The other side has ended.
+    /// The peer has ended its stream.
     Done,
 }
 
@@ -38,7 +38,7 @@ struct SharedSide {
     changed: Condvar,
 }
 
-/// A side that has no connection yet.
+/// Creates a side of a link, without a connection.
 pub fn link(times: Times) -> (Link, LinkReader, LinkWriter) {
     let shared = Arc::new(SharedSide {
         state: Mutex::new(LinkSide::new()),
@@ -52,12 +52,12 @@ pub fn link(times: Times) -> (Link, LinkReader, LinkWriter) {
 }
 
 impl Link {
-    /// Goes over a connection until that ends; any other one is of no use from now
-    /// on. A connection that is dead ends only when its caller cuts it: see
+    /// Carries the link over a connection until that ends; replaces an earlier
+    /// connection. A dead connection ends only when the caller closes it: see
     /// [`Link::await_silence`].
     ///
     /// # Errors
-    /// When the other side is none.
+    /// [`NotOfThisVersion`] if the peer does not speak this version of the protocol.
     pub fn carry(
         &self,
         mut reader: impl Read,
@@ -68,12 +68,12 @@ impl Link {
             let sending = Builder::new().spawn_scoped(threads, || self.send(number, writer));
             let taken = match &sending {
                 Ok(_) => self.take(number, &mut reader),
-                // Without a thread to send with the connection is as good as off.
+                // Without a thread for sending, the connection is useless.
                 Err(_) => Ok(()),
             };
-            // Sending ends, unless another connection has begun.
+            // Ends sending, unless another connection has begun.
             self.change(|state| state.disconnect(number));
-            // It does not panic; if it did, the connection would be off as well.
+            // The thread does not panic; if it did, the connection would be down as well.
             let _ = sending.map(ScopedJoinHandle::join);
             taken
         });
@@ -83,9 +83,8 @@ impl Link {
         })
     }
 
-    /// Waits until a connection ends that [`Link::carry`] goes over since then, as long
-    /// as the other side says something; whether it fell silent, or is not waited for
-    /// any more.
+    /// Waits until nothing has arrived since `since` for the time limit of silence, or
+    /// the link is given up (`true`), or until `goes_on` returns `false` (`false`).
     pub fn await_silence(&self, since: Instant, goes_on: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         while goes_on() {
@@ -98,18 +97,18 @@ impl Link {
         false
     }
 
-    /// Lets those who wait look again.
+    /// Wakes all waiting threads, which check their conditions again.
     pub fn wake(&self) {
         self.change(|_| ());
     }
 
-    /// Returns the time since the other side was last heard.
+    /// Returns the time since the last packet from the peer.
     pub fn silent_for(&self) -> Duration {
         self.lock().heard.elapsed()
     }
 
-    /// The other side is not waited for any more. What has arrived is read to its
-    /// end; then comes that error, or the end.
+    /// Stops waiting for the peer. Bytes that have arrived can still be read; then
+    /// reading returns the error `why`, or the end of the stream if `why` is `None`.
     pub fn give_up(&self, why: Option<String>) {
         self.change(|state| {
             state.given_up.get_or_insert(why);
@@ -126,13 +125,13 @@ impl Link {
         self.lock().connected
     }
 
-    /// Waits until it is given up, at most so long; whether it was.
+    /// Waits at most `patience` until the link is given up; `true` if it was.
     pub fn await_end(&self, patience: Duration) -> bool {
         self.wait_while(patience, |state| state.given_up.is_none())
     }
 
-    /// Waits until all that was written has arrived, its end included, or the other
-    /// side is not waited for any more.
+    /// Waits until the peer has acknowledged everything including the end, or the link is
+    /// given up.
     pub fn await_delivery(&self) {
         let mut state = self.lock();
         while !state.is_delivered() && state.given_up.is_none() {
@@ -140,8 +139,8 @@ impl Link {
         }
     }
 
-    /// Gives up when the other side is silent for longer than it is waited for.
-    /// Returns then, or when that was given up otherwise.
+    /// Gives up the link when the peer is silent for longer than the grace period.
+    /// Returns when the link is given up, for any reason.
     pub fn watch(&self) {
         loop {
             let silent = self.silent_for();
@@ -159,12 +158,14 @@ impl Link {
             if packet.send(&mut writer).is_err() {
                 return;
             }
-            // Who waits for the end waits for this to be told.
+            // The state changed when the packet was taken from it; waiting threads may
+            // depend on it.
             self.shared.changed.notify_all();
         }
     }
 
-    /// Waits for what is to be sent; `None` when the connection is of no use any more.
+    /// Waits for a packet to send; `None` if the connection was replaced or the link
+    /// given up.
     fn next_packet(&self, number: u64) -> Option<Packet> {
         let mut state = self.lock();
         while state.connection == number && state.given_up.is_none() {
@@ -181,7 +182,8 @@ impl Link {
         while let Some(packet) = Packet::receive(reader)? {
             let mut state = self.lock();
             while !state.may_take() && state.connection == number && state.given_up.is_none() {
-                // Who reads nothing is alive all the same.
+                // This side does not read while its buffer is full; the peer is not
+                // silent.
                 state.heard = Instant::now();
                 state = self.wait(state, self.times.sign);
             }
@@ -246,7 +248,7 @@ impl Read for LinkReader {
         let mut state = self.0.lock();
         loop {
             if let Some(count) = state.read(into) {
-                // There may be room again.
+                // A full buffer has space again.
                 self.0.changed.notify_all();
                 return Ok(count);
             }

@@ -1,26 +1,26 @@
-//! Time between signs of life, and the meaning of silence.
+//! Intervals of keep-alive packets, and time limits for silence.
 
 use std::time::Duration;
 
-/// So often, or oftener.
+/// Interval of keep-alive packets, at most.
 const SIGN: Duration = Duration::from_secs(5);
-/// A connection that is silent for so long is dead.
+/// Silence after which a connection is regarded as dead, at most.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Both sides have the same.
+/// Times of a link. Both sides must use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Time limit for waiting on the other side.
+    /// Time that a side waits for its peer, over all connections, before it gives up the link.
     pub grace: Duration,
-    /// Between two signs of life.
+    /// Interval of keep-alive packets.
     pub sign: Duration,
-    /// Silence that counts as the end of a connection.
+    /// Silence after which a connection is regarded as dead.
     pub silence: Duration,
 }
 
 impl Times {
-    /// Returns times that fit a grace period: within it, a dead connection is noticed and a new one
-    /// has time to start.
+    /// Returns the times for a grace period: a dead connection is noticed well within it, so that a
+    /// new one can be opened in time.
     pub fn within(grace: Duration) -> Self {
         Self {
             grace,

@@ -1,11 +1,11 @@
-//! The static agents that can be put onto other machines.
+//! Static agent programs for other machines.
 
 use crate::TargetError;
 use assay_model::wire::Feature;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Names a folder with agents, before all others.
+/// Environment variable for a folder with agents, which is searched first.
 const VARIABLE: &str = "ASSAY_AGENTS";
 
 /// Folders of agents, relative to the folder of the program: beside it in an archive, in cargo's
@@ -19,7 +19,7 @@ const MACHINES: [(&str, &str); 12] = [
     ("amd64", "assay-agent-x86_64"),
     ("aarch64", "assay-agent-aarch64"),
     ("arm64", "assay-agent-aarch64"),
-    // 32 bit programs on a processor of 64 bits.
+    // 32-bit user space on a 64-bit processor.
     ("armv8l", "assay-agent-armv7l"),
     ("armv7l", "assay-agent-armv7l"),
     ("armv7", "assay-agent-armv7l"),
@@ -33,19 +33,19 @@ const MACHINES: [(&str, &str); 12] = [
 /// Suffix in the name of an agent that has `SQLite`.
 const SQLITE: &str = "-sqlite";
 
-/// Agents, and which of them is wanted.
+/// Agent programs of this installation, and the criteria to select one.
 #[derive(Clone, Debug)]
 pub(crate) struct Agents {
     /// Folders to search, in this order.
     pub(crate) folders: Vec<PathBuf>,
-    /// Feature that it must have, which the small one has not.
+    /// Feature that the agent must have and the small agent lacks.
     pub(crate) needs: Option<Feature>,
-    /// Folder, by its name, of the copy of an installed agent that did not work: it is ended, and
-    /// only agents of this program are used from then on.
+    /// Folder name of the copied installed agent that did not work. That copy is killed, and only
+    /// agents of this program are used from then on.
     pub(crate) given_up: Option<String>,
 }
 
-/// Returns the folder that the user names.
+/// Returns the folder that the user set in the environment.
 fn named() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).filter(|named| !named.is_empty());
     named.map(PathBuf::from)
@@ -69,10 +69,10 @@ pub fn check_agents() -> Result<(), TargetError> {
     })
 }
 
-/// The agent for a machine, from the first of the folders that has it.
+/// Finds the agent for a machine in the first folder that has it.
 ///
 /// # Errors
-/// [`TargetError::NoAgent`], with where it was looked for.
+/// [`TargetError::NoAgent`], with the searched folders.
 pub(crate) fn agent_for(
     target: &str,
     machine: &str,
@@ -108,7 +108,7 @@ fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
 }
 
 impl Agents {
-    /// The small ones of this installation.
+    /// Returns the small agents of this installation.
     pub(crate) fn installed() -> Self {
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("."));
@@ -128,11 +128,11 @@ pub struct InstalledAgent {
     pub machine: &'static str,
     /// File of the small agent.
     pub small: Option<PathBuf>,
-    /// File of the one that can do all works.
+    /// File of the agent that supports all works.
     pub larger: Option<PathBuf>,
 }
 
-/// Returns the agents of this installation, also for machine types that have none.
+/// Returns the agents of this installation; the list includes machine types without an agent.
 pub fn installed_agents() -> Vec<InstalledAgent> {
     let folders = Agents::installed().folders;
     let find = |name: String| {

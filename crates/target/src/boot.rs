@@ -15,9 +15,9 @@
 //!                                   folder is removed
 //! ```
 //!
-//! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which then is
-//! only a relay to it, and leaves the folder to the agent unless that has ended. The next shell,
-//! which is started with the word `again` and looks at no other agent, finds it:
+//! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which then is only a
+//! relay to it and leaves the folder to the agent unless the agent has ended. A later shell is started
+//! with the argument `again`, skips the installed agents, and finds the folder:
 //!
 //! ```text
 //!                               <-  assay-boot 3 MACHINE
@@ -26,14 +26,14 @@
 //!                               <-  assay-boot there, or: gone
 //! ```
 //!
-//! An installed agent is copied into the folder, and the copy is run. After `stay NAME` in the
-//! place of `run` the agent stays under that name: `assay-boot at PATH`.
+//! An installed agent is copied into the folder, and the copy is run. After `stay NAME` in the place
+//! of `run` the agent is installed under that name: `assay-boot at PATH`.
 //!
-//! After `NAME SIZE OTHER` the shell first ends what runs from the folder of the name OTHER, and
-//! removes that folder: an installed agent that hangs would stay for ever.
+//! After `NAME SIZE OTHER` the shell first kills processes that run from the folder named OTHER, and
+//! removes that folder: otherwise an installed agent that hangs would remain forever.
 //!
-//! Neither side sends before it is asked: tools on the machine may read more than they are told
-//! to.
+//! Each side waits for a request before it sends: a tool on the machine may read more input than its
+//! share.
 
 use crate::agents::{Agents, agent_for};
 use crate::installed::{self, Installed, choose};
@@ -48,17 +48,17 @@ use std::time::Duration;
 const MARK: &str = "assay-boot ";
 /// Version of the dialogue.
 const HELLO: &str = "3 ";
-/// Limit on the bytes that login scripts may print before the dialogue.
+/// Bytes that login scripts may print before the dialogue, at most.
 const MOST_CHATTER: usize = 64 << 10;
-/// Bytes of a piece of the agent that is sent: each has to be taken before the link counts as
-/// silent.
+/// Bytes of the agent that are sent at once. The link must accept each chunk within the time limit for
+/// silence.
 const CHUNK: usize = 16 << 10;
-/// Bytes a second of the slowest link, over which the last pieces of the agent are still on
-/// their way once they were taken.
+/// Slowest supported link, in bytes per second. It gives the time for data that is still in buffers
+/// after the last chunk was written.
 const SLOWEST_BYTES_PER_S: u64 = 10 << 10;
-/// The longest line of the dialogue, which may have a path.
+/// Bytes of a line of the dialogue, at most; a line may contain a path.
 const LONGEST_LINE: usize = 8 << 10;
-/// The most lines about installed agents.
+/// Lines about installed agents, at most.
 const MOST_INSTALLED: usize = 32;
 
 /// Script that the shell on the machine runs. It has no single quote and is one line, so that every
@@ -66,8 +66,8 @@ const MOST_INSTALLED: usize = 32;
 ///
 /// Folders in memory come first: this script must not write to the storage under test. An empty
 /// program shows if programs may run in a folder. The shell outlives a broken link, and so does its
-/// cleanup. It leaves the folder to an agent that goes on: a relay to that agent reports so (3), or
-/// was killed by a signal.
+/// cleanup. It leaves the folder to an agent that continues: the agent or its relay then exits with
+/// status 3, or was killed by a signal.
 const SCRIPT: &str = "\
     umask 077; \
     echo assay-boot 3 $(uname -m); \
@@ -133,48 +133,48 @@ const SCRIPT: &str = "\
     \"$dir/agent\" \"$role\" \"$dir\" \"$seconds\"; \
     case $role$? in serve*) ;; keep3 | relay3 | *129 | *130 | *137 | *143) dir=;; esac";
 
-/// The command for the program that reaches the machine.
+/// Returns the command for the program that reaches the machine.
 pub(crate) fn command() -> String {
     let functions = installed::FUNCTIONS;
     format!("exec sh -c '{functions}{SCRIPT}'")
 }
 
-/// The command that goes to an agent that is kept.
+/// Returns the command that reconnects to an agent that is kept.
 pub(crate) fn command_again() -> String {
     command() + " sh again"
 }
 
-/// Why no agent runs.
+/// Reason why no agent runs.
 pub(crate) enum Fault {
-    /// The shell never spoke.
+    /// The shell printed nothing.
     NotReached,
-    /// There is none for the machine.
+    /// This program has no agent for the machine, or the connecting program could not be started.
     NoAgent(TargetError),
-    /// The agent that was kept is not there any more.
+    /// The kept agent is no longer there.
     Gone,
-    /// Another failure, with the observed problem.
+    /// Another failure, with its description.
     Failed(String),
 }
 
-/// Role of the agent.
+/// Mode in which the agent runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// It ends with the link.
+    /// The agent ends with the link.
     Serve,
-    /// It outlives the link for so long.
+    /// The agent outlives the link for this time.
     Keep(Duration),
 }
 
-/// Agent that was started.
+/// An agent that was started.
 #[derive(Clone, Debug)]
 pub(crate) struct StartedAgent {
-    /// Name of its folder.
+    /// Name of the agent's folder.
     pub(crate) folder: String,
-    /// Installed agent that it is a copy of, unless that is the own one.
+    /// Installed agent that was copied; `None` for this program's own agent.
     pub(crate) installed: Option<GivenUpAgent>,
 }
 
-/// The dialogue.
+/// The dialogue with the shell on a machine.
 pub(crate) struct Boot<'a> {
     target: &'a str,
     agents: &'a Agents,
@@ -185,7 +185,7 @@ pub(crate) struct Boot<'a> {
 }
 
 impl<'a> Boot<'a> {
-    /// `watchdog`: over the session, which ends after so long a silence.
+    /// `watchdog` ends the session after `silence`.
     pub(crate) fn new(
         target: &'a str,
         agents: &'a Agents,
@@ -201,8 +201,7 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// Puts an agent there and runs it, and leaves the session's stream at its first
-    /// byte.
+    /// Transfers an agent and runs it. The session's stream then starts at the agent's first byte.
     pub(crate) fn run(mut self, role: Role) -> Result<StartedAgent, Fault> {
         let folder = folder_name();
         let (machine, mut there) = self.machine()?;
@@ -232,7 +231,7 @@ impl<'a> Boot<'a> {
         Ok(StartedAgent { folder, installed })
     }
 
-    /// Goes to an agent that is kept, and leaves the session's stream at its next byte.
+    /// Reconnects to a kept agent. The session's stream then continues at the agent's next byte.
     pub(crate) fn run_again(mut self, name: &str) -> Result<(), Fault> {
         self.machine()?;
         self.say(&format!("{name}\n"))?;
@@ -243,7 +242,8 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// Puts the agent there to stay, unless it does; its path, and whether it was put there.
+    /// Installs the agent on the machine, unless it is installed already. Returns its path, and `true`
+    /// if it was installed now.
     pub(crate) fn stay(mut self) -> Result<(String, bool), Fault> {
         let (machine, installed) = self.machine()?;
         let own = self.own(&machine).map_err(Fault::NoAgent)?;
@@ -262,7 +262,7 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// Reads a listing to its end.
+    /// Reads all lines of a listing.
     pub(crate) fn listing(mut self) -> Result<Vec<String>, Fault> {
         let mut lines = Vec::new();
         let mut heard = 0;
@@ -275,7 +275,7 @@ impl<'a> Boot<'a> {
             match line.strip_prefix(MARK) {
                 Some("end") => return Ok(lines),
                 Some(found) => lines.push(found.to_owned()),
-                // Login scripts may speak before.
+                // Login scripts may print lines.
                 None => {}
             }
         }
@@ -292,7 +292,7 @@ impl<'a> Boot<'a> {
         Ok((agent, hash))
     }
 
-    /// Has a folder made there for an agent.
+    /// Requests a folder for an agent.
     fn make_folder(&mut self, line: &str) -> Result<(), Fault> {
         self.say(line)?;
         match self.answer()?.as_str() {
@@ -309,7 +309,7 @@ impl<'a> Boot<'a> {
         for chunk in agent.chunks(CHUNK) {
             self.send(chunk)?;
         }
-        // Much of it may still be on its way.
+        // Much of the agent may still be in buffers of the link.
         let slowest = Duration::from_secs(agent.len() as u64 / SLOWEST_BYTES_PER_S);
         self.watchdog.restart(self.silence + slowest);
         self.has_arrived(Some(agent.len()), hash)
@@ -320,7 +320,7 @@ impl<'a> Boot<'a> {
         let mut words = got.split(' ');
         let (word, size) = (words.next(), words.next());
         let size = size.and_then(|size| size.parse().ok());
-        // A machine without sha256sum leaves it to the link that bytes are right.
+        // Without sha256sum on the machine, the link must ensure that the bytes are right.
         let right = words.next().is_none_or(|sum| sum.is_empty() || sum == hash);
         if word == Some("got") && size.is_some() && size == expected.or(size) && right {
             return Ok(());
@@ -330,7 +330,7 @@ impl<'a> Boot<'a> {
         )))
     }
 
-    /// Reads the machine type, and which agents are installed.
+    /// Reads the machine type and the list of installed agents.
     fn machine(&mut self) -> Result<(String, Vec<Installed>), Fault> {
         let machine = self.machine_type()?;
         let mut installed = Vec::new();
@@ -339,7 +339,7 @@ impl<'a> Boot<'a> {
             match line.strip_prefix(MARK) {
                 Some("which") => return Ok((machine, installed)),
                 Some(line) => installed.extend(Installed::read(line)),
-                // The rest of a path that has several lines.
+                // The rest of a path that contains line breaks.
                 None => {}
             }
         }
@@ -374,7 +374,7 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// One byte after the other: what follows the dialogue is the agent's.
+    /// Reads a line byte by byte: the bytes after the dialogue belong to the agent.
     fn line(&mut self) -> Result<String, Fault> {
         let mut line = Vec::new();
         loop {
@@ -421,15 +421,15 @@ fn unexpected(answer: &str) -> Fault {
     Fault::Failed(format!("unexpected answer of its shell: '{answer}'"))
 }
 
-/// Nobody else can have made a folder of that name.
+/// Returns a random name, so that no other process can have made the folder.
 fn folder_name() -> String {
     let mut bytes = [0; 8];
-    // Before the kernel's pool is ready the name is one that `mkdir` may refuse.
+    // Before the kernel's random pool is ready, the name may be taken; then `mkdir` fails.
     let _ = getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
     format!("assay-agent-{}", hex(&bytes))
 }
 
-/// SHA-256, as sha256sum writes it.
+/// Returns the SHA-256 in the format of sha256sum.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -1,4 +1,4 @@
-//! Complaints of a program that reaches a machine, kept short.
+//! Error messages of a program that reaches a machine, limited in length.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -6,26 +6,27 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Lines that are kept, the last ones.
+/// Lines that are kept; older lines are dropped.
 const LINES: usize = 40;
-/// Bytes that are kept of each.
+/// Bytes kept of each line.
 const WIDTH: usize = 400;
-/// Time limit for the last complaints after the program has ended.
+/// Time limit for the last messages after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The last lines that the program, or one over there, has said on standard error.
+/// Last lines on standard error of the program that reaches a machine; these include those of
+/// the remote shell.
 #[derive(Clone, Debug, Default)]
 pub struct Complaints(Arc<CapturedStderr>);
 
 #[derive(Debug, Default)]
 struct CapturedStderr {
     lines: Mutex<VecDeque<String>>,
-    /// Ends with the thread that reads.
+    /// Disconnected when the reading thread ends.
     reading: Mutex<Option<Receiver<()>>>,
 }
 
 impl Complaints {
-    /// Returns the complaints in a text.
+    /// Collects the lines of a text.
     #[cfg(test)]
     pub(crate) fn of(text: &str) -> Self {
         let complaints = Self::default();
@@ -33,8 +34,7 @@ impl Complaints {
         complaints
     }
 
-    /// Reads them on a thread of its own, until there are no more; without a thread there are
-    /// none.
+    /// Reads a stream to its end on a new thread. Without a thread there are no messages.
     pub(crate) fn listen(stderr: impl Read + Send + 'static) -> Self {
         let complaints = Self::default();
         let heard = complaints.clone();
@@ -51,8 +51,8 @@ impl Complaints {
         complaints
     }
 
-    /// Waits until all was read that is there, if that does not take long: it may
-    /// have left a process that holds the stream open.
+    /// Waits until the stream is read to its end, at most [`LAST_WORDS`]: a process that the
+    /// program left may hold the stream open.
     pub(crate) fn await_end(&self) {
         let reading = self
             .0
@@ -60,7 +60,7 @@ impl Complaints {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(reading) = reading.as_ref() {
-            // It ends with an error, which is what is waited for.
+            // An error means that the reading thread has ended.
             let _ = reading.recv_timeout(LAST_WORDS);
         }
     }
@@ -72,7 +72,7 @@ impl Complaints {
     fn read(&self, stderr: impl Read) {
         let mut stderr = BufReader::new(stderr);
         let mut line = Vec::new();
-        // However long a line is, only its beginning takes room.
+        // Only the beginning of a long line is kept in memory.
         while read_line(&mut stderr, &mut line) {
             let text = String::from_utf8_lossy(&line).trim().to_owned();
             if !text.is_empty() {
@@ -85,20 +85,20 @@ impl Complaints {
         }
     }
 
-    /// The last line; `None` when nothing was said.
+    /// Returns the last line; `None` if no line was captured.
     pub(crate) fn last(&self) -> Option<String> {
         let lines = self.lines();
         lines.back().cloned()
     }
 
-    /// The first line that has these words.
+    /// Returns the first line that contains `words`.
     pub(crate) fn with(&self, words: &str) -> Option<String> {
         let lines = self.lines();
         lines.iter().find(|line| line.contains(words)).cloned()
     }
 }
 
-/// The beginning of the next line; whether there was one.
+/// Reads the beginning of the next line; `false` at the end of the stream.
 fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
     line.clear();
     loop {

@@ -1,14 +1,13 @@
-//! Agents that are installed on a machine: by `assay agent push`, or by a package.
+//! Agents that are installed on a machine by `assay agent push` or by a package.
 
 use assay_model::wire::{Feature, Greeting};
 
-/// Functions for a shell on the machine. `installed COMMAND` calls a command with the path of each
-/// agent that may be installed, and `about PATH` prints a line about one that is, see
-/// [`Installed::read`].
+/// Shell functions for the machine. `installed COMMAND` calls a command with the path of each agent that may
+/// be installed, and `about PATH` prints a line about an installed one, see [`Installed::read`].
 ///
-/// An agent says what it is when it is started, so only one is started that nobody but root and
-/// this user can replace: neither the file nor any folder above it may belong to others or let them
-/// write. In a sticky folder of root, such as /tmp, others cannot replace it either.
+/// An agent prints its version only when it is started. Therefore only an agent that no one but root and this
+/// user can replace is started: neither the file nor any folder above it may belong to others or be writable
+/// for them. In a sticky folder of root, such as /tmp, others cannot replace it either.
 pub(crate) const FUNCTIONS: &str = "\
     uid=$(id -u); \
     safe() { \
@@ -42,17 +41,17 @@ pub(crate) const FUNCTIONS: &str = "\
 /// An agent that is installed on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Installed {
-    /// SHA-256, or `-` where the machine cannot tell.
+    /// SHA-256, or `-` if the machine has no sha256sum.
     pub(crate) hash: String,
     pub(crate) path: String,
-    /// Only root and the user there can replace it.
+    /// Only root and the remote user can replace it.
     pub(crate) trusted: bool,
-    /// What it says of itself; agents from before protocol 1 say nothing.
+    /// Greeting that the agent prints; agents older than protocol 1 print none.
     pub(crate) greeting: Option<Greeting>,
 }
 
 impl Installed {
-    /// Reads `stays SUM PATH|GREETING`, or `foreign SUM PATH` of one that others can replace.
+    /// Parses `stays SUM PATH|GREETING`, or `foreign SUM PATH` for an agent that others can replace.
     pub(crate) fn read(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
         let (hash, rest) = rest.split_once(' ')?;
@@ -69,7 +68,7 @@ impl Installed {
         })
     }
 
-    /// Returns true if it can do what a command needs.
+    /// Returns `true` if the agent has the feature that a command needs.
     fn is_able(&self, needs: Option<Feature>) -> bool {
         let greeting = self.greeting.as_ref();
         greeting.is_some_and(|greeting| {
@@ -78,17 +77,17 @@ impl Installed {
         })
     }
 
-    /// Returns true if it is called as the build of this program.
+    /// Returns `true` if the agent reports the build of this program.
     fn is_of_this_build(&self) -> bool {
         let greeting = self.greeting.as_ref();
         greeting.is_some_and(|greeting| greeting.build == Greeting::of_host().build)
     }
 }
 
-/// Chooses the agent to use: the one that is this program's, `own` by its hash, else one that is
-/// able and of another build, which runs note. One of this build with another hash is not what it
-/// says, so the own one is sent instead. For a machine that this program has no agent for, any that may be started is better than
-/// none: it says in its greeting what it lacks.
+/// Chooses the agent to use, in this order: the agent with the hash `own` of this program's agent; an agent
+/// of another build with the needed feature, which is noted in the record of the run. An agent that reports
+/// this build but has another hash is modified, so this program's agent is sent instead. If this program has
+/// no agent for the machine, any trusted agent is used: its greeting reports missing features.
 pub(crate) fn choose<'i>(
     installed: &'i [Installed],
     own: Option<&str>,

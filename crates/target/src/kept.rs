@@ -4,15 +4,15 @@ use assay_link::Link;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// This side of it.
+/// This side of a connection to a kept agent.
 pub(crate) struct Kept {
     pub(crate) link: Link,
     pub(crate) complaint: Complaint,
-    /// The thread that carries one link after the other.
+    /// Thread that opens and carries the connections.
     pub(crate) links: Option<JoinHandle<()>>,
 }
 
-/// Complaint of the last link.
+/// Error message of the last connection.
 pub(crate) type Complaint = Arc<Mutex<Option<String>>>;
 
 impl Kept {
@@ -29,10 +29,10 @@ impl Kept {
             .clone()
     }
 
-    /// Waits until there is no link any more.
+    /// Waits until the thread that carries the connections has ended.
     pub(crate) fn await_end(&mut self) {
         if let Some(links) = self.links.take() {
-            // It does not panic; if it did, there would be no link either.
+            // The thread does not panic; if it did, it would have ended as well.
             let _ = links.join();
         }
     }

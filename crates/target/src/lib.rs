@@ -1,5 +1,5 @@
 //! Targets: the machines that the agent runs on. A target starts the agent and provides the byte
-//! stream to talk to it; the content of the stream is not its business.
+//! stream to it; it does not interpret the stream.
 
 pub mod adb;
 mod agents;
@@ -30,55 +30,54 @@ use thiserror::Error;
 
 /// A machine that can run the agent.
 pub trait Target {
-    /// Returns the name of the machine, for a user who has several; `None`: this one.
+    /// Returns the name of the machine for the user; `None` for this machine.
     fn name(&self) -> Option<String>;
 
-    /// The name that the user gives to the unit that is measured there.
+    /// Name that the user gave to the device that is measured there.
     fn unit(&self) -> Option<String> {
         None
     }
 
-    /// Project of the runs that are made there, where the user named one.
+    /// Project of the runs on this target, if the user named one.
     fn project(&self) -> Option<String> {
         None
     }
 
-    /// The agent that is started next must have that feature.
+    /// Requires a feature of the agent that is started next.
     fn needs(&mut self, feature: Feature) {
         let _ = feature;
     }
 
-    /// Feature that an agent there must have; `None`: also where each has all.
+    /// Feature that an agent there must have; `None` also if every agent has all features.
     fn needed(&self) -> Option<Feature> {
         None
     }
 
-    /// Starts the agent there; its standard input and output become the session's
-    /// stream.
+    /// Starts the agent on the target; its standard input and output become the session's stream.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If the agent cannot be started.
     fn start(&mut self) -> Result<AgentSession, TargetError>;
 
-    /// Gives up the installed agent that was started last, because it does not work: this program's
-    /// own agent is sent from now on, if there is one. `None`: none was started, or it is the own
-    /// one.
+    /// Stops using the installed agent that was started last, because it does not work: from now on
+    /// this program's own agent is sent, if there is one. Returns `None` if no agent was started,
+    /// or if it was this program's own agent.
     fn give_up_installed(&mut self) -> Option<GivenUpAgent> {
         None
     }
 
-    /// Starts the agent as a part of this program: with its standard streams and
-    /// terminal. The session's stream is on two other descriptors, whose numbers
-    /// (to read from, to write to) are the agent's last two arguments.
+    /// Starts the agent in the foreground: with this program's standard streams and terminal. The
+    /// session's stream is on two other descriptors, whose numbers (to read from, to write to) are
+    /// the agent's last two arguments.
     ///
     /// # Errors
-    /// When it cannot be started, or the target has no such place.
+    /// If it cannot be started, or the target does not support this.
     fn start_in_front(&mut self) -> Result<AgentSession, TargetError>;
 
-    /// Puts the agent there to stay, tells of those that are there, or removes them.
+    /// Installs the agent on the machine, lists the agents there, or removes them.
     ///
     /// # Errors
-    /// When the machine cannot be reached, or is this one, which needs no agent.
+    /// If the machine cannot be reached, or is this one, which needs no installed agent.
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
         let _ = order;
         Err(TargetError::NothingThere)
@@ -94,49 +93,50 @@ pub struct GivenUpAgent {
     pub replaceable: bool,
 }
 
-/// An agent over there.
+/// An agent on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentThere {
     /// File of the agent, or the folder that it was pushed into.
     pub path: String,
     /// State of the agent.
     pub state: AgentState,
-    /// What an installed agent says of itself. One from before protocol 1 says nothing, and one
-    /// that others can replace is not asked.
+    /// Greeting of an installed agent. Agents older than protocol 1 have none, and an agent that
+    /// others can replace is not started to get it.
     pub greeting: Option<Greeting>,
 }
 
 /// State of an agent on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentState {
-    /// It was put there now, to stay.
+    /// It was installed now.
     Pushed,
-    /// It is installed, and is that of this program.
+    /// It is installed, and is the agent of this program.
     Kept,
-    /// It is installed, and is another one.
+    /// It is installed, and is the agent of another build.
     Other,
-    /// It is installed, is another one, and users other than root and this one can replace it.
+    /// It is installed, differs from this program's agent, and users other than root and this one
+    /// can replace it.
     Foreign,
     /// A command uses it now.
     Running,
-    /// A link that was cut, or a machine that lost its power, left it.
+    /// It was left by a lost link or a power failure.
     Left,
     /// It was removed now.
     Removed,
 }
 
-/// Order about agents on another machine.
+/// Operation on the agents of another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentOrder {
-    /// Put one there to stay.
+    /// Install an agent.
     Push,
-    /// Tell which there are.
+    /// List the agents.
     List,
-    /// Remove all that nobody uses.
+    /// Remove all agents that are not in use.
     Remove,
 }
 
-/// Why a target cannot be used.
+/// Reason why a target cannot be used.
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// The program could not be started.
@@ -147,25 +147,25 @@ pub enum TargetError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The machine cannot be reached, or does not let this user in.
+    /// The machine cannot be reached, or rejects this user.
     #[error("{target}: {why}")]
     Unreachable {
         /// The machine.
         target: String,
-        /// Observed problem, and the remedy.
+        /// Observed problem, and a remedy.
         why: String,
     },
-    /// There is no agent that could be put onto the machine.
+    /// No agent program is available for the machine.
     #[error("{target} is {machine}, and there is no agent for it: {why}")]
     NoAgent {
         /// The machine.
         target: String,
         /// Machine type, as `uname -m` prints it.
         machine: String,
-        /// Searched places, and the remedy.
+        /// Searched folders, and a remedy.
         why: String,
     },
-    /// The folder that a variable names for agents cannot be read.
+    /// The folder of agents that the environment names cannot be read.
     #[error(
         "{variable}={}: {source}; name a folder with agents, or unset {variable} (docs/boards.md)",
         folder.display()
@@ -178,7 +178,7 @@ pub enum TargetError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// An agent that is there cannot be read.
+    /// The file of an agent cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
         /// The agent's file.
@@ -194,19 +194,19 @@ pub enum TargetError {
         /// Observed problem.
         why: String,
     },
-    /// A command that needs this terminal or its files cannot run elsewhere.
+    /// A command that needs this terminal or its files cannot run on another machine.
     #[error("{0} has no access to this terminal: this command runs only without --on")]
     NotInFront(String),
-    /// No agent is put onto the machine.
+    /// The target needs no installed agent.
     #[error("this machine needs no agent: name another one with --on")]
     NothingThere,
-    /// A board of a lab cannot be had.
+    /// A board of a lab is not available.
     #[error(transparent)]
     Lab(#[from] labgrid::LabError),
 }
 
 impl TargetError {
-    /// The command cannot be carried out as given: nothing was lost.
+    /// The user has to change the command: no connection or data was lost.
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::NoAgent { .. }
@@ -218,7 +218,7 @@ impl TargetError {
         }
     }
 
-    /// The machine went away, or never was there.
+    /// The machine cannot be reached, now or from the start.
     pub const fn is_lost(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,

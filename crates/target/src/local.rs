@@ -1,4 +1,4 @@
-//! This machine.
+//! The machine that this program runs on.
 
 use crate::{AgentSession, Target, TargetError};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// This machine.
+/// The machine that this program runs on.
 #[derive(Clone, Debug)]
 pub struct Local {
     program: OsString,
@@ -16,7 +16,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// The agent is a program with arguments.
+    /// Creates a target whose agent is a program with arguments.
     pub fn new(program: impl Into<OsString>, args: &[&str]) -> Self {
         Self {
             program: program.into(),
@@ -35,7 +35,7 @@ impl Local {
         let (from_agent, answers) = io::pipe()?;
         let mut command = self.command();
         for end in [requests.as_fd(), answers.as_fd()] {
-            // The agent inherits it; nobody else is started meanwhile.
+            // The agent inherits the descriptor. No other child is started meanwhile.
             fcntl_setfd(end, FdFlags::empty())?;
             command.arg(end.as_raw_fd().to_string());
         }
@@ -56,8 +56,8 @@ impl Target for Local {
         None
     }
 
-    /// The agent gets a process group of its own: a Ctrl-C on the terminal
-    /// reaches only the host, which then stops the agent in good order.
+    /// Starts the agent in a separate process group: a Ctrl-C on the terminal reaches
+    /// only the host, which then stops the agent in an orderly way.
     fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.command()
             .stdin(Stdio::piped())
@@ -68,8 +68,8 @@ impl Target for Local {
             .map_err(|source| self.not_started(source))
     }
 
-    /// The agent stays in this program's process group, so that it may read from
-    /// the terminal.
+    /// Starts the agent in this program's process group, so that it may read from the
+    /// terminal.
     fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         self.in_front().map_err(|source| self.not_started(source))
     }

@@ -1,10 +1,9 @@
-//! A machine that is reached through a program of the system, with the settings
-//! that its user has made for that.
+//! A machine that is reached through a program of the system, such as ssh, with the user's settings
+//! for that program.
 //!
-//! One such program, and one connection, does it all: it starts a shell over there
-//! that takes the agent, checks it, runs it and removes it again (see `boot`).
-//! Nothing that a user says goes through that shell; paths reach the agent as
-//! messages.
+//! A single program and connection are enough: the program starts a shell on the machine that
+//! receives the agent, verifies it, runs it and removes it again (see `boot`). No text from the
+//! user passes through that shell; paths reach the agent as messages.
 
 mod links;
 mod staying;
@@ -19,37 +18,38 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Connecting is over before the first line, which ssh limits itself (`ConnectTimeout`).
+/// Longest silence in the dialogue with the shell. Connecting has a separate limit in ssh
+/// (`ConnectTimeout`).
 const SILENCE: Duration = Duration::from_secs(30);
-/// Time limit for an agent to clean up before the link is cut; without a link the agent goes on
-/// cleaning up.
+/// Time limit for an agent to clean up before the link is cut; the agent continues to clean up
+/// without the link.
 pub(crate) const PARTING: Duration = Duration::from_secs(60);
 
-/// A program that carries out a command on another machine, with its own standard
-/// streams as those of the command, byte by byte.
+/// A program that runs a command on another machine and connects its own standard streams to those
+/// of the command, byte by byte.
 pub trait Program: Clone + Send + 'static {
     /// Returns the name of the machine.
     fn target(&self) -> String;
 
-    /// The program with the words that make it carry out that command.
+    /// Returns the program with the arguments that make it run `command` on the machine.
     fn carrying_out(&self, command: &str) -> Command;
 
-    /// The command by which its user reaches the machine without assay.
+    /// Returns the command by which a user reaches the machine without assay.
     fn by_hand(&self) -> String;
 
-    /// Why the machine is not reached, and what to do.
+    /// Returns why the machine cannot be reached, and a remedy.
     fn why_unreachable(&self, complaints: &Complaints) -> String;
 
-    /// Finds the machine where its user named none.
+    /// Finds the machine if the user named none.
     ///
     /// # Errors
-    /// When there is none, or several.
+    /// If no machine, or more than one, is found.
     fn find(&mut self) -> Result<(), TargetError> {
         Ok(())
     }
 }
 
-/// A machine, and what there is to reach it.
+/// A machine, and the program that reaches it.
 #[derive(Clone, Debug)]
 pub struct Remote<P> {
     pub(crate) program: P,
@@ -57,22 +57,22 @@ pub struct Remote<P> {
     pub(crate) when_lost: WhenLost,
     /// Longest permitted silence of the shell on the machine.
     pub(crate) silence: Duration,
-    /// Who is told what becomes of the link, a line at a time.
+    /// Prints a message about the link, one line each.
     pub(crate) tell: fn(&str),
     /// Agent that was started last.
     started: Option<StartedAgent>,
 }
 
-/// Why a machine is not reached, with what the program says of it.
+/// Failure to reach a machine, with the error messages of the program.
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
     complaints: Complaints,
-    /// It said nothing for too long.
+    /// The time limit for silence has expired.
     silent: bool,
 }
 
 impl<P: Program> Remote<P> {
-    /// One whose agents stop when their link is lost.
+    /// Creates a target whose agents stop when the link is lost.
     pub(crate) fn over(program: P) -> Self {
         Self {
             program,
@@ -84,15 +84,15 @@ impl<P: Program> Remote<P> {
         }
     }
 
-    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
-    /// a time.
+    /// Sets the behaviour for a lost link, and the function that prints messages about it, one line
+    /// each.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         (self.when_lost, self.tell) = (when_lost, tell);
         self
     }
 
-    /// Goes to an agent that is kept there.
+    /// Reconnects to a kept agent.
     pub(crate) fn reach_again(
         &self,
         folder: &str,
@@ -103,7 +103,7 @@ impl<P: Program> Remote<P> {
         reached.map(|(session, ())| session)
     }
 
-    /// Has a command carried out over there, and talks with it to its end.
+    /// Runs a command on the machine, and completes a dialogue with it.
     pub(crate) fn talk<T>(
         &self,
         command: &str,
@@ -114,12 +114,12 @@ impl<P: Program> Remote<P> {
         Ok(said)
     }
 
-    /// Has a command carried out over there that is no agent: its standard streams are those of
-    /// the session, whose complaint says why the machine is not reached. Nothing that a user says
-    /// may be in the command: it goes through a shell.
+    /// Runs a command that is not an agent on the machine: its standard streams are those of the
+    /// session, whose complaint contains the reason if the machine cannot be reached. The command
+    /// must not contain text from the user, because a shell interprets it.
     ///
     /// # Errors
-    /// When the program that reaches the machine cannot be started.
+    /// If the program that reaches the machine cannot be started.
     pub fn carry_out(&self, command: &'static str) -> Result<AgentSession, TargetError> {
         let mut child = self.spawn(command)?;
         let complaints = child.stderr.take().map(Complaints::listen);
@@ -132,7 +132,7 @@ impl<P: Program> Remote<P> {
         Ok(AgentSession::over(child, Box::new(in_words), PARTING))
     }
 
-    /// Has a command carried out over there, and talks with it.
+    /// Runs a command on the machine, and starts a dialogue with it.
     fn reach<T>(
         &self,
         command: &str,
@@ -249,7 +249,7 @@ impl<P: Program> Target for Remote<P> {
     }
 }
 
-/// There is no such program on this machine.
+/// Returns the error for a program that is not installed or cannot be started.
 pub(crate) fn not_there(
     program: &impl Program,
     command: &Command,

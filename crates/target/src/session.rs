@@ -9,25 +9,24 @@ use std::io::{self, Read, Write};
 use std::process::Child;
 use std::time::Duration;
 
-/// Time limit for the other side of an abandoned link to end.
+/// Time limit for the peer of an abandoned connection to end.
 const CUT: Duration = Duration::from_secs(1);
-/// Time limit for an agent that outlives its links to end when it was given nothing to do.
+/// Time limit for a kept agent to end if it was given no command.
 const DISMISSED: Duration = Duration::from_secs(10);
 
-/// A running agent and its stream. Dropping it closes the stream, which
-/// tells the agent to clean up, and waits until the agent is gone.
+/// A running agent and its stream. Dropping the session closes the stream, at which the agent
+/// cleans up, and waits until the agent has ended.
 pub struct AgentSession {
     /// Output of the agent.
     pub reader: Box<dyn Read + Send>,
-    /// To the agent; taken by whoever talks. The agent sees the end of its
-    /// input when this is dropped.
+    /// Input of the agent; a caller may take it. Dropping it ends the agent's input.
     pub writer: Option<Box<dyn Write + Send>>,
     carrier: Carrier,
     /// Time limit for the agent to end; `None`: no limit.
     parting: Option<Duration>,
 }
 
-/// Carrier of the stream.
+/// Process or connection that carries the stream.
 enum Carrier {
     /// The agent itself.
     Agent(Child),
@@ -37,11 +36,11 @@ enum Carrier {
     Kept(Kept),
 }
 
-/// Function that returns the complaint of a link so far.
+/// Function that returns the last error message of a connection.
 pub(crate) type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
 impl AgentSession {
-    /// With an agent that is talked to over its standard streams.
+    /// Creates a session with an agent on its standard streams.
     pub(crate) fn new(mut child: Child) -> Self {
         let (reader, writer) = streams(&mut child);
         Self {
@@ -52,7 +51,7 @@ impl AgentSession {
         }
     }
 
-    /// With an agent that is talked to over a stream of its own.
+    /// Creates a session with an agent on another stream.
     pub(crate) fn with_stream(
         child: Child,
         reader: impl Read + Send + 'static,
@@ -66,8 +65,8 @@ impl AgentSession {
         }
     }
 
-    /// Over a link, whose standard streams are those of the agent. That goes on without
-    /// the link, if it must: it is not waited for longer than `parting`.
+    /// Creates a session over a program whose standard streams are those of the agent. The
+    /// agent can clean up without the connection, so closing waits at most `parting`.
     pub(crate) fn over(mut child: Child, complaint: Complaint, parting: Duration) -> Self {
         let (reader, writer) = streams(&mut child);
         let linking = Linking::new(child.id());
@@ -79,7 +78,7 @@ impl AgentSession {
         }
     }
 
-    /// With an agent that outlives its links.
+    /// Creates a session with an agent that outlives its connections.
     pub(crate) fn kept(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -94,24 +93,24 @@ impl AgentSession {
         }
     }
 
-    /// The stream, for somebody else to talk over.
+    /// Takes the streams out of the session, for another component.
     pub(crate) fn take_streams(&mut self) -> (impl Read + Send + use<>, impl Write + Send + use<>) {
         let reader = std::mem::replace(&mut self.reader, Box::new(io::empty()));
         let writer = self.writer.take();
         (reader, writer.unwrap_or_else(|| Box::new(io::sink())))
     }
 
-    /// The stream ends unless what this gives is dropped in time.
+    /// Starts a time limit: the stream ends unless the returned watchdog is dropped in time.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn must_answer_within(&self, patience: Duration) -> io::Result<Watchdog> {
         let why = format!("no answer within {} s", patience.as_secs());
         Watchdog::new(patience, self.cutter_for(why))
     }
 
-    /// Returns a function that ends the stream at once, as long as this session exists: for a
-    /// machine whose power is gone.
+    /// Returns a function that ends the stream at once, while this session exists: for a
+    /// machine whose power was cut.
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         self.cutter_for("it was cut".to_owned())
     }
@@ -135,8 +134,8 @@ impl AgentSession {
         self.cutter()();
     }
 
-    /// Nothing that comes over a link is wanted any more: its other side has only a
-    /// moment to end. An agent of this machine gets all the time that it needs.
+    /// Abandons the session. A program that carries a connection has one second to end. A
+    /// local agent gets all the time that it needs.
     pub fn give_up(&mut self) {
         drop(self.writer.take());
         if self.parting.is_some() {
@@ -148,8 +147,9 @@ impl AgentSession {
         }
     }
 
-    /// As [`AgentSession::give_up`], for an agent that was given nothing to do yet. One that
-    /// outlives its links ends with its input, instead of waiting for a host that never comes.
+    /// Abandons the session with an agent that was given no command, see
+    /// [`AgentSession::give_up`]. A kept agent ends with its input, instead of waiting for a
+    /// host that does not reconnect.
     pub fn dismiss(&mut self) {
         if !matches!(self.carrier, Carrier::Kept(_)) {
             return self.give_up();
@@ -159,7 +159,7 @@ impl AgentSession {
         self.reader = Box::new(io::empty());
     }
 
-    /// Returns the complaint of the link to the agent, in one line.
+    /// Returns the last error message of the connection, in one line.
     pub fn complaint(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Agent(_) => None,
@@ -189,7 +189,7 @@ impl Drop for AgentSession {
     }
 }
 
-/// The standard streams of a child that were made pipes.
+/// Returns the standard streams of a child that are pipes.
 fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>) {
     let reader: Box<dyn Read + Send> = match child.stdout.take() {
         Some(stdout) => Box::new(stdout),
@@ -202,7 +202,8 @@ fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + S
     )
 }
 
-/// Reads and drops the remaining output of an agent; an agent that cannot write would not end.
+/// Reads and discards the remaining output of an agent: an agent that cannot write would not
+/// end.
 fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
     let mut chunk = [0; 4096];
     while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
@@ -211,17 +212,17 @@ fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
 fn await_and_reap(child: &mut Child, watchdog: Option<Watchdog>) {
     await_end(child);
     drop(watchdog);
-    // An agent that is gone already is as good as one that goes now.
+    // The child has ended; an error makes no difference.
     let _ = child.wait();
 }
 
-/// Waits until a child has ended, and leaves its number to it: whoever signals it may still use
-/// it.
+/// Waits until a child has ended, but does not reap it: the PID remains valid for threads that
+/// may still send a signal.
 pub fn await_end(child: &Child) {
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     if let Some(id) = id {
-        // One that cannot be waited for is not there.
+        // A child that cannot be waited for does not exist.
         while matches!(waitid(WaitId::Pid(id), ended), Err(Errno::INTR)) {}
     }
 }

@@ -1,4 +1,5 @@
-//! Ends what does not answer in time, and every link when this process ends.
+//! Time limits for peers that do not answer, and the end of all connections when this
+//! process ends.
 
 use assay_model::text::no_thread;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -9,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Ends a stream, as a rule by killing the process that it leads to, unless this is
-/// dropped in time.
+/// Time limit. Ends a stream, usually by killing the process that carries it, unless the
+/// watchdog is dropped in time.
 #[derive(Debug)]
 pub struct Watchdog {
     barked: Arc<AtomicBool>,
@@ -18,11 +19,11 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Kills a process, which must not be waited for meanwhile: its number could be
-    /// another's.
+    /// Kills a process after `patience`. The process must not be reaped meanwhile: its
+    /// PID could be reused.
     ///
     /// # Errors
-    /// When no thread can be started; the process is killed then.
+    /// If no thread can be started; the process is killed then.
     pub(crate) fn over(pid: u32, patience: Duration) -> io::Result<Self> {
         Self::new(patience, move || kill(pid)).inspect_err(|_| kill(pid))
     }
@@ -50,37 +51,37 @@ impl Watchdog {
         Ok(Self { barked, more })
     }
 
-    /// Something was heard: from now on it may be silent for so long.
+    /// Restarts the time limit, with a new value.
     pub fn restart(&self, patience: Duration) {
-        // One that has barked listens no more.
+        // An expired watchdog no longer receives; then this has no effect.
         let _ = self.more.send(patience);
     }
 
-    /// `true` if the time has run out.
+    /// `true` if the time limit has expired.
     pub fn has_barked(&self) -> bool {
         self.barked.load(Ordering::Relaxed)
     }
 }
 
-/// Kills a process; it may have ended by itself.
+/// Kills a process; one that has ended is ignored.
 pub(crate) fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
-/// Kills a process that leads a group, with what it has started: the command by which
-/// ssh reaches a machine behind another.
+/// Kills the group of a process with all its children, for example the proxy command by
+/// which ssh reaches a machine behind another.
 pub(crate) fn kill_group(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(pid, Signal::KILL);
     }
 }
 
-/// Programs that carry a link now.
+/// PIDs of the programs that carry a connection now.
 static LINKS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// A program that carries a link.
+/// Entry of a program in [`LINKS`].
 #[derive(Debug)]
 pub(crate) struct Linking(u32);
 
@@ -91,15 +92,16 @@ impl Linking {
         Self(pid)
     }
 
-    /// It has ended, and its number may become another's.
+    /// Removes the entry after the program has ended: its PID may be reused.
     pub(crate) fn over(&self) {
         let mut links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|pid| *pid != self.0);
     }
 }
 
-/// Ends the programs that carry links, for a process that ends at once: one that still
-/// connects would not notice. Agents behind them see the end of their input.
+/// Kills the programs that carry connections, for a process that exits at once: a program
+/// that is still connecting would not notice the exit. The agents behind them see the end
+/// of their input.
 pub fn end_links() {
     let links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
     links.iter().copied().for_each(kill_group);

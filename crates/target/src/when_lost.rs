@@ -5,24 +5,26 @@ use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// As long as a cable that is put in again, or a network that is overloaded, may take.
+/// Default time limit to reconnect: enough to replug a cable, or for an overloaded
+/// network to recover.
 const GRACE: Duration = Duration::from_secs(120);
-/// Shorter, a busy machine would be taken for a lost one.
+/// Shortest time limit, in seconds. With less, a busy machine would count as lost.
 const SHORTEST: u64 = 10;
-/// Longer, what nobody comes for would stay too long: a week.
+/// Longest time limit, in seconds: one week. With more, abandoned agents would remain too
+/// long.
 const LONGEST: u64 = 7 * 24 * 3600;
 
 /// Behaviour of the agent and of the host when their link is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenLost {
-    /// It stops and cleans up at once.
+    /// The agent stops and cleans up at once.
     Stop,
-    /// It ends the trial under way, keeps its record, and waits so long for the host,
-    /// which goes there again; then it stops and cleans up.
+    /// The agent completes the current trial, keeps its record, and waits this time for
+    /// the host to reconnect; then it stops and cleans up.
     Wait(Duration),
 }
 
-/// Why a text says nothing of that.
+/// Error for a text that is not such a behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("write stop, wait, or wait=TIME with a time from 10s to 7d (30s, 5m, 1h)")]
 pub struct WhenLostError;

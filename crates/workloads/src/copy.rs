@@ -1,8 +1,7 @@
-//! Copying as GNU dd does: the same bytes, the same records, the same words
-//! when something goes wrong.
+//! Copying like GNU dd: the same bytes, records and error messages.
 //!
-//! A copy is one step. Its clock runs while dd's would: from the moment both
-//! files are open until the output is flushed, if that is asked for.
+//! A copy is one step. Its clock runs like that of dd: from the moment both files are open until
+//! the output is flushed, if that is requested.
 
 mod buffer;
 mod convert;
@@ -31,19 +30,19 @@ use std::time::Duration;
 /// terminal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Why a copy ends before its time.
+/// Reason why a copy ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Halt {
-    /// It was asked to.
+    /// A stop was requested.
     Stopped,
-    /// Something failed, and was told.
+    /// An error occurred and was reported.
     Failed,
 }
 
-/// Copies, once or several times in a row; the report of the last copy.
+/// Copies, once or several times in a row; returns the report of the last copy.
 pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
-    // Before any file is opened: other threads then never hold one, and a pipe
-    // ends when the copy closes it.
+    // Before any file is opened, so that no other thread shares a descriptor, and a pipe ends when
+    // the copy closes it.
     own_file_table();
     let mut report = step(work, context)?;
     for next in &work.then {
@@ -55,7 +54,7 @@ pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkRepo
     Ok(report)
 }
 
-/// One copy. What fails after both files are open is told, and is in the report.
+/// Makes one copy. A failure after both files are open is reported, and included in the report.
 fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let ends = interruptible(context, |context| Ends::open(work, context))?;
     let buffers = match buffer::Buffers::new(work) {
@@ -85,8 +84,7 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkEr
     }
 }
 
-/// Removes or settles the output, where that is wanted. What cannot be done
-/// changes no figure of this copy.
+/// Removes or syncs the output, if requested. A failure does not affect the figures of this copy.
 fn tidy(work: &FileCopy, context: &mut Context<'_>) {
     let Some(output) = &work.output else {
         return;
@@ -104,7 +102,7 @@ fn tidy(work: &FileCopy, context: &mut Context<'_>) {
     }
 }
 
-/// The copy itself, from the start of the clock until it stops.
+/// Runs the copy from the start of the clock until it stops.
 fn measured(
     work: &FileCopy,
     job: &Job,
@@ -114,7 +112,7 @@ fn measured(
 ) -> (Outcome, StepOutcome) {
     let mut copier = Copier::new(work, ends);
     let came = interruptible(context, |context| {
-        // The thread that watches shared it again.
+        // The watching thread had shared the table of open files again.
         own_file_table();
         copier.start();
         let came = copier.run(buffers, context);
@@ -136,8 +134,8 @@ fn measured(
     (outcome, came)
 }
 
-/// Does something during which the thread may wait in a system call for as long
-/// as somebody else likes: it is woken when it is to stop or to report.
+/// Runs a function in which the thread may block in a system call for an unlimited time: a stop or
+/// a request for a report interrupts the call.
 fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context<'c>) -> T) -> T {
     let Ok(waker) = Waker::of_this_thread() else {
         return act(context);
@@ -155,7 +153,7 @@ fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context
         });
         let came = act(context);
         over.store(true, Ordering::Release);
-        // Without it the call is not interrupted.
+        // Without the watching thread, the call is not interrupted.
         if let Ok(watch) = watch {
             watch.thread().unpark();
         }

@@ -1,4 +1,4 @@
-//! Why a work cannot go on.
+//! Errors of works.
 
 use assay_engine::EngineError;
 use assay_engine::held::shown;
@@ -10,34 +10,34 @@ use std::io;
 use std::path::Path;
 use thiserror::Error;
 
-/// Why a work cannot begin or go on.
+/// Reason why a work cannot begin or continue.
 #[derive(Debug, Error)]
 pub enum WorkError {
-    /// It cannot be carried out as asked for; the message says why, and what
-    /// to do.
+    /// The work cannot be carried out as requested; the message contains the reason and a
+    /// remedy.
     #[error("{0}")]
     Refused(String),
-    /// Something failed on the way.
+    /// An operation failed.
     #[error("{message}")]
     Failed {
         /// Operation, location and remedy.
         message: String,
-        /// Error number of the kernel, where it was one.
+        /// Error number of the kernel, if there is one.
         errno: Option<i32>,
     },
-    /// The device is not there any more.
+    /// The device no longer exists.
     #[error("{WENT_AWAY}{after}")]
     Gone {
-        /// Bytes that were read or written before.
+        /// Bytes read or written before.
         after: Bytes,
     },
-    /// It was stopped from outside.
+    /// A stop was requested.
     #[error("stopped")]
     Stopped,
 }
 
 impl WorkError {
-    /// Something failed that has no error number.
+    /// Creates an error without an error number.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
@@ -45,7 +45,7 @@ impl WorkError {
         }
     }
 
-    /// No thread could be started.
+    /// Creates the error for a thread that could not be started.
     pub fn no_thread(source: io::Error) -> Self {
         Self::Failed {
             errno: source.raw_os_error(),
@@ -53,8 +53,8 @@ impl WorkError {
         }
     }
 
-    /// A system call failed; `doing` says what it was to do, and where
-    /// (`cannot write /mnt/a`).
+    /// Creates the error for a failed system call; `doing` is the operation and the
+    /// location (`cannot write /mnt/a`).
     pub(crate) fn call(doing: impl std::fmt::Display, errno: Errno) -> Self {
         Self::Failed {
             message: format!("{doing}: {errno}"),
@@ -62,7 +62,7 @@ impl WorkError {
         }
     }
 
-    /// Something cannot be done with a file or folder; `doing` says what (`open`).
+    /// Creates the error for a failed operation (such as `open`) on a file or folder.
     pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         Self::Failed {
             message: format!("cannot {doing} {}: {error}", shown(path)),
@@ -80,13 +80,13 @@ impl WorkError {
         }
     }
 
-    /// Returns the outcome of a step that ended like this.
+    /// Returns the outcome of a step with this result.
     pub(crate) fn outcome_of(done: &Result<(), Self>) -> Outcome {
         done.as_ref()
             .map_or_else(Self::outcome, |()| Outcome::Completed)
     }
 
-    /// Error number of the kernel, where it was one.
+    /// Returns the error number of the kernel, if there is one.
     pub const fn errno(&self) -> Option<i32> {
         match self {
             Self::Failed { errno, .. } => *errno,

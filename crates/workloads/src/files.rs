@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Removes a file; it need not be there.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), WorkError> {
     match held::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -16,14 +16,14 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), WorkError> {
     }
 }
 
-/// Writes back all that is dirty in the file system of a folder.
+/// Writes back all dirty data in the file system of a folder.
 pub(crate) fn write_back(folder: &Path) -> Result<(), WorkError> {
     held::open_to_read(folder)
         .and_then(|opened| Ok(rustix::fs::syncfs(opened)?))
         .map_err(|error| WorkError::io("write back", folder, &error))
 }
 
-/// Runs a program of the system, such as `mount`; where it fails, what it said.
+/// Runs a system program such as `mount`; an error is its standard error.
 pub(crate) fn run_program(command: &mut Command) -> Result<(), String> {
     let done = command.stdin(Stdio::null()).output();
     let done = done.map_err(|error| error.to_string())?;

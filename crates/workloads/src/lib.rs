@@ -1,10 +1,9 @@
-//! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `scenario` and `watch` do on the target.
+//! Works, which are more than one block job: `assay dd`, `iozone`, `androbench`, `disks`,
+//! `capacity`, `scenario` and `watch` on the target.
 //!
-//! [`run`] carries out a work of `assay_model::work`, step by step. It knows
-//! nothing of devices, counters or the host: an [`Observer`] stands around each
-//! step, takes evidence when its clock starts and stops, and passes on what
-//! came of it.
+//! [`run`] carries out a work of `assay_model::work`, step by step. It does not access
+//! device properties, counters or the host: an [`Observer`] receives the events of each
+//! step, collects evidence when its clock starts and stops, and forwards the outcome.
 
 mod androbench;
 mod capacity;
@@ -33,8 +32,8 @@ use assay_model::work::{Work, WorkReport};
 /// Carries out a work.
 ///
 /// # Errors
-/// When it cannot begin, cannot go on, or was stopped. Steps that ended before
-/// were told to the observer.
+/// If it cannot begin, cannot continue, or was stopped. The observer has received the
+/// steps that ended before.
 pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     match work {
         Work::Copy(work) => copy::run(work, context),
@@ -51,7 +50,7 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
             "this agent was built without scenarios and power cuts: use the larger one (assay-agent-...-sqlite)"
                 .to_owned(),
         )),
-        // What they need of the machine is the agent's to look up.
+        // These need machine data from the agent, which calls them directly.
         Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
             Err(WorkError::Refused("this work is not carried out on files: it is a bug in assay, please report it".to_owned()))
         }

@@ -13,12 +13,13 @@ use rustix::io::Errno;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// So many failed I/Os are located; all are counted.
+/// Failed I/Os listed with their offset, at most; all are counted.
 const ERRORS_KEPT: usize = 16;
-/// Failures in a step after which a device is watched for a moment, in which it may vanish.
+/// Failures of a step after which the device is polled for a moment, because it may disappear with
+/// a delay.
 const MOMENTS: u32 = 4;
 
-/// A time in nanoseconds; 584 years where it is longer.
+/// Converts a duration into nanoseconds, at most 584 years.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -32,13 +33,13 @@ pub(crate) struct Meter {
     flush: Histogram,
     /// Histogram of groups of writes, each with the flush that followed it.
     durable: Option<Histogram>,
-    /// When the first write since the last flush began.
+    /// Time at which the first write since the last flush began.
     unflushed_since_ns: Option<u64>,
     errors: IoErrors,
     /// Number of errors after which the device was still there.
     excused: u64,
     last_errno: Option<i32>,
-    /// How many more times an I/O that failed waits a moment for its device to be gone.
+    /// Remaining failed I/Os after which the device is polled for a moment.
     moments: u32,
     series: Series,
     last_end_ns: u64,
@@ -64,8 +65,7 @@ impl DirectionMeter {
 }
 
 impl Meter {
-    /// Starts the clock. The series has intervals of that width; 0: there is
-    /// none.
+    /// Starts the clock. The series has intervals of this width; 0 for no series.
     pub(crate) fn start(interval_ns: u64) -> Self {
         Self {
             cpu_before: thread_cpu_use(),
@@ -88,13 +88,12 @@ impl Meter {
         }
     }
 
-    /// Nanoseconds since the clock started.
+    /// Returns the nanoseconds since the clock started.
     pub(crate) fn now_ns(&self) -> u64 {
         nanos(self.started.elapsed())
     }
 
-    /// Counts an I/O that began at `began_ns` and has just ended; returns how
-    /// long it took.
+    /// Counts an I/O that began at `began_ns` and has just ended; returns its latency.
     pub(crate) fn moved(&mut self, direction: Direction, bytes: u64, began_ns: u64) -> u64 {
         let now_ns = self.now_ns();
         let latency_ns = now_ns.saturating_sub(began_ns);
@@ -126,8 +125,8 @@ impl Meter {
         latency_ns
     }
 
-    /// Counts a flush call that began at `began_ns` and has just ended;
-    /// returns how long it took. Waiting for it is no gap.
+    /// Counts a flush that began at `began_ns` and has just ended; returns its latency. The time of
+    /// a flush does not count as a gap.
     pub(crate) fn flushed(&mut self, began_ns: u64) -> u64 {
         self.last_end_ns = self.now_ns();
         let latency_ns = self.last_end_ns.saturating_sub(began_ns);
@@ -136,8 +135,7 @@ impl Meter {
         latency_ns
     }
 
-    /// The same of a flush that the job asks for after so many writes: these are
-    /// durable now.
+    /// Counts a flush that the job requests after a number of writes, which are durable now.
     #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn flushed_group(&mut self, began_ns: u64) {
         let since_ns = self.unflushed_since_ns;
@@ -148,14 +146,14 @@ impl Meter {
         }
     }
 
-    /// Counts writes of which only the sum is known.
+    /// Counts writes of which only the totals are known.
     #[cfg(feature = "sqlite")]
     pub(crate) fn wrote_beside(&mut self, totals: &DirectionTotals) {
         self.write.ios += totals.ios;
         self.write.bytes += totals.bytes;
     }
 
-    /// Counts a failed I/O, or flush.
+    /// Counts a failed I/O or flush.
     pub(crate) fn failed(
         &mut self,
         direction: Option<Direction>,
@@ -178,11 +176,11 @@ impl Meter {
         }
     }
 
-    /// Checks after I/Os of which some may have failed that the device is still there; `done` bytes
-    /// were dealt with before.
+    /// Checks that the device still exists, if I/Os have failed since the last check; `done` bytes
+    /// were processed before.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the device is gone.
     pub(crate) fn is_there(&mut self, context: &Context<'_>, done: u64) -> Result<(), WorkError> {
         if self.errors.count == self.excused {
             return Ok(());
@@ -223,8 +221,8 @@ impl Meter {
         points.get_mut(number)
     }
 
-    /// Ends the series where the clock stopped: intervals after the last completion, a flush
-    /// for example, are empty, not missing.
+    /// Extends the series to the clock stop: intervals after the last completion, for example
+    /// during a flush, are empty, not missing.
     fn fill(&mut self, elapsed_ns: u64) {
         let points = &mut self.series.points;
         if self.series.interval_ns > 0 && !points.is_empty() {
@@ -240,8 +238,7 @@ impl Meter {
         self.stop_at(elapsed_ns)
     }
 
-    /// The same for a clock that stood still in between: it ran for
-    /// `elapsed_ns`.
+    /// Stops the clock like [`Self::stop`], for a clock that was paused: it ran for `elapsed_ns`.
     pub(crate) fn stop_at(mut self, elapsed_ns: u64) -> Measurement {
         let gap = self.longest_gap;
         let continuous = self.series.interval_ns > 0 && gap.length_ns > 0;

@@ -1,4 +1,4 @@
-//! Whoever stands around the steps of a work.
+//! Observer of a work's steps.
 
 use crate::WorkError;
 use assay_model::job::Job;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Environment of a running work.
 pub struct Context<'a> {
-    /// Decides orders and contents.
+    /// Seed of orders and contents.
     pub seed: u64,
-    /// A folder of assay's own that is removed afterwards, for a work that wants
-    /// one (`Work::private_folder_in`).
+    /// Private folder that is removed afterwards, for a work that requests one
+    /// (`Work::private_folder_in`).
     pub folder: Option<&'a Path>,
-    /// The work is to end, and to tidy up.
+    /// Set when the work must stop and clean up.
     pub stop: &'a AtomicBool,
-    /// A report is wanted, once; the work clears it.
+    /// Set when an interim report is requested; the work clears it.
     pub report_now: &'a AtomicBool,
-    /// Stands around the steps.
+    /// Observer of the steps.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Context<'_> {
-    /// Returns true if the work is to end.
+    /// Returns true if the work must stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -39,9 +39,9 @@ impl Context<'_> {
 /// A step that is about to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedStep<'a> {
-    /// Describes it; its name is unique in the work.
+    /// Description of the step; its name is unique in the work.
     pub job: &'a Job,
-    /// The files or devices whose storage and pages are evidence.
+    /// Files or devices whose storage and cached pages are evidence.
     pub paths: &'a [&'a Path],
 }
 
@@ -57,7 +57,7 @@ pub struct StepOutcome {
 /// One of several steps that ran at the same time.
 #[derive(Clone, Debug)]
 pub struct Together {
-    /// Describes it.
+    /// Description of the step.
     pub job: Job,
     /// Outcome of the step.
     pub outcome: Outcome,
@@ -65,70 +65,70 @@ pub struct Together {
     pub came: StepOutcome,
 }
 
-/// Stands around the steps of a work. Called on the thread that runs it, in
-/// this order for each step: `begins`, `clock_starts`, `clock_stopped`, `ended`.
+/// Receives the events of a work's steps. The methods are called on the thread that runs
+/// the work, in this order for each step: `begins`, `clock_starts`, `clock_stopped`,
+/// `ended`.
 pub trait Observer {
-    /// A step is prepared from here on; nothing is measured yet.
+    /// The preparation of a step begins; nothing is measured yet.
     fn begins(&mut self, step: ObservedStep<'_>);
-    /// Everything is ready: the clock starts when this returns. `step` is as in
-    /// `begins`; its files may exist only now.
+    /// The preparation is complete: the clock starts when this returns. `step` is as in
+    /// `begins`, but its files may exist only now.
     fn clock_starts(&mut self, step: ObservedStep<'_>);
     /// The clock has just stopped.
     fn clock_stopped(&mut self);
-    /// The step is over.
+    /// The step has ended.
     fn ended(&mut self, outcome: Outcome, came: StepOutcome);
-    /// Several steps that ran at the same time are over: in the place of `ended`, after
-    /// one `begins`, whose evidence is of all of them.
-    /// Works of one step at a time never call it.
+    /// Several simultaneous steps have ended. This replaces `ended`, after one `begins`
+    /// whose evidence covers all of them. Works with one step at a time never call it.
     fn ended_together(&mut self, all: Vec<Together>) {
         for one in all {
             self.ended(one.outcome, one.came);
         }
     }
-    /// Returns true if the storage of the step under way is not there any more.
+    /// Returns true if the storage of the current step no longer exists.
     fn is_gone(&self) -> bool {
         false
     }
-    /// Makes a file system on the scratch device of the work, and mounts it; where.
+    /// Makes a file system on the scratch device of the work, and mounts it; returns the
+    /// mount point.
     ///
     /// # Errors
-    /// When there is no such device, or it cannot be done.
+    /// If there is no such device, or an operation fails.
     fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
         Err(WorkError::Refused(format!(
             "{kind}: no scratch device was given to make a file system on"
         )))
     }
-    /// Unmounts the one that was made before, if there is one.
+    /// Unmounts the file system of [`Self::make_file_system`], if there is one.
     ///
     /// # Errors
-    /// When it cannot be done.
+    /// If it cannot be unmounted.
     fn leave_file_system(&mut self) -> Result<(), WorkError> {
         Ok(())
     }
-    /// Waits until all steps that ended are stored. Called where waiting
-    /// disturbs nothing.
+    /// Waits until all ended steps are stored. Called only when waiting disturbs nothing.
     fn keep(&mut self);
-    /// A line for the user.
+    /// Receives a message for the user.
     fn note(&mut self, weight: NoteWeight, text: String);
-    /// A few times a second.
+    /// Receives the progress a few times a second.
     fn progress(&mut self, progress: &WorkProgress);
-    /// A word of a work that writes until the power goes; no other has any.
+    /// Receives a message of a power-cut work; other works send none.
     fn powercut(&mut self, _word: Word) {}
     /// Receives an interim report after one was requested.
     fn stands(&mut self, report: WorkReport);
 }
 
-/// An observer for tests.
+/// Observer for tests.
 #[cfg(test)]
 pub(crate) mod recording {
     use super::*;
 
-    /// Keeps what it is told.
+    /// Observer that records its events.
     #[derive(Default)]
     pub(crate) struct Recording {
         pub(crate) steps: Vec<(Job, Outcome, StepOutcome)>,
         pub(crate) notes: Vec<String>,
-        /// The device is not there any more.
+        /// Answer of `is_gone`.
         pub(crate) gone: bool,
         pub(crate) under_way: Option<Job>,
     }

@@ -1,4 +1,4 @@
-//! Progress, told a few times a second.
+//! Progress reports, a few times a second.
 
 use crate::Context;
 use crate::meter::nanos;
@@ -40,7 +40,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Tells how much is done, if it is time to.
+    /// Reports the progress, if a report is due.
     pub(crate) fn report(&mut self, context: &mut Context<'_>, done: u64) {
         let now = Instant::now();
         if now.duration_since(self.told) < EVERY {
@@ -50,7 +50,7 @@ impl ProgressReporter {
         self.tell(context, done);
     }
 
-    /// Tells it now, for who keeps the time.
+    /// Reports the progress now, for callers that keep the interval themselves.
     pub(crate) fn tell(&self, context: &mut Context<'_>, done: u64) {
         context.observer.progress(&WorkProgress {
             step: self.step.clone(),

@@ -1,4 +1,4 @@
-//! Undoing what killed runs had set.
+//! Restores settings that killed runs left.
 
 use super::Turned;
 use super::journal::{JournalLine, abandoned, boot_id, lines, orphaned};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A knob of a journal, with everything it may have been set to.
+/// A knob in a journal, with all values that the run set.
 struct Left {
     turned: Turned,
     all: Vec<String>,
@@ -20,13 +20,13 @@ struct Left {
 
 /// Time limit for an agent whose host was killed to undo its own settings.
 pub(crate) const ENDING: Duration = Duration::from_secs(30);
-/// Time between two looks at the journals of such agents.
+/// Interval between two checks of the journals of such agents.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Undoes what killed runs left, newest change first, and removes their journals. An agent whose
-/// host was killed undoes its own settings; those still in force after `limit` are reported.
-/// What somebody else has changed meanwhile stays as it is. After a reboot nothing
-/// is left to undo.
+/// Undoes the settings of killed runs, newest change first, and removes their journals. An agent
+/// whose host was killed undoes its own settings; those still in force after `limit` are
+/// reported. Settings that other programs have changed meanwhile remain. After a reboot there is
+/// nothing to undo.
 pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> Vec<Undone> {
     let since = Instant::now();
     let mut held = orphaned(roots, folder);
@@ -44,7 +44,7 @@ pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> V
         if lines.iter().all(|line| line.boot_id == boot) {
             all.extend(undo(roots, lines, false));
         }
-        // Told once, whatever became of it.
+        // Each problem is reported once.
         let _ = fs::remove_file(path);
     }
     all
@@ -65,7 +65,7 @@ fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
             }
         };
         let left = &mut all[index];
-        // The last one: after a rehearsal all was put back.
+        // The last entry counts: after a rehearsal everything was restored.
         left.turned.old = entry.old;
         left.turned.last.clone_from(&entry.new);
         left.all.extend(entry.new);
@@ -73,7 +73,7 @@ fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
     all
 }
 
-/// Undoes the changes of a journal, unless a process that still has it is to do so.
+/// Undoes the changes of a journal. If a process still holds it, that process has to.
 fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
     let Some((run_id, pid)) = lines.first().map(|line| (line.run_id.clone(), line.pid)) else {
         return Vec::new();
@@ -83,7 +83,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
     let mut kept: Vec<&Knob> = Vec::new();
     for left in knobs.iter().rev() {
         let knob = &left.turned.knob;
-        // What changed with a knob that is somebody else's now is theirs too.
+        // If another program has changed a knob, it also owns the knobs that change with it.
         if left.with.as_ref().is_some_and(|with| kept.contains(&with)) {
             continue;
         }
@@ -105,7 +105,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
             problem,
         });
     }
-    // One may have been taken only after another.
+    // A value may be accepted only after another one was restored.
     let is_back = |undone: &Undone| {
         let left = knobs
             .iter()
@@ -120,7 +120,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
     undone
 }
 
-/// State in which a knob is found.
+/// State of a knob.
 enum KnobState {
     AsBefore,
     AsSet,
@@ -133,14 +133,14 @@ fn state(roots: &Roots, left: &Left) -> KnobState {
     let Turned { knob, old, .. } = &left.turned;
     match knob {
         Knob::Command { .. } => return KnobState::AsSet,
-        // It may be there, mounted or not; whatever is mounted is assay's.
+        // The file system may exist, mounted or not; any file system mounted there is assay's.
         Knob::FileSystem { point, .. } if point.exists() => return KnobState::AsSet,
         _ => {}
     }
     let Ok(Some(now)) = read(roots, knob) else {
         return KnobState::Gone;
     };
-    // A plain file is empty for a moment before it gets its new value.
+    // A plain file is empty for a moment before its new value is written.
     let being_set = now.is_empty();
     if old.as_ref() == Some(&now) {
         KnobState::AsBefore

@@ -1,9 +1,8 @@
 //! Journal of changes, in a file that survives the process.
 //!
-//! One file for each plan under way, in a folder that only its user may write:
-//! `/run/assay` for root. It is locked for as long as its process lives; one that is
-//! not locked was left by a killed run. Every line is one change, written and
-//! synced before the change is made.
+//! Each plan in progress has one file, in a folder that only its user may write: `/run/assay` for
+//! root. The file is locked while its process runs; a file without a lock was left by a killed run.
+//! Every line is one change, written and synced before the change is made.
 
 use assay_model::condition::Knob;
 use assay_probe::processes::{descendants, leads_session};
@@ -17,16 +16,16 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Names another folder for journals: where `/run` is not kept, or for tests.
+/// Environment variable for another folder of journals: for systems without `/run`, or for tests.
 const FOLDER: &str = "ASSAY_JOURNAL_DIR";
 const ENDING: &str = "journal";
-/// Others may neither read nor write.
+/// Mode bits that a private folder must not have: access by others.
 const PRIVATE: u32 = 0o077;
 
-/// A process has long locked and written its journal after this time.
+/// Age after which a process must have locked and written its journal.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// One change.
+/// Change of a knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnobChange {
     pub(super) knob: Knob,
@@ -34,7 +33,7 @@ pub(super) struct KnobChange {
     pub(super) old: Option<String>,
     /// New value; `None` if only the kernel changes it.
     pub(super) new: Option<String>,
-    /// The knob that changes it.
+    /// Knob whose change also changes this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) with: Option<Knob>,
 }
@@ -60,38 +59,38 @@ impl KnobChange {
     }
 }
 
-/// A line: the change, and whose it is.
+/// Line of a journal: the change, and the run that made it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JournalLine {
     pub(super) run_id: String,
     pub(super) boot_id: String,
-    /// For people; the lock says whether it still lives.
+    /// For messages; the lock shows if the process runs.
     pub(super) pid: u32,
-    /// Process that started it; `None`: it outlives that one.
+    /// Process that started it; `None` if it outlives that process.
     #[serde(default)]
     pub(super) host: Option<i32>,
     #[serde(flatten)]
     pub(super) entry: KnobChange,
 }
 
-/// The journal of a plan under way.
+/// Journal of a plan in progress.
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) path: PathBuf,
-    /// Locked; the lock ends with the process, however it ends.
+    /// Locked file; the kernel releases the lock when the process ends.
     file: File,
     run_id: String,
     boot_id: String,
-    /// Knobs in it that nobody else had when they were written.
+    /// Knobs in the journal that no other run had claimed.
     claimed: Vec<Knob>,
 }
 
 impl Journal {
-    /// Makes the journal of a run.
+    /// Creates the journal of a run.
     pub(super) fn create(folder: &Path, run_id: &str) -> Result<Self, String> {
         let path = folder.join(format!("{run_id}-{}.{ENDING}", std::process::id()));
         let made = make(folder, &path).or_else(|error| match error.kind() {
-            // Another run has just removed the folder with its own journal.
+            // Another run may have just removed the folder together with its own journal.
             io::ErrorKind::NotFound => make(folder, &path),
             _ => Err(error),
         });
@@ -111,14 +110,14 @@ impl Journal {
         })
     }
 
-    /// When this returns, the changes survive a kill, and no other run under way
-    /// changes the same knobs.
+    /// Records changes durably before they are made. Fails if another run in progress changes the
+    /// same knobs.
     pub(super) fn add(&mut self, entries: &[KnobChange]) -> Result<(), String> {
         let new = entries.iter().map(|entry| &entry.knob);
         let new: Vec<Knob> = new.filter(|knob| !self.claims(knob)).cloned().collect();
         self.are_free(&new)?;
         self.write(entries)?;
-        // Whoever wrote at the same time is seen by one of the two, or by both.
+        // If two runs write at the same time, at least one of them sees the other's entry.
         self.are_free(&new)?;
         self.claimed.extend(new);
         Ok(())
@@ -129,7 +128,7 @@ impl Journal {
         self.claimed.contains(knob)
     }
 
-    /// Fails when another run that is under way has one of these knobs.
+    /// Fails if another run in progress has one of these knobs.
     fn are_free(&self, knobs: &[Knob]) -> Result<(), String> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let others = if knobs.is_empty() {
@@ -175,8 +174,8 @@ impl Journal {
 
     /// Removes the journal after everything is undone.
     pub(super) fn remove(self) {
-        // What stays says what is so already: it does no harm. The folder goes with
-        // the last journal in it.
+        // A journal that remains describes the current state: it is harmless. The folder is removed
+        // with the last journal in it.
         let _ = fs::remove_file(&self.path);
         let _ = self.path.parent().map(fs::remove_dir);
     }
@@ -198,13 +197,13 @@ fn make(folder: &Path, path: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // Somebody who looks for abandoned ones may have it for a moment.
+    // A process that looks for abandoned journals may hold the lock for a moment.
     flock(&file, FlockOperation::LockExclusive)?;
     File::open(folder)?.sync_all()?;
     Ok(file)
 }
 
-/// A journal is obeyed by root: nobody else may have written it.
+/// Returns `true` if no other user can write the folder: root executes the entries of a journal.
 fn is_ours_alone(folder: &Path) -> bool {
     let meta = fs::symlink_metadata(folder);
     meta.is_ok_and(|meta| {
@@ -230,7 +229,7 @@ pub(crate) fn folder() -> PathBuf {
     }
 }
 
-/// Journals whose process is gone, locked so that nobody else takes them too.
+/// Returns journals without a process, locked so that no other process takes them.
 pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
     if !is_ours_alone(folder) {
         return Vec::new();
@@ -238,20 +237,21 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
     let open = |path: PathBuf| {
         let file = File::open(&path).ok()?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        // Whoever had it locked may have removed it; one is empty when it is young.
+        // The process that held the lock may have removed the journal. A new journal is empty at
+        // first.
         let there = path.exists() && !is_young(&file);
         there.then_some((path, file))
     };
     paths(folder).into_iter().filter_map(open).collect()
 }
 
-/// The process that started this one, unless this is an agent that is kept when it is lost.
+/// Returns the process that started this one; `None` for an agent that outlives its host.
 fn host() -> Option<i32> {
     let is_kept = leads_session(&Roots::default());
     getppid().filter(|_| !is_kept).map(Pid::as_raw_pid)
 }
 
-/// Journals of processes that live although the one that started them is gone.
+/// Returns the journals of running processes whose parent process has ended.
 pub(super) fn orphaned(roots: &Roots, folder: &Path) -> Vec<Vec<JournalLine>> {
     let is_orphan = |line: &JournalLine| {
         let host = line.host.and_then(|host| u32::try_from(host).ok());
@@ -273,14 +273,14 @@ fn paths(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The lines of a journal whose process lives.
+/// Returns the lines of a journal whose process is running.
 fn live(path: &Path) -> Option<Vec<JournalLine>> {
     let file = File::open(path).ok()?;
     let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
     (!free).then(|| lines(&file))
 }
 
-/// A line that a kill cut short is of a change that was not made.
+/// Returns the lines of a journal. An incomplete line belongs to a change that was not made.
 pub(super) fn lines(file: &File) -> Vec<JournalLine> {
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     lines
@@ -288,7 +288,7 @@ pub(super) fn lines(file: &File) -> Vec<JournalLine> {
         .collect()
 }
 
-/// Made, but not written yet: its process is about to.
+/// Returns `true` for a new journal without a line, which its process is about to write.
 fn is_young(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| {
         let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
@@ -296,7 +296,7 @@ fn is_young(file: &File) -> bool {
     })
 }
 
-/// Differs after each boot.
+/// Returns an identifier that differs after each boot.
 pub(super) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.map(|text| text.trim().to_owned()).unwrap_or_default()

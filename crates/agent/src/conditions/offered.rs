@@ -38,10 +38,10 @@ fn offer(
     kernel::offers(roots, storage, subject)
 }
 
-/// The knobs of all settings of these conditions; nothing is changed.
+/// Returns the knobs of all settings of these conditions; changes nothing.
 ///
 /// # Errors
-/// When a value is not offered here: one line.
+/// A value that this machine does not offer, in one line.
 pub(super) fn knobs_of(
     roots: &Roots,
     storage: &Storage,
@@ -78,8 +78,8 @@ pub(super) fn knobs_of(
     Ok(found)
 }
 
-/// The file system that is made on the device under test, mounted beside the
-/// journals: nobody else can look in there.
+/// Returns the file system on the device under test, with a mount point in the folder of the
+/// journals, which other users cannot read.
 fn file_system(roots: &Roots, storage: &Storage, journals: &Path) -> Result<Knob, ConditionError> {
     let found = knobs(roots, storage, &Subject::Mkfs)?.into_iter();
     let mut placed = found.map(|knob| match knob {

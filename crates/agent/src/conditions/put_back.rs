@@ -1,4 +1,4 @@
-//! Putting back what was before.
+//! Restoring of settings.
 
 use super::Turned;
 use assay_model::condition::Knob;
@@ -6,9 +6,9 @@ use assay_probe::conditions::{self as kernel, read};
 use assay_probe::roots::Roots;
 use std::collections::HashMap;
 
-/// Puts knobs back from the last to the first, then looks whether all are: one may
-/// only be taken after another (`vm.dirty_bytes` takes no 0; `vm.dirty_ratio` sets
-/// it).
+/// Restores knobs from the last to the first, then checks all of them: a value may be
+/// accepted only after another one (`vm.dirty_bytes` rejects 0; setting `vm.dirty_ratio`
+/// resets it).
 pub(super) fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
     let mut problems: HashMap<&Knob, String> = HashMap::new();
     for turned in turned.iter().rev() {
@@ -21,7 +21,7 @@ pub(super) fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
             !problems.contains_key(&turned.knob)
         }
         (_, Some(old), Ok(Some(now))) => *old == now,
-        // Nothing to compare, or the device is gone, and its settings with it.
+        // There is nothing to compare, or the device and its settings are gone.
         _ => true,
     };
     let missed = turned.iter().filter(|turned| !is_back(turned));

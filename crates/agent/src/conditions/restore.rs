@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A stop is heard that soon.
+/// Interval at which a stop is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The temperature is read that often.
+/// Interval at which the temperature is read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
-/// Checks that every step can be done here, without doing it.
+/// Checks that every preparation is possible, without performing it.
 ///
 /// # Errors
-/// If a step cannot be done: one line that says which.
+/// The preparation that is not possible, in one line.
 pub(crate) fn can_restore(
     roots: &Roots,
     storage: &Storage,
@@ -32,11 +32,11 @@ pub(crate) fn can_restore(
     }
 }
 
-/// Discards free blocks, empties the page cache, then waits, at last for the
-/// temperature. What was read of it.
+/// Discards free blocks, drops the page cache, then waits for the idle time and for the
+/// temperature. Returns the temperature, if one was requested.
 ///
 /// # Errors
-/// What could not be done: one line.
+/// The preparation that failed, in one line.
 pub(crate) fn before_trial(
     roots: &Roots,
     storage: &Storage,
@@ -74,7 +74,7 @@ fn thermometer(roots: &Roots, storage: &Storage) -> Result<Thermometer, String> 
     })
 }
 
-/// Waits until the temperature is within the window. A sensor may not answer for a
+/// Waits until the temperature is within the window. A sensor may fail to answer for a
 /// while.
 fn await_temperature(
     roots: &Roots,
@@ -122,8 +122,8 @@ fn trim(point: &Path) -> Result<(), String> {
     }
 }
 
-/// Dirty pages cannot be dropped: they are written first. 3 is the page cache and
-/// what is known of files (Documentation/admin-guide/sysctl/vm.rst).
+/// Dirty pages cannot be dropped, so they are written first. The value 3 drops the page
+/// cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
 fn drop_caches(roots: &Roots) -> Result<(), String> {
     rustix::fs::sync();
     let path = roots.proc.join("sys/vm/drop_caches");
@@ -142,7 +142,7 @@ mod tests {
     use assay_model::units::Nanos;
     use std::path::PathBuf;
 
-    /// A machine of files with one thermal zone.
+    /// A machine made of files with one thermal zone.
     struct Board {
         folder: tempfile::TempDir,
         roots: Roots,
@@ -163,7 +163,7 @@ mod tests {
             class.join("thermal_zone0")
         }
 
-        /// At once: a sensor is never half written.
+        /// Replaces the file in one step, so that a partial value is never read.
         fn becomes(&self, temperature: &str) {
             let new = self.folder.path().join("new");
             fs::write(&new, temperature).unwrap();

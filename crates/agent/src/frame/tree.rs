@@ -1,9 +1,9 @@
-//! Reading messages where the program is to be small.
+//! Deserialization of messages with little code.
 //!
-//! What serde derives for a type is compiled for each way that its reader may call it.
-//! `serde_json` may hand over a struct as a list or as a table, and a name as text, bytes or a
-//! number; only tables and text are ever sent. A [`Tree`] calls nothing else, which is
-//! a third less code.
+//! The compiler generates serde's code for a type once for each way in which the deserializer
+//! may call it. `serde_json` may pass a struct as a list or as a table, and a name as text,
+//! bytes or a number, but messages use only tables and text. A [`Tree`] supports only those,
+//! which takes a third less code.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StringDeserializer};
 use serde::de::{
@@ -14,7 +14,7 @@ use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::Error;
 use std::fmt;
 
-/// A message as JSON has it.
+/// A JSON value.
 enum Tree {
     Null,
     Bool(bool),
@@ -26,7 +26,7 @@ enum Tree {
     Table(Vec<(String, Tree)>),
 }
 
-/// As [`serde_json::from_slice`].
+/// Parses like [`serde_json::from_slice`].
 pub(crate) fn from_slice<M: DeserializeOwned>(json: &[u8]) -> Result<M, Error> {
     M::deserialize(serde_json::from_slice::<Tree>(json)?)
 }
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-/// Makes a tree of what is read.
+/// Visitor that builds a [`Tree`] from JSON.
 struct Planting;
 
 impl<'de> Visitor<'de> for Planting {
@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for Planting {
 }
 
 impl Tree {
-    /// It is not what a type wants.
+    /// Returns the error for a value of the wrong type.
     fn is_not<'de>(&self, wanted: &impl Visitor<'de>) -> Error {
         let found = match self {
             Self::Null => Unexpected::Unit,
@@ -149,7 +149,7 @@ impl<'de> IntoDeserializer<'de, Error> for Tree {
     }
 }
 
-/// Methods of the same name as one of [`Tree`]'s.
+/// Defines deserializer methods that call a method of [`Tree`].
 macro_rules! by {
     ($way:ident: $($method:ident($($more:ty),*)),+) => {$(
         fn $method<V: Visitor<'de>>(self, $(_: $more,)* visitor: V) -> Result<V::Value, Error> {
@@ -161,7 +161,7 @@ macro_rules! by {
 impl<'de> Deserializer<'de> for Tree {
     type Error = Error;
 
-    /// Asked for by types whose tag is among their fields.
+    /// Types whose tag is among their fields request this.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
             Self::Null => visitor.visit_unit(),
@@ -230,11 +230,11 @@ impl<'de> Deserializer<'de> for Tree {
         deserialize_tuple_struct(&'static str, usize));
     by!(table: deserialize_map(), deserialize_struct(&'static str, &'static [&'static str]));
 
-    // In no message.
+    // No message contains these types.
     forward_to_deserialize_any! { char bytes byte_buf unit_struct }
 }
 
-/// A variant and what it holds.
+/// Name and content of an enum variant.
 struct Choice(String, Tree);
 
 impl<'de> EnumAccess<'de> for Choice {

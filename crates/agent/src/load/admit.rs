@@ -9,13 +9,12 @@ use assay_probe::safety::KernelOwned;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Looks at everything that a load would write, before it writes anything. The
-/// engine then holds each device for as long as the load runs. Gives what the
-/// user should know.
+/// Checks everything that a load would write, before it writes anything. The engine then
+/// holds each device while the load runs. Returns warnings for the user.
 ///
 /// # Errors
-/// When it would write a device or a file that is in use, trim a file, or write
-/// anything although it must not.
+/// If the load would write a device or a file that is in use, trim a file, or write
+/// although it must only read.
 pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> {
     let streams = load.streams.iter().map(Touching::look);
     let streams = streams.collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +49,7 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> 
     Ok(warnings)
 }
 
-/// A stream and, if it replays a trace, the files in that.
+/// A stream and, if it replays a trace, the files in the trace.
 struct Touching<'a> {
     stream: &'a Stream,
     traced: Option<Vec<(PathBuf, PerDirection<bool>)>>,
@@ -74,8 +73,8 @@ impl<'a> Touching<'a> {
         }
     }
 
-    /// The files that it makes or makes longer before it reads them, which is a write to
-    /// them. Of a trace that may be any, as far as it reads.
+    /// Returns the files that the stream creates or extends before it reads them, which
+    /// is a write to them. For a trace, these may be all files that it reads.
     fn laid_out(&self, load: &Load) -> Vec<PathBuf> {
         if self.stream.blocks.rw.changes() {
             return Vec::new();
@@ -86,7 +85,7 @@ impl<'a> Touching<'a> {
         }
     }
 
-    /// The paths that it discards blocks of.
+    /// Returns the paths whose blocks are discarded.
     fn trimmed(&self) -> Vec<PathBuf> {
         let stream = self.stream;
         if !stream.engine.kind.moves_data() {
@@ -105,7 +104,7 @@ impl<'a> Touching<'a> {
     }
 }
 
-/// The files to which a trace has I/O of one of these directions.
+/// Returns the files to which a trace has I/O of one of these directions.
 fn of_traced(files: &[(PathBuf, PerDirection<bool>)], directions: &[Ddir]) -> Vec<PathBuf> {
     let touched = files
         .iter()
@@ -113,7 +112,7 @@ fn of_traced(files: &[(PathBuf, PerDirection<bool>)], directions: &[Ddir]) -> Ve
     touched.map(|(path, _)| path.clone()).collect()
 }
 
-/// Fails when a stream writes.
+/// Refuses a stream that writes.
 fn only_reads(touching: &Touching<'_>) -> Result<(), Refusal> {
     let stream = touching.stream;
     if stream.blocks.rw.changes() || !touching.written().is_empty() {
@@ -125,9 +124,9 @@ fn only_reads(touching: &Touching<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Fails when a stream would trim something else than a block device, as fio
-/// does: in a file, a trim would be a hole, which frees blocks of the file system
-/// and tells nothing about a device.
+/// Refuses a stream that would trim anything but a block device, as fio does: in a file,
+/// a trim would punch a hole, which frees blocks of the file system and measures nothing
+/// of the device.
 fn trims_devices_only(touching: &Touching<'_>) -> Result<(), Refusal> {
     let refused = |path: &Path| {
         refuse(format!(

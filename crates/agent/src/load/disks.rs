@@ -7,7 +7,7 @@ use assay_probe::counters::disk_stat;
 use assay_probe::roots::Roots;
 use std::time::Instant;
 
-/// The disks seen so far, with their counters when they were first seen.
+/// Disks seen so far, with the counters of their first occurrence.
 #[derive(Default)]
 pub(super) struct Disks(Vec<Disk>);
 
@@ -19,7 +19,7 @@ struct Disk {
 }
 
 impl Disks {
-    /// From now on the disks of this storage count.
+    /// Adds the disks of a storage.
     pub(super) fn add(&mut self, roots: &Roots, storage: &Storage) {
         let Some(top) = storage.device() else { return };
         let members = storage.layers.iter().filter(|layer| is_member(layer));

@@ -1,4 +1,4 @@
-//! Counters when the clocks of streams stop before their work does, and between their
+//! Counters when the clocks of streams stop before their work is done, and between their
 //! passes.
 
 use assay_model::evidence::Snapshot;
@@ -16,8 +16,8 @@ impl Stops {
         self.0.clone()
     }
 
-    /// The clocks of these streams have stopped; the last stop of each counts. Where one
-    /// stopped with others before, nothing can be said of the passes that ended then.
+    /// Records a stop of these streams' clocks; the last stop of each counts. If a stream
+    /// stopped together with others before, the counters between its passes are unknown.
     pub(super) fn stopped(&mut self, streams: Vec<u32>, after: Snapshot) {
         if let Some(stop) = self.0.iter_mut().find(|stop| stop.streams == streams) {
             stop.after = after;
@@ -42,8 +42,9 @@ impl Stops {
         }
     }
 
-    /// They go on. Where others stopped with them that do not, nothing can be said of the
-    /// time between: it is kept without counters.
+    /// Records that these streams' clocks continue. If other streams stopped with them
+    /// and do not continue, the counters in between are unknown: the interval is kept
+    /// without counters.
     pub(super) fn go_on(&mut self, streams: &[u32], now: &Snapshot) {
         let concerned = self.0.iter_mut();
         let concerned = concerned.filter(|stop| stop.streams.iter().any(|s| streams.contains(s)));
@@ -60,7 +61,7 @@ impl Stops {
     }
 }
 
-/// Counters from a stop until the clocks go on.
+/// Returns the counters between a stop and the continuation.
 fn between(stop: &Snapshot, now: &Snapshot) -> BetweenPasses {
     let devices = stop.devices.iter().zip(&now.devices);
     let dirty = |stop: &Snapshot| {

@@ -1,5 +1,4 @@
-//! The evidence around the waves of a load, and what the host is told
-//! meanwhile.
+//! Evidence for the waves of a load, and the messages to the host meanwhile.
 
 use super::disks::Disks;
 use super::send_report;
@@ -32,8 +31,7 @@ use std::time::Instant;
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
 
-/// Looks at the system when a wave starts and ends, and passes on what the
-/// engine says.
+/// Takes snapshots of the system when a wave starts and ends, and forwards messages of the engine.
 pub(super) struct LoadWatch<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
@@ -42,28 +40,28 @@ pub(super) struct LoadWatch<'a> {
     under_way: Option<Wave>,
     /// Evidence of the waves that have ended.
     evidence: Vec<WaveEvidence>,
-    /// A device that went away, in words.
+    /// Description of a device that disappeared.
     lost: Option<String>,
-    /// The first message that could not be sent.
+    /// Error of the first message that could not be sent.
     unsent: Option<FrameError>,
 }
 
-/// A wave under way.
+/// A wave in progress.
 struct Wave {
     number: u32,
     places: Vec<WatchedStorage>,
     processes: ProcessIoTable,
     began: Instant,
     glances: Glances,
-    /// The kernel drops the pages of a block device when nobody has it open any more: they
-    /// are looked at after the streams have closed it.
+    /// Block devices of the wave. The kernel drops the pages of a block device when its last
+    /// descriptor is closed, but they are examined after the streams have closed it.
     _held: Vec<File>,
 }
 
 /// One storage that a wave works on.
 struct WatchedStorage {
     storage: Storage,
-    /// The wave's files there, each from where to where it is worked on.
+    /// Files of the wave on this storage, each with the begin and end of its part.
     files: BTreeMap<PathBuf, (u64, u64)>,
     held: HeldFiles,
     streams: Vec<u32>,
@@ -85,7 +83,7 @@ impl<'a> LoadWatch<'a> {
         }
     }
 
-    /// Sends the last report, with all evidence.
+    /// Sends the final report, with all evidence.
     pub(super) fn close(mut self, mut report: LoadReport) -> Result<(), FrameError> {
         if let Some(error) = self.unsent {
             return Err(error);
@@ -107,11 +105,11 @@ impl<'a> LoadWatch<'a> {
         }
     }
 
-    /// The storages of a wave with the streams and files on each.
+    /// Returns the storages of a wave with the streams and files on each.
     fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<WatchedStorage> {
         let mut places: Vec<WatchedStorage> = Vec::new();
         for (stream, paths) in files {
-            // Regular files side by side are on the same storage.
+            // Regular files in one folder are on the same storage.
             let mut last: Option<(&Path, usize)> = None;
             for (path, part) in paths {
                 let folder = path.parent().filter(|_| !is_node(path));
@@ -133,8 +131,8 @@ impl<'a> LoadWatch<'a> {
             .any(|stream| stream.stats.disk_util)
     }
 
-    /// The evidence of a wave, if it ended now. The counters are read first:
-    /// what takes long comes after them.
+    /// Returns the evidence of a wave up to now. The counters are read first, before slow
+    /// operations.
     fn evidence_of(&self, wave: &Wave) -> Vec<WaveEvidence> {
         let places = wave.places.iter();
         let mut after: Vec<Snapshot> = places
@@ -143,7 +141,7 @@ impl<'a> LoadWatch<'a> {
         for (place, after) in wave.places.iter().zip(&mut after) {
             place.look_at_files(after);
             after.synchronous_files = are_synchronous(&place.paths());
-            // Trims of a file make holes.
+            // Trims of a file punch holes, which would look like lost data.
             let trims = place.streams(self.load).any(|stream| stream.blocks.rw.trim);
             after.file_change = place.held.change().filter(|_| !trims);
         }
@@ -180,7 +178,7 @@ impl LoadObserver for LoadWatch<'_> {
         self.send(&FromAgent::LoadNote(LoadNote { weight, text }));
     }
 
-    /// The counters are read last: the clocks start right after them.
+    /// Reads the counters last, because the clocks start right afterwards.
     fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
         let mut places = self.places(files);
         let nodes = files.iter().flat_map(|(_, paths)| paths);
@@ -192,7 +190,7 @@ impl LoadObserver for LoadWatch<'_> {
         }
         let processes = processes(self.roots);
         let cached = places.iter_mut().map(|place| {
-            // The blocks of a file that is held stay when it is removed.
+            // Holding a file would keep its blocks allocated after its removal.
             let removes = |stream: &Stream| {
                 let files = &stream.files;
                 files.unlink || files.unlink_each_loop || !stream.engine.kind.moves_data()
@@ -284,12 +282,12 @@ impl WatchedStorage {
         *known = (known.0.min(part.offset), known.1.max(end));
     }
 
-    /// Paths of the files as they were when the wave started.
+    /// Returns the paths of the files as they were when the wave started.
     fn paths(&self) -> Vec<Cow<'_, Path>> {
         self.files.keys().map(|path| self.held.path(path)).collect()
     }
 
-    /// The parts of the files that are worked on: offset and length.
+    /// Returns the parts of the files that the streams use: offset and length.
     fn parts(&self) -> Vec<(Cow<'_, Path>, u64, u64)> {
         let parts = self.files.iter();
         let parts = parts.map(|(path, (begin, end))| (self.held.path(path), *begin, end - begin));
@@ -301,7 +299,7 @@ impl WatchedStorage {
         streams.filter_map(|&index| load.streams.get(index as usize))
     }
 
-    /// Looks at the cached pages of the files, and of the parts that are worked on.
+    /// Records the cached pages of the files, and of the parts that the streams use.
     fn look_at_files(&self, snapshot: &mut Snapshot) {
         snapshot.file_cache = pages(&self.paths());
         let parts = self.parts();
@@ -311,7 +309,8 @@ impl WatchedStorage {
         snapshot.region_cache = pages_of_parts(parts);
     }
 
-    /// The clocks of streams turn: those that work here are waiting.
+    /// Records that clocks of streams stop or continue, unless none of the streams uses this
+    /// storage.
     fn turn(&mut self, roots: &Roots, turn: Turn, streams: &[u32]) {
         let here = self.streams.iter().filter(|s| streams.contains(s));
         let here: Vec<u32> = here.copied().collect();
@@ -327,9 +326,8 @@ impl WatchedStorage {
     }
 }
 
-/// The index of the place with this storage, which is added if need be. Two
-/// paths are on the same storage when their mount and their devices are the
-/// same.
+/// Returns the index of the entry with this storage, which is added if necessary. Two paths are on
+/// the same storage if their mounts and their devices are the same.
 fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
     let same = |known: &Storage| {
         known.mount == storage.mount
@@ -350,7 +348,7 @@ fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
     places.len() - 1
 }
 
-/// The block device of a path, opened; `None` for anything else.
+/// Opens the block device at a path; `None` for anything else.
 fn block_device(path: &Path) -> Option<File> {
     if !path.metadata().ok()?.file_type().is_block_device() {
         return None;
@@ -359,7 +357,8 @@ fn block_device(path: &Path) -> Option<File> {
     held::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// Returns true if a path may lead away from its folder's storage: anything except a regular file.
+/// Returns `true` if a path may be on another storage than its folder: anything except a regular
+/// file.
 fn is_node(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
 }

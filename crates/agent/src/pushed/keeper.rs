@@ -1,9 +1,8 @@
-//! The agent that is kept: it serves a host over links that come and go, and ends when
-//! none has come for too long.
+//! The kept agent: serves a host over successive connections, and ends if it has none for too long.
 //!
-//! What it says while there is none is kept in memory, and so is the record of the
-//! trial that was under way: storage that is measured is written by nothing else. It
-//! begins no other trial before the host has that record, as always.
+//! Messages are kept in memory while there is no connection, and so is the record of the trial in
+//! progress: nothing else may write to the storage under test. The next trial begins only when the
+//! host has that record, as always.
 
 use crate::serve::serve_from;
 use crate::siblings::{ASK_AGAIN, ENDS, GOES_ON, Purpose, is_ours, listen};
@@ -18,15 +17,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// A host that comes back has come within this, or its cable is still out. Who wants to
-/// measure here meanwhile does not wait for longer.
+/// Time within which a host normally reconnects; later, its cable is probably unplugged. Another
+/// host that wants to use the machine meanwhile does not wait longer.
 const COMING_BACK: Duration = Duration::from_secs(10);
-/// Who connects says at once what for.
+/// Time limit for the first byte of a connection, which is its purpose.
 const PURPOSE: Duration = Duration::from_secs(10);
 
-/// Serves until the host ends it or is gone for good, and removes its folder.
+/// Serves until the host ends the session or is absent for too long, then removes the folder.
 pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
-    // What ends the processes of the link does not end this one.
+    // A new session protects this process from signals to the processes of the link.
     let _ = setsid();
     let listener = listen(folder)?;
     let (link, reader, writer) = link(times);
@@ -35,13 +34,13 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
     Builder::new().spawn(move || Door::new(greeted, times).stand(&listener))?;
     let served = serve_from(reader, writer, Some(folder.to_owned()));
     link.await_delivery();
-    // Who has started it removes the folder if this cannot.
+    // If this fails, the shell that started the agent removes the folder.
     let _ = fs::remove_dir_all(folder);
     served.map_err(io::Error::other)
 }
 
-/// Lets relays in, one at a time: a new one takes the place of another, whose link may
-/// be dead although nobody has told so.
+/// Accepts relays, one at a time. A new relay replaces an old one, whose connection may be dead
+/// without an error.
 #[derive(Clone)]
 struct Door {
     link: Link,
@@ -61,7 +60,7 @@ impl Door {
     fn stand(&self, listener: &UnixListener) {
         for stream in listener.incoming().flatten().filter(is_ours) {
             let door = self.clone();
-            // If no thread can be started, the connection is closed, and its maker connects again.
+            // If no thread can be started, the connection is closed, and the peer connects again.
             let _ = Builder::new().spawn(move || door.answer(stream));
         }
     }
@@ -82,9 +81,9 @@ impl Door {
         }
     }
 
-    /// Returns the answer to a sibling: the agent goes on, ends, or does not know yet whether a
-    /// host is there. A connection with a broken link stays open for many minutes; a living host is
-    /// heard at every sign of life.
+    /// Returns the answer to a sibling: the agent continues, ends, or does not know yet whether a
+    /// host is there. A broken connection may stay open for many minutes, but a running host sends
+    /// a keep-alive packet at every interval.
     fn future(&self) -> u8 {
         let (silent, times) = (self.link.silent_for(), self.times);
         match self.link.is_connected() {
@@ -102,7 +101,8 @@ impl Door {
         }
         *inside = stream.try_clone().ok();
         drop(inside);
-        // A relay that carries something else than a link is as good as none.
+        // An error means that the peer is not a link of this version; the connection is closed as
+        // well.
         let _ = self.link.carry(stream, stream);
         let _ = stream.shutdown(Shutdown::Both);
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Collects the answers given to a sibling as time goes on, each once.
+    /// Collects the successive answers to a sibling, without repetitions.
     fn answers(door: &Door, last: u8) -> Vec<u8> {
         let since = Instant::now();
         let mut answers = vec![door.future()];

@@ -1,8 +1,8 @@
-//! An agent that was pushed onto a machine, and the words that say what it is to do.
+//! Roles of an agent that was transferred to a machine, selected by its arguments.
 //!
-//! Either it serves the link that has started it, and ends with that; or it is kept:
-//! a process of its own that outlives the link, talked to through a relay. Both
-//! are in a folder that is theirs alone, and whose name is theirs, too.
+//! The agent either serves the link that has started it, and ends with it, or it is kept
+//! as a separate process that outlives the link and communicates through a relay. Both
+//! have a private folder, whose name is unique.
 
 mod keeper;
 mod relay;
@@ -16,25 +16,25 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Serve the link that has started this.
+/// Serve the link that has started this process.
 const SERVE: &str = "serve";
-/// Start an agent that is kept, and be the first relay to it.
+/// Start a kept agent, and be the first relay to it.
 const KEEP: &str = "keep";
-/// Be the agent that is kept.
+/// Be the kept agent.
 const KEPT: &str = "kept";
-/// Be another relay to it.
+/// Be another relay to a kept agent.
 const RELAY: &str = "relay";
 
 /// Time limit for a kept agent to start.
 const STARTING: Duration = Duration::from_secs(20);
 
-/// Is an agent as the words after the program's name say, which are
-/// `ROLE FOLDER SECONDS`; without them it serves its standard input and output. With
-/// `--version` it only says what it is, in a line that hosts read.
+/// Runs the agent in the role given by its arguments, which are `ROLE FOLDER SECONDS`;
+/// without them it serves standard input and output. With `--version` it only prints its
+/// greeting, in a line that hosts parse.
 ///
 /// # Errors
-/// When a stream breaks, or what comes over it is not a message, and when an agent
-/// cannot be kept here.
+/// If a stream fails, the input is not a message, or an agent cannot be kept on this
+/// machine.
 pub fn run(words: &[OsString]) -> io::Result<()> {
     match words {
         [word] if word == "--version" => writeln!(io::stdout(), "{}", greeting()),
@@ -62,8 +62,8 @@ fn grace(seconds: &OsStr) -> Duration {
     Duration::from_secs(seconds.unwrap_or_default())
 }
 
-/// This program once more, with the same words but for its role. It has nothing of
-/// the link but standard error, for its last words.
+/// Starts this program again, with the same arguments except the role. It inherits only
+/// standard error of the link, for its last messages.
 fn start_kept() -> io::Result<()> {
     let mut words: Vec<OsString> = env::args_os().skip(1).collect();
     let role = words.iter_mut().rev().nth(2);

@@ -1,7 +1,7 @@
-//! Between a link and the agent that is kept: bytes, both ways.
+//! Relay of bytes between a link and a kept agent, in both directions.
 //!
-//! It ends well only when the agent has ended. Everything else is the end of the link
-//! alone, and the agent goes on.
+//! The relay exits successfully only if the agent has ended. Any other end is that of the
+//! link alone, and the agent continues.
 
 use crate::siblings::{Purpose, connect};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,16 +12,16 @@ use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
-/// Exit code: the link has ended, the agent has not.
+/// Exit code if the link has ended but the agent has not.
 const LINK_ENDED: i32 = 3;
 
-/// Relays until one of both ends; the agent may take so long to come up.
+/// Relays until either side ends; `patience` is the time limit for the agent to start.
 pub(super) fn run(folder: &Path, patience: Duration) -> io::Result<()> {
     let mut agent = come(folder, patience)?;
     agent.write_all(&[Purpose::Relay.byte()])?;
     let to_agent = agent.try_clone()?;
     Builder::new().spawn(move || {
-        // However it ends: there is no link any more.
+        // With or without an error, the link has ended.
         let _ = pump(io::stdin(), to_agent);
         exit(LINK_ENDED);
     })?;
@@ -45,7 +45,7 @@ fn come(folder: &Path, patience: Duration) -> io::Result<UnixStream> {
     }
 }
 
-/// As `io::copy`, but nothing waits for more.
+/// Copies like `io::copy`, but flushes each chunk at once.
 fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut chunk = vec![0; 64 << 10];
     loop {

@@ -1,6 +1,6 @@
-//! Address of a kept agent: a name without a file (unix(7), abstract sockets), because Android does
-//! not let a shell create a socket in a folder. It is the unique name of the agent's folder;
-//! connections of other users are refused.
+//! Address of a kept agent: an abstract socket (unix(7)), because Android does not let a shell
+//! create a socket in a folder. The address is the unique name of the agent's folder; connections
+//! of other users are refused.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -13,9 +13,9 @@ use std::path::Path;
 /// Purpose of a connection, sent as its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// It carries the link.
+    /// The connection carries the link.
     Relay,
-    /// It asks an agent that nobody will come for to end.
+    /// The connection requests that an agent without a host ends.
     End,
 }
 
@@ -34,19 +34,19 @@ impl Purpose {
     }
 }
 
-/// Answer to [`Purpose::End`]: nobody is talked to, so this is the end.
+/// Answer to [`Purpose::End`]: the agent has no host and ends.
 pub(crate) const ENDS: u8 = b'y';
-/// Answer to [`Purpose::End`]: a host is there.
+/// Answer to [`Purpose::End`]: the agent has a host.
 pub(crate) const GOES_ON: u8 = b'n';
-/// Answer to [`Purpose::End`]: the host was there a moment ago, and may be on its way.
+/// Answer to [`Purpose::End`]: the connection was lost recently, and the host may reconnect.
 pub(crate) const ASK_AGAIN: u8 = b'w';
 
-/// Listens for the agent of that folder.
+/// Listens on the address of the agent with that folder.
 pub(crate) fn listen(folder: &Path) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&address(folder)?)
 }
 
-/// Connects to the agent of that folder.
+/// Connects to the agent with that folder.
 pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect_addr(&address(folder)?)?;
     match is_ours(&stream) {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// A command under way.
+/// A running command.
 pub(super) struct Command {
     child: SharedChild,
     ended: Receiver<EndedCommand>,
@@ -33,18 +33,18 @@ pub(super) enum Waited {
     Runs,
 }
 
-/// The end of a command.
+/// End of a command.
 pub(super) struct EndedCommand {
     at: Instant,
     status: io::Result<ExitStatus>,
 }
 
 impl Command {
-    /// Starts it in this process's own group, so that it may read from the
-    /// terminal and gets its Ctrl-C.
+    /// Starts the command in this process's own process group, so that it may read from the
+    /// terminal and receives its Ctrl-C.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub(super) fn start(words: &[OsString]) -> Result<Self, WorkError> {
         let (program, arguments) = words
             .split_first()
@@ -61,7 +61,7 @@ impl Command {
             waited_for.await_end();
             let at = Instant::now();
             let status = waited_for.lock().wait();
-            // Nobody there: the session is over.
+            // Without a receiver, the session is over.
             let _ = tell.send(EndedCommand { at, status });
         };
         Builder::new().spawn(wait).map_err(|error| {
@@ -75,7 +75,7 @@ impl Command {
         })
     }
 
-    /// Waits for its end, at most so long.
+    /// Waits for the end of the command, at most `at_most`.
     pub(super) fn wait(&self, at_most: Duration) -> Waited {
         match self.ended.recv_timeout(at_most) {
             Ok(ended) => Waited::Ended(ended),
@@ -87,7 +87,7 @@ impl Command {
         }
     }
 
-    /// Asks it to end, once.
+    /// Sends SIGTERM to the command, once.
     pub(super) fn ask_to_end(&mut self) {
         if std::mem::replace(&mut self.asked_to_end, true) {
             return;
@@ -101,18 +101,18 @@ impl SharedChild {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when it has ended, and leaves it a zombie.
+    /// Waits until the command has ended, without reaping it.
     fn await_end(&self) {
-        // Not held while waiting.
+        // The lock is not held while waiting.
         let pid = pid(&self.lock());
         if let Some(pid) = pid {
             let end = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            // Fails only when its end was taken note of already.
+            // Fails only if the child was reaped already.
             let _ = retry_on_intr(|| waitid(WaitId::Pid(pid), end));
         }
     }
 
-    /// Sends it a signal, unless it has ended; whether it was sent.
+    /// Sends a signal, unless the command has ended; `true` if it was sent.
     fn signal(&self, signal: Signal) -> bool {
         let mut child = self.lock();
         let runs = matches!(child.try_wait(), Ok(None));

@@ -1,4 +1,4 @@
-//! Which device is looked at.
+//! Selection of the device to watch.
 
 use super::named::paths;
 use crate::inspect::storage_of;
@@ -9,7 +9,7 @@ use assay_workloads::WorkError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// So many names are given where none was meant for certain.
+/// Similar names in the error message, at most.
 const NEAREST: usize = 4;
 
 /// Watched device.
@@ -17,18 +17,17 @@ const NEAREST: usize = 4;
 pub(super) enum Looked {
     /// The device of that kernel name.
     At(String),
-    /// The same, which this path of the command is on, and the current directory is not.
+    /// The device of this path of the command; the current directory is on another one.
     AtNamed { device: String, path: PathBuf },
-    /// Every disk, of which the one that moved most so far is shown, and why.
+    /// Every disk, because of `because`; the most active one is shown.
     AtAll { because: String },
 }
 
-/// The device that the user named; without a name that of the last path among the words of
-/// the command, which is where most programs have what they write; else that of the current
-/// directory.
+/// Selects the device that the user named. Without a name, selects the device of the last path in
+/// the command, which is usually its output; otherwise the device of the current directory.
 ///
 /// # Errors
-/// When there is nothing of that name, or no device behind it.
+/// If the name does not exist, or no device is behind it.
 pub(super) fn looked_at(
     roots: &Roots,
     named: Option<&Path>,
@@ -68,7 +67,7 @@ pub(super) fn looked_at(
         })
 }
 
-/// The kernel name of the device that a storage is on, or why there is none.
+/// Returns the kernel name of a storage's device, or the reason why it has no device.
 fn name_of(storage: &Storage) -> Result<String, String> {
     match (storage.top(), &storage.backing) {
         (Some(top), _) => Ok(top.name.clone()),
@@ -80,7 +79,7 @@ fn name_of(storage: &Storage) -> Result<String, String> {
     }
 }
 
-/// A name that is none, with those it may have been meant to be.
+/// Returns the message for an unknown name, with similar names.
 fn nothing_there(roots: &Roots, path: &Path) -> String {
     let meant = path.file_name().unwrap_or_default().to_string_lossy();
     let mut names = counters::devices(roots);
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A machine with these devices.
+    /// Creates a machine with these devices.
     fn machine(names: &[&str]) -> (tempfile::TempDir, Roots) {
         let folder = tempfile::tempdir().unwrap();
         for name in names {

@@ -1,26 +1,26 @@
-//! When what a command left dirty has left.
+//! Detection of the time at which a command's dirty pages are written.
 //!
-//! The kernel tells how much is dirty, not whose it is. Pages count as gone
-//! when next to none are left: of the device alone where the kernel tells them,
-//! else of all devices. That no more are left than before the command would say
-//! nothing where others had some then: those may have left instead. Where others
-//! keep pages dirty all the time, they are gone when they are older than the
-//! kernel lets any page become, and the device has been still since. Either way
-//! they had left with the last write of the device before.
+//! The kernel reports how much is dirty, but not by which process. The pages count as written
+//! when almost no dirty pages are left: of the device, if the kernel reports them per device,
+//! otherwise of all devices. A return to the level before the command would prove nothing,
+//! because pages of other processes may have been written instead. If other processes keep
+//! pages dirty all the time, the command's pages count as written when they are older than the
+//! kernel lets any page become and the device has been idle since. In both cases the last
+//! write of the device before that time was the last of these pages.
 
 use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, WatchSample};
 
-/// A processor hands in its changes of `Dirty` and `Writeback` when they reach
-/// so many pages (`mm/vmstat.c`, `calculate_normal_threshold`, at most 125), or
-/// after a second: the sum is so vague.
+/// Pages by which `Dirty` and `Writeback` may be wrong for each processor: it adds its changes
+/// to the sum when they reach this number (`mm/vmstat.c`, `calculate_normal_threshold`, at
+/// most 125), or after a second.
 const UNTOLD_PAGES: u64 = 125;
-/// A device is still when it has written nothing for so long.
+/// Time without writes after which a device counts as idle, in nanoseconds.
 const STILL_NS: u64 = 2_000_000_000;
 
-/// Reference for finding when the command's dirty pages are written.
+/// State of the detection.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// The fewest bytes to be written since the start.
+    /// Smallest number of unwritten bytes since the start.
     fewest: Option<u64>,
     within_bytes: u64,
     /// Greatest age of a dirty page before the kernel writes it, in nanoseconds.
@@ -37,7 +37,7 @@ struct WritingDevice {
 }
 
 impl Pending {
-    /// Creates the reference for a command that began after a sample.
+    /// Starts the detection for a command that began after a sample.
     pub(super) fn after(before: &WatchSample, age_ns: Option<u64>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
@@ -55,7 +55,7 @@ impl Pending {
         }
     }
 
-    /// Looks at the devices' writes, which happened at that time at the latest.
+    /// Records the writes of the devices since the last sample, with the latest possible time.
     pub(super) fn look(&mut self, now: &WatchSample, at_ns: u64) {
         let fewest = self.fewest.into_iter().chain(self.unwritten(now)).min();
         self.fewest = fewest;
@@ -71,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// Returns the fate of the pages, if it is known by now.
+    /// Returns the result, if it is known by now.
     pub(super) fn drained(&self, now: &WatchSample, end: &CommandEnd) -> Option<Drain> {
         let Some(unwritten_bytes) = self.unwritten(now) else {
             return Some(Drain::Unknown);
@@ -90,13 +90,13 @@ impl Pending {
         (written && self.is_still(at_ns)).then_some(Drain::Expired { at_ns, age_ns })
     }
 
-    /// Bytes that still have to be written; `None` when the kernel does not
-    /// tell.
+    /// Returns the bytes that still have to be written; `None` if the kernel does not report
+    /// them.
     pub(super) fn unwritten(&self, now: &WatchSample) -> Option<u64> {
         self.fewest.and(unwritten(now))
     }
 
-    /// When each device that wrote did so last.
+    /// Returns the time of the last write of each device that wrote.
     pub(super) fn last_writes(&self) -> Vec<LastWrite> {
         let writers = self.writers.iter();
         let last = writers.filter_map(|writer| {
@@ -139,8 +139,8 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const AGE: u64 = 35_000_000_000;
 
-    /// After so many seconds, with so many writes of one device and so many MiB
-    /// dirty.
+    /// Creates a sample after some seconds, with a number of writes of one device, and dirty
+    /// memory in MiB.
     fn sample(seconds: u64, writes: u64, dirty: u64) -> WatchSample {
         WatchSample {
             at_ns: seconds * 1_000_000_000,
@@ -224,7 +224,7 @@ mod tests {
         let samples = [
             sample(1, 5, 240),
             sample(34, 200, 300),
-            // Younger than the kernel lets pages become, then not yet still.
+            // Younger than the maximum age at first, then not yet idle.
             sample(36, 200, 300),
             sample(37, 201, 300),
             sample(38, 201, 300),
@@ -238,7 +238,7 @@ mod tests {
         };
         assert_eq!(drains[5], Some(expired));
         assert_eq!(last, [37_000_000_000]);
-        // Without a rule about age nothing is concluded.
+        // Without a maximum age there is no conclusion.
         let (drains, _) = known(pending(0, None), &samples);
         assert_eq!(drains, [None; 6]);
     }

@@ -1,4 +1,4 @@
-//! Paths among the words of a command: what it probably writes.
+//! Paths in a command's arguments: the files that it probably writes.
 
 use crate::cached;
 use assay_model::evidence::OwnIo;
@@ -11,14 +11,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Bytes that end a path in a word such as `of=/mnt/file` or in a script of `sh -c`.
+/// Bytes that end a path in an argument such as `of=/mnt/file` or in a script of `sh -c`.
 const ENDS: &[u8] = b" \t\n\"'`=;|&<>(),";
-/// File systems take the time of a change from a clock that ticks this rarely.
+/// Resolution of modification times: the clock that file systems use ticks this rarely.
 const TICK: Duration = Duration::from_millis(20);
-/// The largest pages that kernels have.
+/// Largest page size of any kernel, in bytes.
 const PAGE_BYTES: u64 = 64 << 10;
 
-/// Paths among the arguments that exist, or whose folder does, in their order.
+/// Returns the paths in the arguments that exist, or whose folder exists, in their order.
 pub(super) fn paths(command: &[OsString]) -> Vec<PathBuf> {
     let words = command.iter().skip(1);
     let parts = words.flat_map(|word| word.as_bytes().split(|byte| ENDS.contains(byte)));
@@ -30,19 +30,19 @@ pub(super) fn paths(command: &[OsString]) -> Vec<PathBuf> {
     paths.filter(named).map(Path::to_owned).collect()
 }
 
-/// The files that a command names, held against what the kernel accounts to it.
+/// Files named by a command, for comparison with the kernel's I/O accounting of it.
 pub(super) struct NamedFiles {
     began: SystemTime,
     io_before: Option<OwnIo>,
-    /// Sizes of those that were there before, in bytes.
+    /// Sizes of files that existed before, in bytes.
     sizes_before: BTreeMap<PathBuf, u64>,
 }
 
 impl NamedFiles {
-    /// Before the command starts. What it leaves running is then known as this process's
-    /// own child.
+    /// Records the state before the command starts. Processes that the command leaves
+    /// running become children of this process, so they can be found.
     pub(super) fn before(roots: &Roots, command: &[OsString]) -> Self {
-        // Where it fails, what is left running is not seen, as without it.
+        // If this fails, such processes are not found.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         Self {
             began: SystemTime::now() - TICK,
@@ -54,10 +54,11 @@ impl NamedFiles {
         }
     }
 
-    /// Bytes of a command that has ended that are not on the device yet; `None` where the
-    /// files that it names do not hold all that it dirtied, or it left a process running.
+    /// Returns the bytes of an ended command that are not on the device yet. `None` if the
+    /// named files cannot account for all of its dirty pages, or it left a process running.
     ///
-    /// The kernel adds what a child dirtied to its parent's account when it is waited for.
+    /// The kernel adds a child's dirtied bytes to its parent's account when the child is
+    /// reaped.
     pub(super) fn unwritten(&self, roots: &Roots, command: &[OsString]) -> Option<u64> {
         let (before, now) = (self.io_before?, own_io(roots)?);
         let dirtied = now.write_bytes.checked_sub(before.write_bytes)?;
@@ -76,8 +77,8 @@ impl NamedFiles {
             .then(|| Some(pages.dirty_bytes? + pages.writeback_bytes?))?
     }
 
-    /// The most that a command can have dirtied of a file, in bytes: what it appended, with
-    /// the pages at both ends; all of a file that is new, or no longer than before.
+    /// Returns the bytes of a file that a command can have dirtied, at most: the appended
+    /// bytes with the pages at both ends; the whole file if it is new or has not grown.
     fn most_dirtied(&self, file: &Path) -> u64 {
         let now = size(file).unwrap_or(0);
         let appended = self

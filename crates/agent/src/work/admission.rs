@@ -9,17 +9,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The agent's standard output.
+/// Standard output of the agent.
 const STDOUT: &str = "/proc/self/fd/1";
-/// File name suffix of the files that a work makes in a folder of the user.
+/// Suffix of files that a work makes in a folder of the user.
 const IN_FOLDERS: &str = "h2w";
 
-/// Looks at everything that a work would write, before it writes anything; what
-/// the user should know of it.
+/// Checks everything that a work would write, before it writes anything; returns warnings
+/// for the user.
 ///
 /// # Errors
-/// When it would write a device or a file that is in use, or a device without
-/// its user's word.
+/// If it would write a device or a file that is in use, or a device without the user's
+/// permission.
 pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
     let written = written(order.work.spec());
     if written.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Ref
 fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout()
-        // A pipe has no path, and needs no leave.
+        // A pipe has no path and needs no permission.
         && let Ok(path) = fs::canonicalize(STDOUT)
     {
         written.push(path);
@@ -55,8 +55,8 @@ fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     written
 }
 
-/// The uses of what is written at a path. In a folder only files of certain
-/// names are; swap space beside them is no matter.
+/// Returns the uses of the files that are written at a path. In a folder, only files with
+/// a certain suffix are written; swap space beside them does not matter.
 fn uses(owned: &KernelOwned<'_>, path: &Path) -> Vec<FileUse> {
     if !path.is_dir() {
         return owned.uses_of(path);

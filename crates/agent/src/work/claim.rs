@@ -1,5 +1,5 @@
-//! Claiming the files that a work makes under names which others use too: two
-//! works on one file would measure, and remove, each other's.
+//! Claims on the files that a work makes under names that other works use too: two works
+//! on one file would measure, and remove, each other's data.
 
 use crate::permission::refuse;
 use assay_engine::held::shown;
@@ -13,14 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 
-/// Claims the files of a work as long as what this gives lives, at the longest
-/// until the process ends. The claim is a name without a file (unix(7), abstract
-/// sockets): a file beside the others would be left by a kill, and a lock on one
-/// that is removed and made again holds nobody. Other works of this machine and
-/// network namespace see it; other programs do not.
+/// Claims the files of a work until the returned value is dropped or the process ends. A
+/// claim is an abstract socket (unix(7)): a kill would leave a lock file behind, and a
+/// lock on a file has no effect once the file is removed and made again. Other works on
+/// this machine in the same network namespace see the claim; other programs do not.
 ///
 /// # Errors
-/// When another work has claimed one of them.
+/// If another work has claimed one of the files.
 pub(super) fn files_of(work: &dyn WorkSpec) -> Result<Vec<UnixListener>, Refusal> {
     let mut files = work.claims();
     files.sort();
@@ -40,16 +39,15 @@ pub(super) fn files_of(work: &dyn WorkSpec) -> Result<Vec<UnixListener>, Refusal
                     work.claim_remedy()
                 )));
             }
-            // Where there are no such names, works are as free as other
-            // programs.
+            // Without abstract sockets, there is no protection.
             Err(_) => {}
         }
     }
     Ok(claims)
 }
 
-/// The name of a claim: the folder and the name in it, so that it is the same
-/// before the file is made and after; `None` when there is no such folder.
+/// Returns the name of a claim: the folder and the file's name in it, so that it is the
+/// same before and after the file is made. `None` if the folder does not exist.
 fn name_of(path: &Path) -> Option<String> {
     let real = match fs::canonicalize(path) {
         Ok(real) => real,

@@ -1,4 +1,4 @@
-//! Holding the devices that a work writes.
+//! Exclusive access to the devices that a work writes.
 
 use crate::permission::{device, refuse};
 use assay_model::wire::Refusal;
@@ -11,13 +11,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Holds each device that a work writes exclusively as long as what this gives
-/// lives: nobody can mount it meanwhile, and nobody has since it was looked at.
-/// Works that open their devices so themselves are left to it: a second such
-/// open would fail.
+/// Opens each device that a work writes exclusively, until the returned descriptors are
+/// closed: it cannot be mounted meanwhile, and was not mounted since it was checked. Some
+/// works open their devices exclusively themselves; they are skipped, because a second
+/// exclusive open would fail.
 ///
 /// # Errors
-/// When a device is in use. One that cannot be opened is the work's to tell of.
+/// If a device is in use. Other errors of opening are left to the work to report.
 pub(super) fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
     if work.opens_own_devices() {
         return Ok(Vec::new());
@@ -27,7 +27,7 @@ pub(super) fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
         let Ok(meta) = fs::metadata(&node) else {
             continue;
         };
-        // One device may be named twice.
+        // One device may have several names.
         if held.contains_key(&meta.rdev()) {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
 fn hold(node: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match open(node, flags | OFlags::RDONLY, Mode::empty()) {
-        // It may be there to be written only.
+        // The user may have permission for writing only.
         Err(Errno::ACCESS) => open(node, flags | OFlags::WRONLY, Mode::empty()),
         other => other,
     }

@@ -6,7 +6,7 @@ use assay_probe::roots::Roots;
 use assay_probe::{memory, temperature};
 use assay_workloads::memory::Surroundings;
 
-/// This machine, through its kernel's files.
+/// This machine, read from files of its kernel.
 pub(super) struct Here<'a>(pub(super) &'a Roots);
 
 impl Surroundings for Here<'_> {

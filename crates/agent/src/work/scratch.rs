@@ -1,6 +1,6 @@
-//! File systems that a scenario makes on its scratch device. They are conditions: noted
-//! in a journal before they are made, so that the next start unmounts what a killed one
-//! left.
+//! File systems that a scenario makes on its scratch device. They are conditions: a
+//! journal records them before they are made, so that the next start unmounts those of a
+//! killed run.
 
 use crate::conditions::{Conditions, journals};
 use assay_model::condition::{Condition, Setting, Subject};
@@ -10,7 +10,7 @@ use assay_probe::stack;
 use assay_workloads::WorkError;
 use std::path::PathBuf;
 
-/// The file systems that a work makes, as conditions; each kind once.
+/// Returns the file systems that a work makes, as conditions; each kind once.
 pub(super) fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
     let mut kinds: Vec<Condition> = Vec::new();
     for kind in work
@@ -28,7 +28,7 @@ pub(super) fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
     kinds
 }
 
-/// The scratch device of a scenario, and the file system on it.
+/// Scratch device of a scenario, and the file system on it.
 pub(super) struct Scratch<'a> {
     roots: &'a Roots,
     order: &'a WorkOrder,
@@ -50,7 +50,8 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// Makes a file system over all that is on the device, and mounts it; where.
+    /// Makes a file system on the device, which destroys its data, and mounts it; returns
+    /// the mount point.
     pub(super) fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
         let device = self.order.work.spec().file_systems();
         let device = device
@@ -70,7 +71,7 @@ impl<'a> Scratch<'a> {
         point.ok_or_else(|| refused("there is no such file system in this scenario"))
     }
 
-    /// Unmounts what was made.
+    /// Unmounts the file system; returns the first problem as an error.
     pub(super) fn leave(&mut self) -> Result<(), WorkError> {
         match self.close().into_iter().next() {
             Some(problem) => Err(failed(problem)),
@@ -78,7 +79,7 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// The same; what could not be undone, one line each.
+    /// Unmounts the file system; returns one line for each problem.
     pub(super) fn close(&mut self) -> Vec<String> {
         self.made
             .take()

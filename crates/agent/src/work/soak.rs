@@ -7,7 +7,7 @@ use assay_probe::roots::Roots;
 use assay_workloads::soak::Surroundings;
 use std::path::Path;
 
-/// The device behind a path.
+/// Device behind a path.
 pub(super) struct Behind<'a> {
     pub(super) roots: &'a Roots,
     pub(super) path: &'a Path,

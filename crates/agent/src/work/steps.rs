@@ -1,4 +1,4 @@
-//! The evidence around the steps of a work, and what the host is told of them.
+//! Evidence for the steps of a work, and the messages about them to the host.
 
 use super::scratch::Scratch;
 use super::together;
@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
-/// Looking at all processes costs milliseconds, which a step of a few
-/// milliseconds must not be preceded by: a look so young is young enough...
+/// Age up to which an earlier look at all processes is reused. A look takes milliseconds, too
+/// long before each step of a few milliseconds.
 const YOUNG: Duration = Duration::from_secs(1);
-/// ... and after a step so short no new one is taken.
+/// Shortest step after which the processes are examined again.
 const SHORT: Duration = Duration::from_millis(200);
-/// The same for what the machine is like: how old a look may be before a step,
-/// and how short a step is not followed by one.
+/// Age up to which earlier machine data is reused before a step, and longest step after which
+/// it is not read again.
 const MOMENT: Duration = Duration::from_millis(20);
 
 /// Conditions in force while a work is carried out.
@@ -47,7 +47,8 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(super) struct InForceNow<'a> {
     /// Values read back at the start of the work.
     pub(super) read_back: &'a [InForce],
-    /// Check that the values are still in force; the error says in one line what has changed.
+    /// Checks that the values are still in force; the error names the changed setting in one
+    /// line.
     pub(super) still: &'a dyn Fn() -> Result<(), String>,
 }
 
@@ -59,17 +60,17 @@ impl InForceNow<'_> {
     };
 }
 
-/// Stands around the steps of a work.
+/// Observer of the steps of a work.
 pub(super) struct Steps<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     order: &'a WorkOrder,
-    /// The condition that it is carried out under.
+    /// Conditions under which the work is carried out.
     under: InForceNow<'a>,
     /// Position of the next step.
     position: u32,
-    /// The storage looked up last, and of which paths it is.
+    /// Last storage that was determined, and its paths.
     place: Option<(Vec<PathBuf>, Storage)>,
     /// Storage by path.
     looked_up: BTreeMap<PathBuf, Storage>,
@@ -78,24 +79,24 @@ pub(super) struct Steps<'a> {
     processes: Option<(Instant, ProcessIoTable)>,
     /// Last snapshot of the machine, and its time.
     around: Option<(Instant, Snapshot)>,
-    /// Queues of a storage, and when they were looked at.
+    /// Last queue settings of a storage, and their time.
     queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
     step: Option<UnderWay>,
     /// File systems on the scratch device of a scenario.
     scratch: Scratch<'a>,
-    /// A step ended that the host was not yet asked to store.
+    /// Set when a step has ended that the host was not yet asked to store.
     unkept: bool,
-    /// The first message that could not be sent.
+    /// Error of the first message that could not be sent.
     unsent: Option<FrameError>,
 }
 
-/// A step under way.
+/// A step in progress.
 struct UnderWay {
     job: Job,
     paths: Vec<PathBuf>,
     held: HeldFiles,
     started_unix_ms: u64,
-    /// When its clock started, and what was seen then.
+    /// Time at which the clock started, and the snapshot before it.
     before: Option<(Instant, Snapshot)>,
     after: Option<Snapshot>,
 }
@@ -128,7 +129,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Closes the steps; each is stored, unless there is no host to store them.
+    /// Closes the steps; waits until each is stored, unless there is no host.
     pub(super) fn close(mut self) -> Result<(), FrameError> {
         self.keep();
         for problem in self.scratch.close() {
@@ -145,7 +146,7 @@ impl<'a> Steps<'a> {
         self.queues = None;
     }
 
-    /// Steps that could not begin count as failed.
+    /// Records steps as failed, because they could not begin.
     pub(super) fn fail_all(&mut self, jobs: &[Job], error: &str) {
         for job in jobs {
             let WorkOrder { trial, seed, .. } = *self.order;
@@ -169,9 +170,9 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The storage of paths; `None` when there are none. Steps follow each other
-    /// on the same files, so answers are kept. A work on main memory has none, and its
-    /// steps evidence of the machine all the same.
+    /// Returns the storage of paths; `None` if there are no paths. Successive steps use the
+    /// same files, so results are cached. A work on main memory has no storage, but its steps
+    /// have evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
         if !self.order.work.spec().measures_storage() {
             return Some(Storage::main_memory(None));
@@ -192,7 +193,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The storage behind one path. Many files of one folder are on one.
+    /// Returns the storage behind one path. Files of one folder share a cached result.
     fn look_up(&mut self, path: &Path) -> Storage {
         if let Some(known) = self.looked_up.get(path) {
             return known.clone();
@@ -212,8 +213,8 @@ impl<'a> Steps<'a> {
         self.processes = Some((Instant::now(), table));
     }
 
-    /// Counters before a step, with what the machine is like: for steps that
-    /// follow each other within a moment, as it was then.
+    /// Reads counters before a step, with machine data: for steps that follow each other
+    /// closely, the earlier data is reused.
     fn before(&mut self, storage: &Storage) -> Snapshot {
         let old = |(taken, _): &(Instant, Snapshot)| taken.elapsed() > MOMENT;
         if self.around.as_ref().is_none_or(old) {
@@ -226,7 +227,7 @@ impl<'a> Steps<'a> {
         with_surroundings(counters, around.unwrap_or_default())
     }
 
-    /// Counters after a step that began then.
+    /// Reads counters after a step; machine data only if the step was not too short.
     fn after(&mut self, storage: &Storage, started: Instant) -> Snapshot {
         let long = started.elapsed() > MOMENT;
         let mut after = snapshot::counters(self.roots, storage);
@@ -236,14 +237,14 @@ impl<'a> Steps<'a> {
         after
     }
 
-    /// Cached pages of the region that a copy is of; other steps work on whole files.
+    /// Returns the cached pages of the region that a copy uses; other steps use whole files.
     fn region(&self, held: &HeldFiles, step: ObservedStep<'_>) -> Option<FileCache> {
         let part =
             region_of(step.job, step.paths).filter(|_| self.order.work.spec().is_filter())?;
         pages_of_parts(std::iter::once((&*held.path(part.0), part.1, part.2)))
     }
 
-    /// Settings of a storage's queues: nobody changes them many times a second.
+    /// Returns the queue settings of a storage, cached for [`YOUNG`]: they rarely change.
     fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
         if let Some((taken, of, known)) = &self.queues
             && of == storage
@@ -256,7 +257,7 @@ impl<'a> Steps<'a> {
         queues
     }
 
-    /// The evidence of a step whose clock ran.
+    /// Returns the evidence of a step whose clock ran.
     fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
         let storage = self.storage(&borrowed(&step.paths))?;
         let (started, before) = step.before.as_ref()?;
@@ -267,14 +268,14 @@ impl<'a> Steps<'a> {
             storage,
             before: before.clone(),
             after,
-            // A step is on the thread that would look.
+            // No glances: the step runs on the thread that would take them.
             other_processes,
             during: Vec::new(),
         })
     }
 
-    /// Others that did I/O since a step began; `None` when it was too short to
-    /// look.
+    /// Returns other processes that did I/O since a step began; `None` if it was too short to
+    /// examine them.
     fn others_since(&mut self, started: Instant) -> Option<Vec<assay_model::evidence::ProcessIo>> {
         if started.elapsed() < SHORT {
             return None;
@@ -301,7 +302,7 @@ impl Observer for Steps<'_> {
         });
     }
 
-    /// The counters are read last: the clock starts right after them.
+    /// Reads the counters last, because the clock starts right afterwards.
     fn clock_starts(&mut self, step: ObservedStep<'_>) {
         let old = |(taken, _): &(Instant, ProcessIoTable)| taken.elapsed() > YOUNG;
         if self.processes.as_ref().is_none_or(old) {
@@ -332,7 +333,7 @@ impl Observer for Steps<'_> {
         }
     }
 
-    /// The counters are read first: what takes long comes after them.
+    /// Reads the counters first, before slow operations.
     fn clock_stopped(&mut self) {
         let Some(mut step) = self.step.take() else {
             return;
@@ -368,7 +369,8 @@ impl Observer for Steps<'_> {
         let is_gone = |storage: &_| device_gone(self.roots, storage);
         let failed =
             matches!(&came.detail, Some(assay_model::work::StepDetail::Copy(copy)) if copy.failed);
-        // A filter's own messages are those of another program, which may take it for the end.
+        // The messages of a filter are in the format of another program, so the lost device is
+        // not obvious from them.
         if self.order.work.spec().is_filter()
             && let Some(Evidence { storage, .. }) = &evidence
             && (is_gone(storage) || failed && goes_away(|| is_gone(storage)))
@@ -463,7 +465,7 @@ fn is_plainly_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// The part of its only file that a job works on: offset and length.
+/// Returns the part of its only file that a job uses: offset and length.
 fn region_of<'a>(job: &Job, paths: &[&'a Path]) -> Option<(&'a Path, u64, u64)> {
     let [path] = paths else {
         return None;
@@ -475,8 +477,8 @@ fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
     paths.iter().map(PathBuf::as_path).collect()
 }
 
-/// The storage that all have behind them. Where they differ none of them tells
-/// what was measured: the counters of one know nothing of the others.
+/// Returns the common storage of all paths. If they differ, the counters of one device would
+/// not cover the I/O to the others, so the result is unknown.
 fn behind_all(mut all: impl Iterator<Item = Storage>) -> Option<Storage> {
     let first = all.next()?;
     if all.all(|other| other.backing == first.backing) {

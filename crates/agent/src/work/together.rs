@@ -1,5 +1,5 @@
-//! Steps of a work that ran at the same time, in the words in which streams of a load are
-//! judged: the kernel's counters are of all of them.
+//! Conversion of simultaneous steps of a work into streams of a load, as which they are
+//! judged: the kernel's counters are those of all steps together.
 
 use assay_model::evidence::Evidence;
 use assay_model::job::Job;

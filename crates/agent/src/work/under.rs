@@ -1,5 +1,5 @@
-//! A repetition of a work under a condition, which is made for it alone and undone
-//! after it: whatever becomes of the host, nothing stays set.
+//! Repetition of a work under a condition, which is set for this repetition and undone
+//! afterwards, even if the host is lost.
 
 use super::Workshop;
 use super::steps::InForceNow;
@@ -14,8 +14,8 @@ use assay_probe::stack;
 use std::slice::from_ref;
 use std::sync::atomic::Ordering;
 
-/// Makes the condition, carries out the work, undoes the condition; the last word to
-/// the host.
+/// Sets the condition, carries out the work, and undoes the condition; returns the last
+/// message to the host.
 pub(super) fn run(workshop: &mut Workshop<'_>, under: &Under) -> Result<FromAgent, FrameError> {
     let (roots, run_id) = (workshop.roots, &workshop.order.run_id);
     let found = stack::resolve(roots, &under.path).map_err(|error| error.to_string());
@@ -70,7 +70,8 @@ fn enter(
     Ok(in_force)
 }
 
-/// The condition cannot be made: its steps fail, and those under others need not.
+/// Records the steps as failed, because the condition cannot be set; repetitions under
+/// other conditions may succeed.
 fn fail(workshop: &mut Workshop<'_>, under: &Under, error: &str) -> Result<FromAgent, FrameError> {
     let mut steps = workshop.steps(InForceNow::NOTHING, &[]);
     steps.fail_all(&under.steps, error);

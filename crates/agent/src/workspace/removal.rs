@@ -1,5 +1,5 @@
-//! Removing a test folder: only what assay makes, and only in the folder
-//! itself, wherever its name may lead by then.
+//! Removal of a test folder: only files that assay makes, and only in the opened folder,
+//! even if its name refers to another one by then.
 
 use super::{DATA, FRESH, NEXT, OWNER, tree};
 use assay_engine::held::{named, remove_folder};
@@ -13,9 +13,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// Removes the files that assay makes in a test folder, and the folder when
-/// nothing else is in it. The owner file goes last: while it is there, an
-/// interrupted removal can be taken up again.
+/// Removes the files that assay makes in a test folder, and the folder if it is empty
+/// then. The owner file is removed last: while it exists, an interrupted removal can be
+/// resumed.
 pub(super) fn remove(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     tree::remove(folder, SCENE)?;
     for name in files().chain([OWNER.to_owned()]) {
@@ -27,7 +27,7 @@ pub(super) fn remove(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     remove_folder(folder, name)
 }
 
-/// Removes a test folder, and says what was there and whether it worked.
+/// Removes a test folder; returns its size, and the problem if that fails.
 pub(super) fn take_away(folder: BorrowedFd<'_>, name: &Path, run_id: &str) -> Leftover {
     let size = size_of(folder);
     let removed = remove(folder, name);
@@ -40,7 +40,7 @@ pub(super) fn take_away(folder: BorrowedFd<'_>, name: &Path, run_id: &str) -> Le
     }
 }
 
-/// Names of all files that runs and works make in their folders.
+/// Returns the names of all files that runs and works make in their folders.
 fn files() -> impl Iterator<Item = String> {
     [DATA, NEXT, FRESH]
         .map(str::to_owned)

@@ -13,10 +13,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// A run has long locked and written its owner file after this time.
+/// Age after which a run must have locked and written its owner file.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// Ours have some hundred; what is longer is somebody else's.
+/// Size of an owner file, at most. assay's have some hundred bytes; a longer file is not
+/// one of them.
 const MAX_OWNER_BYTES: u64 = 64 << 10;
 
 /// Removes the test folders that killed runs left in `directory`.
@@ -37,7 +38,7 @@ pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
         .collect()
 }
 
-/// One folder with the right name; `None` when it is not a leftover of ours.
+/// Removes one folder with a matching name; `None` if it is not a leftover of assay.
 fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
     let folder = held::open(path, OFlags::DIRECTORY, Mode::empty()).ok()?;
     if !held::is_own(&folder) {
@@ -84,12 +85,12 @@ fn never_owned(folder: impl AsFd, path: &Path, run_id: &str) -> Option<Leftover>
     })
 }
 
-/// Killed between making the owner file and writing it.
+/// Returns `true` if the run was killed between creating the owner file and writing it.
 fn was_never_written(owner: &fs::Metadata) -> bool {
     owner.len() == 0 && is_old(owner)
 }
 
-/// A young file or folder may be that of a run that is just starting.
+/// Returns `true` unless the file or folder may belong to a run that is just starting.
 fn is_old(meta: &fs::Metadata) -> bool {
     let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > STARTING)
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(swept[0].size, Bytes(1000));
         assert_eq!(swept[0].problem, None);
         assert!(!path.exists());
-        // It is there, which is not the same as nothing.
+        // A folder that is in use is reported, not omitted.
         assert_eq!(locked[0].run_id, "living");
         assert!(locked[0].folder.exists() && locked[0].problem.is_some());
         drop(living);
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(sweep(parent.path()), []);
         assert!(strange.join(DATA).exists());
 
-        // A leftover with a file of somebody else in it: only ours goes.
+        // A leftover with another program's file in it: only assay's files are removed.
         fs::write(strange.join(OWNER), r#"{"about":"","run_id":"mine"}"#).unwrap();
         fs::write(strange.join("notes"), "precious").unwrap();
         let swept = sweep(parent.path());
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(sweep(parent.path()), []);
         assert!(target.join(DATA).exists());
 
-        // The owner file as a link: somebody else's doing.
+        // The owner file is a link, which assay never creates.
         let path = killed(parent.path(), "mine");
         fs::rename(path.join(OWNER), path.join("moved")).unwrap();
         symlink("moved", path.join(OWNER)).unwrap();

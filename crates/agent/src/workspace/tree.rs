@@ -1,6 +1,7 @@
-//! A folder of a scenario in a test folder: all that is in it is assay's, or a program's
-//! that the scenario ran there. It is removed entry by entry, relative to opened folders:
-//! links are removed and never followed, and what is mounted there is left alone.
+//! Folder of a scenario in a test folder: everything in it was made by assay or by a
+//! program that the scenario ran there. It is removed entry by entry, relative to opened
+//! folders: links are removed but never followed, and file systems mounted there are left
+//! alone.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
@@ -8,10 +9,10 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Folders in folders; what is deeper is nobody's scenario.
+/// Depth of nested folders, at most; scenarios make no deeper ones.
 const DEEPEST: u32 = 64;
 
-/// Removes a folder of this name with all that is in it; it need not be there.
+/// Removes a folder of this name with its content; succeeds if it does not exist.
 pub(super) fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let folder = match open(parent, name) {
         Ok(folder) => folder,
@@ -23,7 +24,7 @@ pub(super) fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Bytes of all files in a folder, as far as they can be looked at.
+/// Returns the bytes of all files in a folder, as far as they can be read.
 pub(super) fn bytes(parent: BorrowedFd<'_>, name: &str) -> u64 {
     let Ok(folder) = open(parent, name) else {
         return 0;

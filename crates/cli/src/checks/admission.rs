@@ -1,4 +1,4 @@
-//! Admission of a path to `assay qualify`, and its kind of place.
+//! Admission of a path: its kind, and whether a command may work on it.
 
 use crate::exit::Failure;
 use assay_model::plan::Place;
@@ -10,7 +10,7 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Paths are kept as text; one that is not would come back as another.
+/// Refuses a path that is not UTF-8: paths are stored as text.
 pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
     match path.to_str() {
         Some(_) => Ok(()),
@@ -37,11 +37,11 @@ pub struct DestroyArgs {
 }
 
 impl DestroyArgs {
-    /// `true` if the data on a device may be destroyed. `path` has no links; the user may name one
-    /// that leads there (`/dev/disk/by-id/...`), at which `look` looks.
+    /// Returns `true` if the data on a device may be destroyed. `path` has no symbolic links; if the
+    /// user named another path, such as `/dev/disk/by-id/...`, `look` inspects where it leads.
     ///
     /// # Errors
-    /// When another device is named than the path that is worked on.
+    /// If the user named a device other than `path`.
     pub fn allow(
         &self,
         path: &Path,
@@ -65,25 +65,26 @@ impl DestroyArgs {
     }
 }
 
-/// Demands of a command on the path that it works on.
+/// Requirements of a command on the path that it works on.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// The user's word that the data on a block device may be destroyed.
+    /// `true` if the user agreed that the data on a block device is destroyed.
     pub destroy_data: bool,
-    /// True if folders are written.
+    /// `true` if the command writes in folders.
     pub writes_folder: bool,
-    /// True if block devices are written.
+    /// `true` if the command writes block devices.
     pub writes_device: bool,
-    /// True if a simulated device is accepted.
+    /// `true` if a simulated device is accepted.
     pub simulated: bool,
-    /// Why files are refused; empty: they are read.
+    /// Reason why files are refused; empty if they are read.
     pub no_files: &'static str,
     /// Consequence of writing to a block device, for a user who has not agreed to it.
     pub risk: &'static str,
 }
 
 impl Need {
-    /// Test files in a folder, reading a file, writing over a block device or a simulated one.
+    /// Accepts every kind of path: test files in a folder, a file to read, a block device to overwrite
+    /// or a simulated device.
     pub const fn anything(destroy_data: bool) -> Self {
         Self {
             destroy_data,
@@ -96,7 +97,7 @@ impl Need {
         }
     }
 
-    /// A real place that is written: a folder or a block device.
+    /// Accepts real storage that is written: a folder or a block device.
     pub const fn written(destroy_data: bool) -> Self {
         Self {
             simulated: false,
@@ -106,7 +107,10 @@ impl Need {
     }
 }
 
-/// The place to work on, or why not.
+/// Returns the place to work on.
+///
+/// # Errors
+/// If the requirements exclude the path; the message gives the reason.
 pub fn admit(inspection: &Inspection, need: Need) -> Result<Place, Failure> {
     let shown = inspection.path.display();
     is_storage(inspection)?;
@@ -146,7 +150,7 @@ pub fn admit(inspection: &Inspection, need: Need) -> Result<Place, Failure> {
     }))
 }
 
-/// The place behind a path, whether or not it may be used.
+/// Returns the place of an inspected path, without any check.
 pub fn of(inspection: &Inspection) -> Place {
     let path = inspection.path.clone();
     match inspection.kind {
@@ -157,7 +161,7 @@ pub fn of(inspection: &Inspection) -> Place {
     }
 }
 
-/// Refuses a device that somebody uses.
+/// Failure for a device that is in use.
 pub fn in_use(inspection: &Inspection) -> Failure {
     Failure::usage(format!(
         "{} is in use and is left alone: {}",
@@ -166,11 +170,11 @@ pub fn in_use(inspection: &Inspection) -> Failure {
     ))
 }
 
-/// Refuses to resume a run on other storage than it was made on, and on a device that may be
-/// another one unless the user names it.
+/// Checks that a run is resumed on the storage on which it began. If the device has no identifier,
+/// the user must name it.
 ///
 /// # Errors
-/// When the storage of that inspection is not the run's, or may not be and is not named.
+/// If the inspected storage is not the run's, or cannot be identified and is not named.
 pub fn is_that_of(
     run: &RunHeader,
     inspection: &Inspection,
@@ -197,7 +201,7 @@ pub fn is_that_of(
     }
 }
 
-/// Refuses a simulated device, on which only jobs of block I/O can be run.
+/// Failure for a simulated device, on which only jobs of block I/O can run.
 pub fn not_simulated(path: &Path) -> Failure {
     Failure::usage(format!(
         "{} is a simulated device, which has no files and keeps no data: it is for assay qualify, \
@@ -206,7 +210,7 @@ pub fn not_simulated(path: &Path) -> Failure {
     ))
 }
 
-/// Refuses a place whose files the kernel makes up.
+/// Refuses a path on a virtual file system such as proc.
 pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
     no_storage(inspection).map_or(Ok(()), |kind| {
         Err(Failure::usage(format!(
@@ -216,7 +220,7 @@ pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
     })
 }
 
-/// The type of a file system whose files the kernel makes up.
+/// Returns the type of a virtual file system; `None` for others.
 fn no_storage(inspection: &Inspection) -> Option<&str> {
     const MADE_UP: [&str; 14] = [
         "autofs",

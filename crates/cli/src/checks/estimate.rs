@@ -1,4 +1,4 @@
-//! Estimated time of a plan, before anything of it has run.
+//! Estimated time of a plan, before it runs.
 
 use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job};
@@ -6,25 +6,25 @@ use assay_model::plan::{Place, Plan};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::work::memory::MemoryPattern;
 
-/// Opening, evicting, flushing and looking around a trial.
+/// Overhead of a trial: opening, evicting, flushing and collecting evidence.
 const AROUND_A_TRIAL: Nanos = Nanos::millis(200);
-/// Making and reading back a condition.
+/// Time to set up a condition and read it back.
 const CONDITION: Nanos = Nanos::millis(50);
-/// Making a file system, and mounting it.
+/// Time to make a file system and to mount it.
 const FILE_SYSTEM: Nanos = Nanos::secs(1);
-/// Writing back what an act of a scenario begins with, and looking around it.
+/// Overhead of an act of a scenario: writeback before it, and collecting evidence.
 const AROUND_AN_ACT: Nanos = Nanos::millis(50);
-/// Making a small file, and removing it.
+/// Time to create and remove a small file.
 const SMALL_FILE: Nanos = Nanos::millis(2);
-/// Dropping the caches of the machine; seconds where they are large.
+/// Time to drop the caches of the machine; large caches take seconds.
 pub const DROPPED_CACHES: Nanos = Nanos::millis(500);
-/// A trial on a simulated device, whose time is virtual.
+/// Time of a trial on a simulated device, which runs on virtual time.
 const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
-/// A step of `assay mem`.
+/// Time of a step of `assay mem`.
 const MEMORY_STEP: Nanos = Nanos::millis(400);
-/// Speed of storage, for how long writing takes.
+/// Assumed write speed of storage, in bytes per second.
 pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
-/// Speeds of storage between which most lies.
+/// Typical fast and slow storage.
 pub const SPEEDS: [Speed; 2] = [
     Speed {
         bytes_per_sec: ASSUMED_BYTES_PER_SEC,
@@ -35,19 +35,19 @@ pub const SPEEDS: [Speed; 2] = [
         flush: Nanos::millis(20),
     },
 ];
-/// Speed of main memory, for how long a stress takes.
+/// Assumed speed of main memory for the stress test, in bytes per second.
 const ASSUMED_MEMORY_BYTES_PER_SEC: u64 = 4_096 * MIB;
 
 /// Speed of storage.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     bytes_per_sec: u64,
-    /// Time of a flush of what little was written before it.
+    /// Time of a flush after few writes.
     flush: Nanos,
 }
 
 impl Speed {
-    /// Estimates the time to move bytes and to flush so often.
+    /// Estimates the time to move `bytes` and to flush `flushes` times.
     pub const fn time(self, bytes: Bytes, flushes: u64) -> Nanos {
         let moved = bytes.0 / (self.bytes_per_sec / 1_000) * 1_000_000;
         Nanos(moved + self.flush.0.saturating_mul(flushes))
@@ -61,15 +61,13 @@ pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
     jobs.map(|job| of_trial(job, set, &plan.restore)).collect()
 }
 
-/// Estimates the time of all jobs together, once, under a condition that is `set` or as the machine
-/// is.
+/// Estimates the time of one trial of each job, under a condition that is `set` or as the machine is.
 pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
     let trials = jobs.iter().map(|job| of_trial(job, set, restore).0);
     Nanos(trials.sum())
 }
 
-/// Estimates the time to write the test file, in a file system that is `made` for it or in an
-/// existing one.
+/// Estimates the time to write the test file, and to make the file system that it is in if `made`.
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
         Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
@@ -95,7 +93,8 @@ fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
     Nanos(runs.0 + pauses(job) + AROUND_A_TRIAL.0 + setting + restore.idle.0)
 }
 
-/// Pauses of a job that only bytes limit; elsewhere its time includes them.
+/// Returns the total time of the pauses of a job that only bytes limit, in nanoseconds; a time
+/// limit includes them.
 fn pauses(job: &Job) -> u64 {
     match (job.pause, job.io_size, job.runtime) {
         (Some(pause), Some(limit), None) => {
@@ -111,14 +110,14 @@ pub const fn of_memory(steps: usize) -> Nanos {
     Nanos(MEMORY_STEP.0.saturating_mul(steps as u64))
 }
 
-/// Estimates the time to write and check every pattern of a stress once in so much memory.
+/// Estimates the time to write and check each pattern of a stress once in `bytes` of memory.
 pub fn of_stress(bytes: Bytes) -> Nanos {
     let sweeps = MemoryPattern::ALL.map(|pattern| u64::from(pattern.phases()));
     let swept = bytes.0.saturating_mul(sweeps.iter().sum());
     Nanos(swept / (ASSUMED_MEMORY_BYTES_PER_SEC / 1_000) * 1_000_000)
 }
 
-/// Estimates the time of an act of a scenario, its own work apart.
+/// Estimates the overhead of an act of a scenario, without its I/O.
 pub const fn around_act(files_made: u64) -> Nanos {
     Nanos(
         AROUND_AN_ACT

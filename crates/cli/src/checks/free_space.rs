@@ -1,4 +1,4 @@
-//! Amount of writes of a run, and the check that there is room for it.
+//! Amount of writes of a run, and the check that there is enough space for it.
 
 use crate::exit::Failure;
 use assay_lang::tr;
@@ -7,13 +7,16 @@ use assay_model::units::{Bytes, MIB};
 use assay_model::wire::{Inspection, PathKind};
 use std::fmt;
 
-/// Smallest test file: one block of the largest block size.
+/// Smallest size of a test file: one block of the largest block size.
 const SMALLEST: Bytes = Bytes::mib(1);
-/// Space that a file system needs besides the files themselves.
+/// Space that is left free for the file system itself.
 pub const HEADROOM: Bytes = Bytes::mib(16);
 
-/// The size of the test file: as asked for, or as planned where there is room.
-/// `beside`: what else is written there meanwhile.
+/// Returns the size of the test file: `asked` if the user gave one, else `planned` or less. `beside`
+/// is the size of other files that the run writes at the same time.
+///
+/// # Errors
+/// If there is not enough space.
 pub fn file_size(
     asked: Option<Bytes>,
     planned: Bytes,
@@ -58,9 +61,9 @@ pub fn file_size(
     Ok(whole)
 }
 
-/// The planned size, or a smaller one that fits. A tool that fills a file system to the brim harms
-/// what it stands on. Smaller sizes are powers of two: figures of files of different sizes are not
-/// comparable, and free space differs a little from run to run.
+/// Returns the planned size, or a smaller one that fits. At least a fifth of the space stays free,
+/// because a full file system harms the system that uses it. Smaller sizes are powers of two, so that
+/// small changes of the free space do not change the size: figures of different sizes are not comparable.
 fn fitting(planned: Bytes, room: Bytes) -> Bytes {
     let most = room.0 / 5 * 4;
     match most.checked_ilog2() {
@@ -69,8 +72,8 @@ fn fitting(planned: Bytes, room: Bytes) -> Bytes {
     }
 }
 
-/// The largest test file beside which there is room for `beside` more, which is never
-/// larger than the test file itself.
+/// Returns the largest test file that leaves space for `beside` more bytes. That is at least half of
+/// the space, because the other files together are never larger than the test file.
 fn beside_others(available: Bytes, beside: Bytes) -> Bytes {
     let both = available.0.saturating_sub(HEADROOM.0);
     Bytes(both.saturating_sub(beside.0).max(both / 2))
@@ -92,10 +95,9 @@ fn shares(beside: Bytes, inspection: &Inspection) -> String {
 /// Bytes that a plan writes to the storage, including the test file itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The most of those jobs that are limited by bytes, and one pass of those
-    /// that are not.
+    /// Bytes of the jobs that are limited by bytes, and of one pass of the others.
     bytes: Bytes,
-    /// Some jobs write for as long as their time allows.
+    /// `true` if some jobs write until their time ends.
     and_more: bool,
 }
 
@@ -113,7 +115,7 @@ impl fmt::Display for Written {
 }
 
 impl Written {
-    /// By a plan.
+    /// Returns the writes of a plan.
     pub fn by(plan: &Plan) -> Self {
         let files = plan.parts(0..plan.order.len()).len() as u64;
         let mut bytes = plan.file_size.0.saturating_mul(files);

@@ -6,15 +6,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Opens a regular file, or what this process has open already: a pipe of the shell
-/// (`/dev/stdin`, `<(command)`) ends with its writer. A named pipe would be waited for
-/// without end, and a device has none.
+/// Opens a regular file, or a pipe that this process already has open (`/dev/stdin`,
+/// `<(command)`), which ends with its writer. A named pipe might never end, and a device has no end.
 ///
 /// # Errors
-/// When it cannot be opened, or is something else.
+/// If the file cannot be opened, or is neither of these.
 pub fn open(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
-    // A pipe without a name of its own leads to none.
+    // An anonymous pipe has no path: its link in /proc does not resolve.
     let has_name = fs::canonicalize(path).is_ok();
     if !kind.is_file() && has_name {
         let what = match () {
@@ -30,13 +29,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Longest text that is read: a job file with 100 000 jobs has a few MB.
+/// Maximum size of a text, in bytes: a job file with 100 000 jobs has a few MB.
 pub const LONGEST: u64 = 64 << 20;
 
-/// Reads all content, up to a limit.
+/// Reads all content.
 ///
 /// # Errors
-/// When it cannot be read, or is longer.
+/// If reading fails, or the content is longer than [`LONGEST`].
 pub fn all(source: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     source.take(LONGEST + 1).read_to_end(&mut text)?;
@@ -47,16 +46,16 @@ pub fn all(source: impl Read) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The text of such a file.
+/// Reads the text of a file that [`open`] accepts.
 ///
 /// # Errors
-/// As [`open`] and [`all`], and when it is no text.
+/// Those of [`open`] and [`all`]; also if the content is not UTF-8.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let read = || String::from_utf8(all(open(path)?)?).map_err(io::Error::other);
     read().map_err(|error| Failure::in_file(path, error))
 }
 
-/// The text of a regular file of at most 1 MiB.
+/// Reads the text of a regular file of at most 1 MiB.
 pub fn small_text(path: &Path) -> io::Result<String> {
     let meta = fs::metadata(path)?;
     if !meta.is_file() || meta.len() > 1 << 20 {

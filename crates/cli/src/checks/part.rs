@@ -1,4 +1,4 @@
-//! Buses and parts that the user names.
+//! Bus modes and parts that the user names.
 
 use crate::checks::input::small_text;
 use crate::checks::toml_file::meant;
@@ -7,7 +7,7 @@ use assay_flash::part::DeviceModel;
 use assay_model::limits::{self, Ceiling};
 use std::path::Path;
 
-/// Mode of a bus by its name.
+/// Finds the mode of a bus by its name.
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
     limits::find(word).ok_or_else(|| {
         let all = limits::all();
@@ -19,7 +19,7 @@ pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
     })
 }
 
-/// Model of a part: a built-in one by its name, or that of a file.
+/// Finds the model of a part: a built-in one by its name, or that in a file.
 pub fn device_model(word: &str) -> Result<DeviceModel, Failure> {
     if let Some(part) = DeviceModel::find(word) {
         return Ok(part);

@@ -33,14 +33,14 @@ impl Mistake {
     }
 }
 
-/// Reads a file.
+/// Parses the text of a file.
 ///
 /// # Errors
 /// The first mistake in it.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     toml::from_str(text).map_err(|mut error| {
         let why = toml_error_in_words(error.message());
-        // The path of the key shows only in the text of an error that does not know its input.
+        // The path of the key is only in the text of an error without its input.
         error.set_input(None);
         let shown = error.to_string();
         let path = shown.trim_end().rsplit_once("\nin `");
@@ -51,7 +51,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     })
 }
 
-/// Puts serde's messages into words for users.
+/// Rewords serde's messages for users.
 fn toml_error_in_words(message: &str) -> String {
     if let Some(name) = message.strip_prefix("missing field `") {
         return format!("{} is missing", name.trim_end_matches('`'));
@@ -85,12 +85,12 @@ fn unknown(subject: &str, word: &str, known: &[&str]) -> String {
     format!("{subject} {word}{meant}; there is {}", known.join(", "))
 }
 
-/// Asks for the known word that is nearest to one that is not known; empty where none is near.
+/// Returns a question with the nearest known word; empty if none is near.
 pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |known| format!(" (did you mean {known}?)"))
 }
 
-/// Keys of a table with their lines, for rules that serde does not know.
+/// Keys of a table with their lines, for rules beyond those of serde.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
     text: &'a str,
@@ -120,7 +120,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Reports a key that is none of those that there may be.
+    /// Reports a key that is not known.
     pub fn only(self, known: &[&str]) -> Result<(), Mistake> {
         let mut names = self.table.keys();
         match names.find(|name| !known.contains(&&**name.get_ref())) {
@@ -132,7 +132,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Value of a key that must be there.
+    /// Returns the value of a required key.
     pub fn needed<T>(self, key: &str, value: Option<T>) -> Result<T, Mistake> {
         value.ok_or_else(|| self.mistake(format!("{key} is missing")))
     }
@@ -150,14 +150,14 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads a size such as `"64M"`; more than nothing.
+/// Reads a size such as `"64M"`, greater than 0.
 pub fn size<'de, T: From<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     parse_size(&String::deserialize(from)?)
         .map(T::from)
         .map_err(D::Error::custom)
 }
 
-/// As [`size`], of its text.
+/// Parses a size such as `64M`, greater than 0.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     match text.parse::<Bytes>() {
         Ok(Bytes(0)) => Err("a size is more than 0".to_owned()),
@@ -166,7 +166,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a time such as `"33ms"` in nanoseconds; more than nothing.
+/// Reads a time such as `"33ms"`, greater than 0, in nanoseconds.
 pub fn time<'de, T: From<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     match parse_time(&String::deserialize(from)?) {
         Ok(Nanos(0)) => Err(D::Error::custom("a time is more than 0")),

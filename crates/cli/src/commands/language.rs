@@ -1,5 +1,5 @@
-//! The language of what people read: decided once, before anything is said, and
-//! the help of every command in it.
+//! Language of the texts for users: it is chosen once, before any output, and the help of every
+//! command is translated into it.
 
 use super::{Cli, GROUPS};
 use crate::config;
@@ -10,14 +10,12 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::{OsStr, OsString};
 
-/// The variables that say which language messages are in, the strongest first
-/// (`locale(7)`).
+/// Variables that set the language of messages, the strongest first (`locale(7)`).
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// The language that the command line asks for, else that of the settings or the locale. Words are
-/// looked at before they are parsed: help is a part of parsing. A wrong value is left
-/// to the parser, and what stands behind the name of another tool or a `--` is not
-/// ours.
+/// Returns the language that the command line requests, else that of the settings or the locale.
+/// The arguments are searched before they are parsed, because parsing prints help. The parser
+/// reports a wrong value. Arguments after the name of another tool or a `--` are not assay's.
 pub fn wanted(words: &[OsString], tools: &[&str]) -> Language {
     asked_for(words, tools)
         .or(config::values().language)
@@ -45,12 +43,12 @@ fn of_locale(variable: impl Fn(&str) -> Option<OsString>) -> Language {
     Language::of_locale(&locale.unwrap_or_default())
 }
 
-/// The columns of help where there is no terminal, and the most there are.
+/// Default and maximum width of help, in columns.
 const WIDTH: usize = 100;
 /// Indent of clap for the text below an option, in columns.
 const INDENT: usize = 10;
 
-/// The whole command line with its help in the language in force and its commands in groups.
+/// Returns the command line with its help in the current language and its commands in groups.
 pub fn localized() -> Command {
     let mut command = Cli::command();
     let commands = grouped(&command);
@@ -68,7 +66,7 @@ pub fn localized() -> Command {
     ))
 }
 
-/// A heading for each group, and a line for each command.
+/// Formats a heading for each group, and a line for each command.
 fn grouped(command: &Command) -> String {
     let mut lines = String::new();
     for (heading, names) in GROUPS {
@@ -82,8 +80,8 @@ fn grouped(command: &Command) -> String {
     lines
 }
 
-/// Joins the lines of each paragraph below the options: the source breaks them for its
-/// readers, clap at the width of the terminal.
+/// Joins the lines of each paragraph below the options: the source wraps them for its readers, clap
+/// wraps at the width of the terminal.
 fn with_whole_paragraphs(command: Command) -> Command {
     let command = command.mut_subcommands(with_whole_paragraphs);
     match command.get_after_help().map(plain) {
@@ -92,7 +90,7 @@ fn with_whole_paragraphs(command: Command) -> Command {
     }
 }
 
-/// A line continues the one before it, unless that ends a sentence or one of both is indented.
+/// Joins a line with the one before it, unless that ends a sentence or one of both is indented.
 fn whole_paragraphs(text: &str) -> String {
     let mut whole = String::new();
     let mut last = "";
@@ -113,8 +111,8 @@ fn whole_paragraphs(text: &str) -> String {
     whole
 }
 
-/// clap breaks lines only at spaces, of which Chinese has none: what it is given is
-/// broken already, and stands below the options, where the room is known.
+/// Translates a command's help and wraps it here: clap breaks lines only at spaces, which Chinese
+/// does not have. The descriptions of options begin on the line below, where the width is known.
 fn in_language(command: Command, columns: usize) -> Command {
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{}{{usage}}\n\n{{all-args}}{{after-help}}",
@@ -182,7 +180,7 @@ fn plain(text: &StyledStr) -> String {
     text.to_string()
 }
 
-/// The translation, in lines of at most so many columns.
+/// Returns the translation in lines of at most `columns` columns.
 fn broken(text: &str, columns: usize) -> String {
     let lines = translated(text).lines();
     let lines: Vec<String> = lines.map(|line| wrap(line, columns).join("\n")).collect();

@@ -124,7 +124,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Returns the command among the stored words, or the tool that a link was called like.
+/// Returns the command among the stored arguments, or the tool if the program was called by its name.
 pub fn command_of(words: &[String]) -> &str {
     let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
     let mut words = words.iter().map(String::as_str);
@@ -234,7 +234,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns true if the command works with settings that are not understood, and shows them.
+    /// Returns `true` if the command works with settings that are not understood, and shows them.
     pub const fn describes_settings(&self) -> bool {
         match self {
             Self::Config(_) => true,
@@ -244,8 +244,8 @@ impl Command {
     }
 }
 
-/// The words of another tool, which are read as it reads them: they never come
-/// here (see `main`).
+/// Arguments of another tool, parsed by that tool's parser: `main` runs the tool before clap sees
+/// them, so that this type only provides the help.
 #[derive(Args, Debug)]
 pub struct ToolArgs {
     /// Options and operands of the tool, and assay's own options.

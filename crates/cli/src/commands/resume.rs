@@ -16,31 +16,30 @@ use assay_target::Target;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The command that the run was begun with, of the words that are stored; `None` when they are
-/// no command.
+/// Parses the command that began the run from its stored arguments; `None` if they are no command.
 ///
 /// # Errors
-/// When this version does not take those words.
+/// If this version does not accept the arguments.
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
     let words = run.header.command.iter().map(OsString::from);
     Ok(usage::parse(words)?.and_then(|cli| cli.command))
 }
 
-/// A run that is to be resumed, where it began.
+/// Run that is to be resumed, and a connection to its target.
 pub struct Resumed {
     /// Store that has the run.
     pub store: Store,
     /// Connection to the agent.
     pub host: Host,
-    /// The run; it is not under way.
+    /// Run, which no process carries out.
     pub run: Run,
 }
 
 impl Resumed {
-    /// Finds a run, and removes what its process left if that was killed.
+    /// Finds a run, and cleans up after its process if that was killed.
     ///
     /// # Errors
-    /// When it began on another target, or is still under way.
+    /// If the run began on another target, or is still under way.
     pub fn find(keep: &KeepArgs, name: &str, target: &mut dyn Target) -> Result<Self, Failure> {
         let mut store = keep.store.open_local()?;
         let id = run_id(&store, name)?;
@@ -49,7 +48,7 @@ impl Resumed {
         is_on(&run, host.target())?;
         tell_of_builds(&run, &host);
         leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
-        // One whose owner is gone is marked as interrupted by now.
+        // Clearing leftovers marked a run whose owner is gone as interrupted.
         let run = whole_run(&store, &id)?;
         match run.status {
             RunStatus::Running => Err(still_under_way(&id)),
@@ -58,7 +57,7 @@ impl Resumed {
     }
 }
 
-/// Says that other programs measure the rest of a run: its header names those that began it.
+/// Warns if other programs measure the rest of a run: its header names those that began it.
 fn tell_of_builds(run: &Run, host: &Host) {
     if let (Some(began), Some(now)) = (&run.header.builds, &host.origin().builds)
         && began != now
@@ -70,8 +69,8 @@ fn tell_of_builds(run: &Run, host: &Host) {
     }
 }
 
-/// Looks at the storage of a run again: it must be the same. `began`: the flags that the run was
-/// begun with, if they hold for the rest of it.
+/// Inspects the storage of a run again and checks that it is the same. `began`: the flags that the
+/// run was begun with, if they apply to the rest of it.
 pub fn inspect(
     run: &Run,
     destroy: &DestroyArgs,
@@ -89,10 +88,10 @@ pub fn inspect(
     Ok(inspection)
 }
 
-/// A run goes on where it began.
+/// Checks that a run is resumed on the target where it began.
 ///
 /// # Errors
-/// On any other target.
+/// If it is another target.
 pub fn is_on(run: &Run, target: Option<&str>) -> Result<(), Failure> {
     let began = run.header.target.as_deref();
     if began == target {
@@ -105,12 +104,12 @@ pub fn is_on(run: &Run, target: Option<&str>) -> Result<(), Failure> {
     }))
 }
 
-/// Somebody else carries it out.
+/// Failure for a run that another process carries out.
 pub fn still_under_way(id: &str) -> Failure {
     Failure::usage(format!("run {id} is still under way"))
 }
 
-/// Shows a run of which nothing is missing.
+/// Shows a run that has nothing left to do.
 pub fn nothing_missing(run: &Run, json: bool) -> Result<ExitCode, Failure> {
     say(&format!(
         "assay: nothing is missing of run {}",

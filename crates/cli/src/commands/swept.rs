@@ -12,7 +12,7 @@ use assay_model::work::Work;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Options that the sweep has itself.
+/// Options that are given to the sweep, not to its command.
 const OWN: [&str; 6] = [
     "--trials",
     "--json",
@@ -22,7 +22,7 @@ const OWN: [&str; 6] = [
     "--on",
 ];
 
-/// Reads the words; nothing is asked of the machine yet.
+/// Parses the arguments of the command; the machine is not accessed yet.
 pub fn parse(words: &[OsString], path: &Path) -> Result<Swept, Failure> {
     let Some((tool, words)) = words.split_first() else {
         return Err(refusal(""));
@@ -62,7 +62,7 @@ fn refuse_own(words: &[OsString]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A command of assay's own, whose place is that of the sweep.
+/// Parses a command of assay, with the path of the sweep as its place.
 fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Swept, Failure> {
     let front = ["assay".into(), tool.into()].into_iter();
     let place = std::iter::once(path.as_os_str().to_owned());
@@ -102,7 +102,7 @@ fn work(
     })
 }
 
-/// Why a command cannot be swept, and what can be done instead.
+/// Explains why a command cannot be swept, and what can be done instead.
 fn refusal(tool: &str) -> Failure {
     let why = match tool {
         "fio" | "run" => "give the job file itself: assay sweep PATH FILE.fio",

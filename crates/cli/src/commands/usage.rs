@@ -1,4 +1,4 @@
-//! Parsing the command line; a mistake is explained in one line.
+//! Parsing of the command line; a mistake is explained in one line.
 
 use crate::commands::Cli;
 use crate::commands::language::localized;
@@ -10,7 +10,7 @@ use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
 
-/// The arguments; `None` when help or the version was asked for and printed.
+/// Parses the arguments; returns `None` if help or the version was requested and printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     let command = localized();
@@ -34,7 +34,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
     }
 }
 
-/// Subcommands that can follow words that lack one.
+/// Returns the subcommands that can follow arguments that lack one.
 fn without_command(words: &[OsString]) -> String {
     let command = localized();
     let mut groups = words.iter().skip(1).filter_map(|word| {
@@ -104,10 +104,10 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
     }
 }
 
-/// Beginning of clap's notation for what `assay scenario` lacks.
+/// Start of clap's notation for the arguments of which `assay scenario` needs one.
 const SCENARIO: &str = "<SCENARIO|FILE|--list";
 
-/// Lists of arguments in words where clap writes a group of options as `<--name <NAME>|--tag <TAG>>`.
+/// Lists arguments by name where clap writes a group of options as `<--name <NAME>|--tag <TAG>>`.
 fn of_groups(named: &str) -> String {
     let each = named.split(", ").map(|one| {
         let group = one.strip_prefix("<-").and_then(|one| one.strip_suffix('>'));
@@ -119,10 +119,10 @@ fn of_groups(named: &str) -> String {
     each.collect::<Vec<_>>().join(" and ")
 }
 
-/// clap's own first line, and the reason behind it where it has one.
+/// Returns clap's first line, and the reason after it if there is one.
 fn first_line(error: &Error) -> String {
     let rendered = match error.get(ContextKind::InvalidValue) {
-        // A line break of the value would cut the reason; an address may have a password in it.
+        // A line break in the value would cut off the reason; an address may contain a password.
         Some(ContextValue::String(value)) => {
             let shown = match is_address(value) {
                 true => without_secrets(value),
@@ -137,7 +137,7 @@ fn first_line(error: &Error) -> String {
     first.trim_start_matches("error: ").to_owned()
 }
 
-/// Asks for the word that was meant; clap also offers words that only sound alike.
+/// Suggests the intended word; clap also offers words that merely sound alike.
 fn meant(error: &Error, kind: ContextKind, given: &str) -> String {
     let known = match error.get(kind) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),

@@ -1,19 +1,19 @@
-//! Variables that are called like those of assay, and are none of them.
+//! Warnings about environment variables named like those of assay that assay does not know.
 
 use super::{SETTINGS, VARIABLES};
 use assay_dialects::nearest;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// Beginning of the names of assay's own variables.
+/// Prefix of the names of assay's variables.
 const PREFIX: &str = "ASSAY_";
 
-/// Rest of the names of variables that are no settings: scripts of completions set the first,
+/// Suffixes of known variables that are no settings: completion scripts set the first,
 /// `contrib/labgrid` reads the others.
 const OF_OTHERS: [&str; 3] = ["COMPLETE", "PATH", "WORDS"];
 
-/// Returns a sentence for each variable that begins like one of assay's and that nothing reads. An
-/// empty one is not set.
+/// Returns a sentence for each variable with assay's prefix that nothing reads. An empty variable
+/// counts as not set.
 pub(super) fn warnings(set: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<String> {
     let settings = SETTINGS.iter().map(|setting| setting.variable);
     let others = VARIABLES.iter().map(|(name, _, _)| *name);

@@ -12,8 +12,8 @@ use assay_model::wire::Inspection;
 use assay_report::text::{clean, pad, wrap};
 use std::path::Path;
 
-/// Says it, with the machine unless it is this one and how long it may take, where known also on
-/// slow storage, on standard error, wrapped where that is a terminal.
+/// Prints the announcement on standard error, wrapped at the width of a terminal. `target`: the
+/// machine, unless it is this one. `duration`: the estimate, and that for slow storage if it differs.
 pub fn announce(
     plan: &Plan,
     inspection: &Inspection,
@@ -28,8 +28,8 @@ pub fn announce(
     tell(&all);
 }
 
-/// The same of a work that is repeated under conditions. How long it takes shows only
-/// when it has been carried out once.
+/// Announces a work that is repeated under conditions. The duration is known only after the first
+/// repetition.
 pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, store: &Path) {
     let Some(sweep) = &request.sweep else { return };
     let path = request.place.path().display();
@@ -69,10 +69,10 @@ pub fn held(inspection: &Inspection) -> Option<(&'static str, String)> {
     (!all.is_empty()).then(|| (tr!("Holds"), tr!("{all}: it will be overwritten", all)))
 }
 
-/// Width of the subjects.
+/// Width of the subjects, in columns.
 const MARGIN: usize = 9;
 
-/// Says what is to be known of each subject.
+/// Prints facts as subjects with their texts, wrapped and aligned.
 pub fn tell(facts: &[(&'static str, String)]) {
     let columns = talk_columns().unwrap_or(usize::MAX);
     for (subject, text) in facts {
@@ -172,7 +172,7 @@ fn keeps(what: &str, run_id: &str, store: &Path) -> String {
     )
 }
 
-/// Each subject with its values.
+/// Formats each subject with its values.
 fn sets(conditions: &[Condition]) -> String {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for setting in conditions.iter().flat_map(|condition| &condition.settings) {
@@ -200,7 +200,7 @@ fn sets(conditions: &[Condition]) -> String {
     format!("{}; {undone}", words.join("; "))
 }
 
-/// In words, for it is a guess.
+/// Formats a duration in seconds or minutes: more digits would suggest an exact forecast.
 pub fn minutes(span: Nanos) -> String {
     match span.0.div_ceil(1_000_000_000) {
         secs @ 0..90 => format!("{secs} s"),

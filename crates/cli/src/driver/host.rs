@@ -1,4 +1,4 @@
-//! The host's side of a session with an agent.
+//! Host's side of a session with an agent.
 
 use crate::child;
 use crate::driver::notes;
@@ -22,25 +22,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time within which an agent returns a greeting; also one on a board that is busy.
+/// Time limit for an agent's greeting; long enough for a busy board.
 const GREETING: Duration = Duration::from_secs(30);
-/// Time within which it undoes the settings of killed runs.
+/// Time limit for an agent to undo the settings of killed runs.
 const UNDOING: Duration = Duration::from_secs(120);
 
-/// Limit on the bytes of all notes of an agent.
+/// Limit on the total size of an agent's notes, in bytes.
 const MOST_NOTES: usize = 16 << 20;
 
 /// A session with an agent.
 pub struct Host {
-    // Before the session: it is dropped first, and with it the agent's input.
+    // Declared before the session, so that it is dropped first and closes the agent's input.
     requests: Requests,
     session: AgentSession,
     origin: Origin,
-    /// Length of all that it had to note so far.
+    /// Total size of the agent's notes so far, in bytes.
     noted_bytes: usize,
 }
 
-/// The way to the agent; can be used from several threads.
+/// Sender of requests to the agent; can be used from several threads.
 #[derive(Clone)]
 pub struct Requests(Arc<Mutex<Option<Box<dyn Write + Send>>>>);
 
@@ -54,26 +54,26 @@ impl Requests {
         }
     }
 
-    /// Cancels what was asked for last. An agent that cannot hear it has ended, which is
-    /// noticed elsewhere.
+    /// Cancels the last request. A failed send means that the agent has ended, which the receiver
+    /// notices.
     pub fn cancel(&self) {
         let _ = self.send(&ToAgent::Cancel);
     }
 
-    /// Ends the agent's input.
+    /// Closes the agent's input.
     fn close(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
 impl Host {
-    /// Starts the agent on a target and greets it.
+    /// Starts the agent on a target and exchanges greetings.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
         Self::start_within(target, GREETING)
     }
 
-    /// The same on a machine that may not be there yet: each step of the way gets only so
-    /// long. An installed agent that does not work is replaced by the own one.
+    /// Starts the agent on a machine that may still be booting: each step gets at most `patience`. An
+    /// installed agent that does not work is replaced by the program's own.
     pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
         let session = target.start()?;
         let failure = match Self::greeted(target, session, patience) {
@@ -84,7 +84,7 @@ impl Host {
             None => Err(failure),
             Some(agent) if agent.replaceable => {
                 let session = target.start()?;
-                // Only now: a machine that went away says nothing about its agent.
+                // Print this only after the restart: on a lost machine the installed agent is not at fault.
                 say(&clean(&format!(
                     "assay: {failure}; it is installed there as {}, assay sends its own instead \
                      (update or remove it, or run assay agent push)",
@@ -104,8 +104,8 @@ impl Host {
         self.session.cutter()
     }
 
-    /// Starts an agent that has this program's standard streams and terminal:
-    /// for what copies them, or runs a command of the user's.
+    /// Starts an agent that has this program's standard streams and terminal, for works that copy the
+    /// streams or run a command of the user.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
         let session = target.start_in_front()?;
         Self::greeted(target, session, GREETING)
@@ -134,7 +134,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Has the agent do what it has to answer within a time; the link is cut then.
+    /// Cuts the link if the agent does not answer `ask` within `patience`.
     fn within<T>(
         &mut self,
         patience: Duration,
@@ -150,12 +150,12 @@ impl Host {
         answered
     }
 
-    /// The machine that the agent is on; `None`: this one.
+    /// Returns the name of the agent's machine; `None` for this one.
     pub fn target(&self) -> Option<&str> {
         self.origin.target.as_deref()
     }
 
-    /// Origin of the runs of this session: names that the user gave, and builds.
+    /// Returns the origin of the runs of this session: names that the user gave, and builds.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
@@ -167,8 +167,8 @@ impl Host {
         }
     }
 
-    /// Settles what both sides speak; an agent without that, or without what the command needs, is
-    /// given up.
+    /// Determines the common protocol. Ends an agent that has none, or lacks the feature that the
+    /// command needs.
     fn agree(&mut self, agent: Greeting, needed: Option<Feature>) -> Result<Builds, Failure> {
         agreed(agent, needed).map_err(|why| {
             self.give_up();
@@ -176,7 +176,7 @@ impl Host {
         })
     }
 
-    /// Undoes the settings that killed runs left, and says what became of them.
+    /// Undoes the settings that killed runs left in force, and reports the results.
     fn undo_abandoned(&mut self) -> Result<(), Failure> {
         match self.ask(&ToAgent::Undo)? {
             FromAgent::Undone { agents, settings } => {
@@ -192,7 +192,7 @@ impl Host {
         }
     }
 
-    /// Asks for the values that the kernel offers for settings of the storage behind a path.
+    /// Queries the values that the kernel offers for settings of the storage behind a path.
     pub fn offers(&mut self, path: &Path, subjects: Vec<Subject>) -> Result<Vec<Offered>, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Offers { path, subjects })? {
@@ -201,7 +201,7 @@ impl Host {
         }
     }
 
-    /// Makes conditions once and undoes them. The folder or device to work on under
+    /// Sets conditions once and undoes them, as a check. Returns the folder or device to work on under
     /// them.
     pub fn rehearse(
         &mut self,
@@ -222,8 +222,8 @@ impl Host {
         }
     }
 
-    /// Inspects a path. One of several processes waits until it is known that no other one measures
-    /// there.
+    /// Inspects a path. In a child process, waits until the parent has checked that no other child
+    /// measures the same storage.
     pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
@@ -235,7 +235,7 @@ impl Host {
         }
     }
 
-    /// Asks for all disks of the machine.
+    /// Queries all disks of the machine.
     pub fn devices(&mut self) -> Result<DeviceList, Failure> {
         match self.ask(&ToAgent::Devices)? {
             FromAgent::Devices(list) => Ok(*list),
@@ -243,7 +243,7 @@ impl Host {
         }
     }
 
-    /// Asks for the state of the machine, and of the storage behind a path.
+    /// Queries the state of the machine, and of the storage behind a path.
     pub fn checkup(&mut self, path: Option<&Path>) -> Result<Checkup, Failure> {
         let path = path.map(Path::to_owned);
         match self.ask(&ToAgent::Checkup { path })? {
@@ -252,7 +252,7 @@ impl Host {
         }
     }
 
-    /// Removes what killed runs left in a directory.
+    /// Removes leftovers of killed runs in a directory.
     pub fn sweep(&mut self, directory: &Path) -> Result<Vec<Leftover>, Failure> {
         let directory = directory.to_owned();
         match self.ask(&ToAgent::Sweep { directory })? {
@@ -261,29 +261,26 @@ impl Host {
         }
     }
 
-    /// Asks the agent to run a plan; what it says is then to be
-    /// [heard](Host::hear).
+    /// Sends a plan to the agent; its messages then come from [`Host::hear`].
     pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
         let plan = Box::new(plan.clone());
         self.send(&ToAgent::Run { plan })
     }
 
-    /// Asks the agent to run a load; what it says is then to be
-    /// [heard](Host::hear).
+    /// Sends a load to the agent; its messages then come from [`Host::hear`].
     pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
         let load = Box::new(load.clone());
         self.send(&ToAgent::RunLoad { load })
     }
 
-    /// Asks the agent to carry out a work; what it says is then to be
-    /// [heard](Host::hear).
+    /// Sends a work to the agent; its messages then come from [`Host::hear`].
     pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
         let order = Box::new(order);
         self.send(&ToAgent::RunWork { order })
     }
 
-    /// From now on the first signal cancels what the agent does, after `say`, and SIGUSR1 asks
-    /// it for an interim report.
+    /// Handles signals from now on: the first one cancels the agent's task, after `say`, and SIGUSR1
+    /// requests an interim report.
     pub fn obey_signals(
         &self,
         interrupts: Interrupts,
@@ -291,7 +288,7 @@ impl Host {
     ) -> Result<Interrupt, Failure> {
         let requests = self.requests();
         on_report_request(move || {
-            // As of a cancel.
+            // As in `Requests::cancel`, a failed send is noticed elsewhere.
             let _ = requests.send(&ToAgent::ReportNow);
         })?;
         let requests = self.requests();
@@ -301,17 +298,17 @@ impl Host {
         })
     }
 
-    /// Tells the agent that a trial is safely stored.
+    /// Acknowledges to the agent that a trial is stored.
     pub fn stored(&self, position: u32) -> Result<(), Failure> {
         self.send(&ToAgent::Stored { position })
     }
 
-    /// Asks the agent to stop what it was asked for last.
+    /// Cancels the last request.
     pub fn cancel(&self) -> Result<(), Failure> {
         self.send(&ToAgent::Cancel)
     }
 
-    /// The next thing the agent says.
+    /// Receives the next message of the agent.
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
         let received = receive(&mut self.session.reader);
         if received.is_err() {
@@ -331,11 +328,11 @@ impl Host {
         }
     }
 
-    /// Handles a message that does not belong to what is under way. Progress of something that
-    /// has ended may come late, and is passed over.
+    /// Handles a message that does not belong to the current task. Late progress of a task that has
+    /// ended is ignored.
     ///
     /// # Errors
-    /// When it answers a question that nobody asked.
+    /// If the message is an answer that was not requested.
     pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
         match stray.is_answer() {
             true => Err(self.unexpected(stray)),
@@ -343,7 +340,7 @@ impl Host {
         }
     }
 
-    /// Notes are shown or kept, one by one; an agent cannot fill this machine with them.
+    /// Limits the total size of notes, which are shown or stored: a faulty agent must not fill this machine.
     fn limit_notes(&mut self, message: &FromAgent) -> Result<(), Failure> {
         let FromAgent::LoadNote(note) = message else {
             return Ok(());
@@ -356,13 +353,13 @@ impl Host {
         Err(self.lost("the agent sends notes without end"))
     }
 
-    /// The agent is gone: where, and what the link to it says of that.
+    /// Failure for an agent that is gone, with its machine and the error of its link.
     fn lost(&self, what: &str) -> Failure {
         let complaint = self.session.complaint().map(|line| format!(" ({line})"));
         Failure::lost(self.placed(what) + &complaint.unwrap_or_default())
     }
 
-    /// Says where something is so.
+    /// Prefixes a message with the name of the other machine.
     fn placed(&self, what: &str) -> String {
         match &self.origin.target {
             Some(target) => format!("{target}: {what}"),
@@ -370,14 +367,14 @@ impl Host {
         }
     }
 
-    /// The way to the agent.
+    /// Returns a sender of requests to the agent.
     pub fn requests(&self) -> Requests {
         self.requests.clone()
     }
 
     fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
         match self.requests.send(request) {
-            // One that cannot hear it has ended; why, it may have said before.
+            // After a failed send, the last message received may give the reason.
             Ok(()) | Err(FrameError::Link(_)) => self.hear(),
             Err(error) => Err(self.lost_by(&error)),
         }
@@ -388,8 +385,7 @@ impl Host {
         sent.map_err(|error| self.lost_by(&error))
     }
 
-    /// Nothing that the agent says is wanted any more. Before both sides agreed it has nothing to
-    /// do, and ends at once.
+    /// Discards all further messages. Before the greetings the agent has no task, and is ended at once.
     fn give_up(&mut self) {
         match self.origin.builds {
             None => self.session.dismiss(),
@@ -397,7 +393,7 @@ impl Host {
         }
     }
 
-    /// Whoever answers so is no agent to go on with.
+    /// Failure for an unexpected message; the session is given up.
     fn unexpected(&mut self, message: &FromAgent) -> Failure {
         self.give_up();
         let text = format!("{message:?}");
@@ -416,11 +412,11 @@ impl Drop for Host {
     }
 }
 
-/// Remedy for an agent that is too old, or leaves too much out.
+/// Remedy for an agent that is too old, or lacks features.
 const UPDATE_AGENT: &str = "install the agent of this assay there (assay agent push), or a newer \
                             package of assay-agent";
 
-/// Returns what an agent and this program have in common, or why that is not enough.
+/// Returns the builds of both sides if they have a common protocol, else the reason.
 fn agreed(agent: Greeting, needed: Option<Feature>) -> Result<Builds, String> {
     let own = Greeting::of_host();
     if agent.newest == 0 {

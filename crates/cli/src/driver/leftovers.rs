@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 const ENDING: Duration = Duration::from_secs(30);
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Removes leftover test files where this run and the unfinished ones worked,
-/// and marks unfinished runs as what they are.
+/// Removes leftover test files where this run and the unfinished ones worked, and marks unfinished
+/// runs as interrupted.
 pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
     let abandoned = store.abandoned_runs(owner::is_alive)?;
     let mut leftovers: Vec<Leftover> = Vec::new();
     let is_here = |run: &&RunSummary| run.target.as_deref() == host.target();
     let here: Vec<&RunSummary> = abandoned.iter().filter(is_here).collect();
-    // What runs elsewhere now is none of this start's business.
+    // Runs on other targets are left to a later start there.
     let is_ours = |leftover: &Leftover| here.iter().any(|run| run.id == leftover.run_id);
     let since = Instant::now();
     loop {
@@ -34,7 +34,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
         for directory in directories(place, &here) {
             leftovers.extend(host.sweep(&directory)?);
         }
-        // An agent outlives its host by the end of what it does.
+        // An agent survives its killed host until its current operation ends.
         let is_ending = |leftover: &Leftover| leftover.locked && is_ours(leftover);
         if !leftovers.iter().any(is_ending) || since.elapsed() > ENDING {
             break;
@@ -44,7 +44,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
     leftovers.retain(|leftover| !leftover.locked || is_ours(leftover));
     for run in &abandoned {
         let locked = |leftover: &Leftover| leftover.locked && leftover.run_id == run.id;
-        // The next start looks again at what this one could not touch.
+        // The next start tries again what this one could not remove.
         if !leftovers.iter().any(locked) {
             store.mark_interrupted(&run.id)?;
         }
@@ -72,11 +72,10 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
     Ok(())
 }
 
-/// Removes the test files of an agent that ended before it could; another one
-/// does it, and what it cannot do the next start will. What was found, but for the files of
-/// other runs that are in use.
+/// Removes the test files of an agent that was lost, by means of a new one. Failures are left to the
+/// next start. Returns the leftovers that were found, except test files in use by other runs.
 pub fn clear_after_loss(target: &mut dyn Target, place: &Place, run_id: &str) -> Vec<Leftover> {
-    // Its start alone undoes what the lost one had set.
+    // Starting an agent also undoes the settings of the lost one.
     let host = Host::start(target);
     let Place::Directory { path } = place else {
         return Vec::new();

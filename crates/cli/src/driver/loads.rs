@@ -1,4 +1,4 @@
-//! A load on the host's side: asking for it, and listening until it has ended.
+//! Host's side of a load: sending it, and receiving its messages until it has ended.
 
 use crate::driver::host::Host;
 use crate::driver::trials::Listener;
@@ -7,8 +7,8 @@ use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use assay_model::wire::FromAgent;
 
-/// The load of a job file. That it names a device is its user's word that the
-/// data on it may go, as in fio; one that is in use is refused nevertheless.
+/// Permits the load of a job file to overwrite the devices that it names, as in fio. A device in use
+/// is refused nevertheless.
 pub fn at_its_word(load: Load) -> Load {
     Load {
         destroy_data: true,
@@ -16,7 +16,7 @@ pub fn at_its_word(load: Load) -> Load {
     }
 }
 
-/// Runs a load; its last report.
+/// Runs a load; returns its last report.
 pub fn execute(
     host: &mut Host,
     load: &Load,

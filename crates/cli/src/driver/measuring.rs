@@ -34,36 +34,35 @@ pub struct MeasureArgs {
 
 /// A command that measures by one work.
 pub struct MeasuringCommand<'a> {
-    /// Feature that its agent must have.
+    /// Feature that the agent must have.
     pub needs: Feature,
     /// Path that is inspected.
     pub path: &'a Path,
     /// Repetitions.
     pub trials: u32,
-    /// The user's word that the data on a block device may be destroyed.
+    /// `true` if the user agreed that the data on a block device is destroyed.
     pub destroy_data: bool,
     /// Arguments that such commands share.
     pub shared: &'a MeasureArgs,
-    /// Said when the user asks to stop.
+    /// Message when the user asks to stop.
     pub stopping: &'static str,
 }
 
-/// The target, before anything is measured there.
+/// Target that was inspected, before the measurement.
 pub struct Bench {
     /// Connection to the agent.
     pub host: Host,
-    /// Findings at the path; what the run says of its storage comes from here.
+    /// Inspection of the path; the run's description of its storage comes from here.
     pub inspection: Inspection,
     /// Seed of orders and contents.
     pub seed: u64,
 }
 
-/// A work in its place, with its steps in their order, as far as they are known.
+/// Place and work, with the steps in their order, as far as they are known.
 pub type Planned = (Place, Work, Vec<Job>);
 
 impl MeasuringCommand<'_> {
-    /// Carries it out on a target. `plan` admits the place, names the work, and says what
-    /// will be done.
+    /// Carries out the command on a target. `plan` admits the place, makes the work, and announces it.
     pub fn carry_out(
         &self,
         target: &mut dyn Target,
@@ -90,7 +89,7 @@ impl MeasuringCommand<'_> {
         done
     }
 
-    /// A work as a request.
+    /// Makes the request for a work.
     pub fn request(&self, (place, work, steps): Planned, seed: u64) -> Request {
         Request {
             work,

@@ -1,4 +1,4 @@
-//! The host side of a session with an agent.
+//! Host's side of a session with an agent.
 
 pub mod announce;
 pub mod host;

@@ -5,12 +5,12 @@ use assay_model::text::clean;
 use assay_model::wire::{Leftover, LoadNote, NoteWeight};
 use std::collections::BTreeMap;
 
-/// Notes that copies of a job have in common are said once.
+/// Filter of repeated notes: notes that copies of a job have in common are printed once.
 #[derive(Debug, Default)]
 pub struct Repeats(BTreeMap<String, (NoteWeight, u64)>);
 
 impl Repeats {
-    /// The line to say for a note; `None` when it was said before.
+    /// Returns the line to print for a note; `None` for a repeated one.
     pub fn hear(&mut self, note: &LoadNote) -> Option<String> {
         let line = note_in_words(note);
         if let Some((_, more)) = self.0.get_mut(&line) {
@@ -21,7 +21,7 @@ impl Repeats {
         Some(line)
     }
 
-    /// Returns the repeated notes with their counts; after that, every note is new.
+    /// Returns the repeated notes with their counts, and forgets all notes.
     pub fn close(&mut self) -> Vec<(NoteWeight, String)> {
         let all = std::mem::take(&mut self.0).into_iter();
         all.filter_map(|(line, (weight, more))| match more {
@@ -33,7 +33,7 @@ impl Repeats {
     }
 }
 
-/// A note as a line of talk.
+/// Formats a note as a message.
 pub fn note_in_words(note: &LoadNote) -> String {
     let weight = match note.weight {
         NoteWeight::Info => "",
@@ -43,7 +43,7 @@ pub fn note_in_words(note: &LoadNote) -> String {
     format!("assay: {weight}{}", clean(&note.text))
 }
 
-/// Line about a setting that a killed run left in force.
+/// Formats a message about a setting that a killed run left in force.
 pub fn of_undone(undone: &Undone) -> String {
     let Undone {
         run_id,

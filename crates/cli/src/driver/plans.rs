@@ -1,5 +1,4 @@
-//! A plan on the host's side: asking for it, storing each trial as it ends, and
-//! showing how it goes.
+//! Host's side of a plan: sending it, storing each trial as it ends, and showing the progress.
 
 use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
@@ -25,7 +24,7 @@ use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
 
-/// Jobs in rounds of random order, on the machine as it is.
+/// Makes a plan of jobs in rounds of random order, without conditions.
 pub fn interleaved(seed: u64, place: Place, file_size: Bytes, jobs: Vec<PlannedJob>) -> Plan {
     let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
     Plan {
@@ -40,20 +39,20 @@ pub fn interleaved(seed: u64, place: Place, file_size: Bytes, jobs: Vec<PlannedJ
     }
 }
 
-/// A place that may be measured, and the store for its run.
+/// Place that was admitted, and the store for its run.
 pub struct Prepared {
     /// Connection to the agent.
     pub host: Host,
-    /// Findings at the path.
+    /// Inspection of the path.
     pub inspection: Inspection,
-    /// The place, as it was admitted.
+    /// Admitted place.
     pub place: Place,
     /// Store of the run.
     pub store: Store,
 }
 
 impl Prepared {
-    /// Admits a path on a target, opens the store, and removes what killed runs left there.
+    /// Admits a path on a target, opens the store, and removes leftovers of killed runs there.
     pub fn new(
         path: &Path,
         keep: &KeepArgs,
@@ -64,11 +63,11 @@ impl Prepared {
         let store_path = keep.path()?;
         let mut host = Host::start(target)?;
         let place = admit(&host.inspect(path)?)?;
-        // Only now: a path that is refused leaves no store behind.
+        // A refused path must leave no store behind, so the store is opened after the check.
         let mut store = keep.open(&store_path)?;
         leftovers::clear(&mut host, &mut store, &place)?;
         Ok(Self {
-            // Leftovers took room that is free now.
+            // Inspect again: removed leftovers freed space.
             inspection: host.inspect(path)?,
             host,
             place,
@@ -76,7 +75,7 @@ impl Prepared {
         })
     }
 
-    /// Announces a plan and runs it until `enough` says so of its trials.
+    /// Announces a plan and runs it until `enough` accepts its trials.
     pub fn run(
         mut self,
         plan: Plan,
@@ -93,20 +92,20 @@ impl Prepared {
     }
 }
 
-/// For a plan of which all trials are wanted.
+/// Never ends a plan early.
 pub fn never_enough(_: &[TrialRecord], _: &Voice) -> bool {
     false
 }
 
-/// Keeps trials as they end, and shows how a run goes.
+/// Store of trials, and display of the run.
 pub struct Recorder<'a> {
-    /// Store that knows the run of each trial that will come.
+    /// Store that contains the run of each coming trial.
     pub store: &'a mut Store,
     /// Display of the trials.
     pub progress: Progress,
 }
 
-/// Shows the trials of one plan.
+/// Listener that shows the trials of one plan.
 struct Shown<'a> {
     progress: &'a mut Progress,
     header: &'a RunHeader,
@@ -148,12 +147,12 @@ pub struct Execution<'a> {
     host: &'a mut Host,
     header: &'a RunHeader,
     trials: Trials,
-    /// The trial, as the agent counts, that it has to hear of before it goes on.
+    /// Position (in the agent's count) of the trial that the agent waits to have acknowledged.
     unanswered: Option<u32>,
 }
 
 impl<'a> Execution<'a> {
-    /// `trials`, the first ones of the plan, are there already.
+    /// Makes the execution of a plan whose first `trials` have ended already.
     pub fn new(host: &'a mut Host, header: &'a RunHeader, trials: Vec<TrialRecord>) -> Self {
         let first = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         Self {
@@ -164,37 +163,36 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The trials that ended.
+    /// Returns the trials that have ended.
     pub fn trials(&self) -> &[TrialRecord] {
         &self.trials.all
     }
 
-    /// The same, at the end.
+    /// Ends the execution; returns its trials.
     pub fn finish(self) -> Vec<TrialRecord> {
         self.trials.all
     }
 
-    /// Asks for the trials that are missing, the first time; then lets the agent
-    /// begin the next one.
+    /// Requests the missing trials on the first call; later calls let the agent begin the next trial.
     pub fn go_on(&mut self) -> Result<(), Failure> {
         match self.unanswered.take() {
             None => self.host.run(&rest(&self.header.plan, self.trials())),
             Some(position) => {
-                // An agent that cannot hear it has ended; what it said before is
-                // heard next, its end or that it ended unexpectedly.
+                // A failed send means that the agent has ended: `hear` then returns its last messages,
+                // or that it ended unexpectedly.
                 let _ = self.host.stored(position);
                 Ok(())
             }
         }
     }
 
-    /// No more trials are wanted; the end is then to be [heard](Self::hear).
+    /// Cancels the missing trials; [`hear`](Self::hear) then returns the end.
     pub fn cancel(&mut self) {
         self.unanswered = None;
         self.host.requests().cancel();
     }
 
-    /// Runs all missing trials, until `enough` accepts those that there are.
+    /// Runs the missing trials, until `enough` accepts those that have ended.
     fn run_until(
         &mut self,
         recorder: &mut Recorder<'_>,
@@ -219,13 +217,13 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// `true` if the last trial was not stopped from outside.
+    /// `true` if the last trial was not interrupted.
     pub fn is_whole(&self) -> bool {
         let last = self.trials().last();
         last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
     }
 
-    /// Listens to the agent until a trial, or the run, has ended.
+    /// Receives messages until a trial, or the run, has ended.
     pub fn hear(&mut self, recorder: &mut Recorder<'_>) -> Result<Heard, Failure> {
         let mut shown = Shown {
             progress: &mut recorder.progress,
@@ -246,7 +244,7 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// The trials that ended, and how.
+/// Trials that have ended, and the end of the run.
 pub struct Executed {
     /// The trials.
     pub trials: Vec<TrialRecord>,
@@ -254,8 +252,7 @@ pub struct Executed {
     pub ended: Result<Ending, Failure>,
 }
 
-/// Runs the trials of a plan that are not `done`, until `enough` says so of those
-/// that there are.
+/// Runs the trials of a plan that are not in `done`, until `enough` accepts those that have ended.
 pub fn execute(
     host: &mut Host,
     header: &RunHeader,
@@ -277,8 +274,8 @@ pub fn execute(
     }
 }
 
-/// Does what these agents take part in; a signal cancels it. With what came of it goes
-/// the exit code of the signal.
+/// Runs `work`; the first signal cancels the requests to its agents. Returns the exit code of the
+/// signal as well.
 pub fn interruptible<T>(
     agents: Vec<Requests>,
     voice: &Voice,
@@ -294,20 +291,20 @@ pub fn interruptible<T>(
     Ok((done, interrupt.exit_code()))
 }
 
-/// The trials of a plan that follow those which are there.
+/// Returns the plan without the trials that have ended.
 fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
     let first = there.len();
     Plan {
         order: plan.order.get(first..).unwrap_or_default().to_vec(),
         restore: plan.restore.after(there),
-        // Offsets differ from those of the trials that are there.
+        // Another seed, so that offsets differ from those of the earlier trials.
         seed: plan.seed ^ ((first as u64) << 32),
         ..plan.clone()
     }
 }
 
-/// Notes in the store how a run ended; test files of an agent that was lost are
-/// removed by another. One that the agent refused before anything ran leaves nothing behind.
+/// Stores the end of a run, and removes the test files of a lost agent. A run that the agent refused
+/// before any trial is removed from the store.
 pub fn close(
     header: RunHeader,
     store: &mut Store,

@@ -1,4 +1,4 @@
-//! Targets that answer, and the machines that they are.
+//! Reachability of targets, and descriptions of their machines.
 
 use crate::driver::host::Host;
 use crate::exit::Failure;
@@ -9,18 +9,18 @@ use serde_json::Value;
 use std::path::Path;
 use std::thread::Builder;
 
-/// Largest number of targets that are asked at the same time.
+/// Maximum number of targets that are reached at the same time.
 const AT_A_TIME: usize = 8;
 
 /// Reason for a target whose thread panicked; the panic's own message is on standard error.
 const PANICKED: &str =
     "assay failed while it asked (a defect of assay: please report the message above)";
 
-/// Result of reaching a target: the machine, or the reason why not.
+/// Result of reaching a target: the machine, or the reason of the failure.
 pub type Reached = Result<System, String>;
 
-/// Starts an agent on each and asks what the machine is. A board of a labgrid would have
-/// to be acquired for that: it is left to those who need it.
+/// Starts an agent on each target and queries the machine. Returns `None` for boards of a labgrid,
+/// because they would have to be acquired.
 pub fn reach(targets: &[&On]) -> Vec<Option<Reached>> {
     let mut reached = Vec::new();
     for group in targets.chunks(AT_A_TIME) {
@@ -51,7 +51,7 @@ fn ask(on: &On) -> Option<Reached> {
     Some(asked.map_err(|failure| failure.to_string()))
 }
 
-/// `aarch64, Linux 6.1.0, root`, or why it is not reached.
+/// Formats a machine such as `aarch64, Linux 6.1.0, root`, or the reason why it was not reached.
 pub fn reached_in_words(reached: &Reached) -> String {
     let system = match reached {
         Ok(system) => system,
@@ -65,7 +65,7 @@ pub fn reached_in_words(reached: &Reached) -> String {
     words.join(", ")
 }
 
-/// Adds what is known of a target to its JSON; `None`: it was not asked.
+/// Adds the result of reaching a target to its JSON; `reached` is `None` if it was not tried.
 pub fn describe(value: &mut Value, reached: Option<&Reached>) {
     let system = reached.and_then(|reached| reached.as_ref().ok());
     value["reached"] = reached.map(Result::is_ok).into();

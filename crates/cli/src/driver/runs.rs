@@ -21,17 +21,16 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Origin of runs: names that the user has for what is measured, and the programs that
-/// measure.
+/// Origin of runs: the user's names for the measured objects, and the programs that measure.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The machine; `None`: this one.
+    /// Target machine; `None` for this one.
     pub target: Option<String>,
-    /// The unit of a part.
+    /// Name of the measured unit.
     pub unit: Option<String>,
-    /// Project of the runs; `None`: that of the settings.
+    /// Project of the runs; `None` for that of the settings.
     pub project: Option<String>,
-    /// This program and the agent.
+    /// Builds of this program and of the agent.
     pub builds: Option<Builds>,
 }
 
@@ -59,7 +58,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
     }
 }
 
-/// A word of the command line as it is stored: the address of a store without its password.
+/// Formats an argument for the store: the address of a store without its password.
 fn without_password(word: &str) -> String {
     let (option, value) = match word.split_once("=postgres") {
         Some((option, _)) => word.split_at(option.len() + 1),
@@ -71,20 +70,20 @@ fn without_password(word: &str) -> String {
     }
 }
 
-/// End of the trials, and of the command.
+/// End of a run, and its effect on the command.
 pub struct Ending {
     /// Status of the run.
     pub status: RunStatus,
-    /// Why, unless all trials were run.
+    /// Failure that ended the run early.
     pub failure: Option<Failure>,
     /// Exit code of the signal that stopped it.
     pub signal: Option<u8>,
-    /// The agent ended before the run did.
+    /// `true` if the agent ended before the run did.
     pub agent_lost: bool,
 }
 
 impl Ending {
-    /// The agent said how the run ended.
+    /// Converts the end that the agent reported.
     pub fn of(end: RunEnd, signal: Option<u8>) -> Self {
         let (status, failure) = match end {
             RunEnd::Finished => (RunStatus::Finished, None),
@@ -110,7 +109,7 @@ impl Ending {
         }
     }
 
-    /// Adds a failure of the store at the end to the one that ended the run.
+    /// Adds a failure to store the end to the failure that ended the run.
     pub fn and_noted(&mut self, noted: Result<(), Failure>) {
         if let Err(lost) = noted {
             self.failure = Some(match self.failure.take() {
@@ -120,7 +119,7 @@ impl Ending {
         }
     }
 
-    /// The way to the result broke.
+    /// Makes the end of a run that failed on the host's side or on the link.
     pub fn of_failure(failure: Failure) -> Self {
         Self {
             status: RunStatus::Failed {
@@ -133,18 +132,18 @@ impl Ending {
     }
 }
 
-/// A run that has ended.
+/// Run that has ended.
 pub struct Done {
-    /// The run with its trials and its end.
+    /// Run with its trials and its end.
     pub run: Run,
-    /// Why not all of it was done, and with what the command ends.
+    /// Reason why the run is incomplete, and the exit code of the command.
     pub ending: Ending,
-    /// True if the store has it.
+    /// `true` if the run is stored.
     pub stored: bool,
 }
 
 impl Done {
-    /// Notes in the store how a run ended; one that is to leave nothing behind is forgotten.
+    /// Stores the end of a run, or removes the run from the store if it is to leave nothing behind.
     pub fn close(
         store: Option<&mut Store>,
         header: RunHeader,
@@ -172,7 +171,7 @@ impl Done {
         })
     }
 
-    /// Shows the run, if it is stored; the exit code.
+    /// Shows the run if it is stored; returns the exit code.
     pub fn present(self, as_json: bool) -> Result<ExitCode, Failure> {
         if self.stored {
             present(&self.run, as_json)?;
@@ -180,8 +179,8 @@ impl Done {
         self.conclude()
     }
 
-    /// The exit code: what stopped it, or whether a trial failed. Data that differs has
-    /// its own.
+    /// Returns the exit code: of the signal or failure that ended the run, or of a failed trial. Data
+    /// that differs has its own code.
     pub fn conclude(self) -> Result<ExitCode, Failure> {
         let trials = self.run.trials.iter();
         let mut details = trials.filter_map(|trial| trial.detail.as_deref());
@@ -195,11 +194,10 @@ impl Done {
     }
 }
 
-/// Notes in the store how a run ended. A run that the store does not have then is kept in
-/// a file of its own.
+/// Stores the end of a run. If the store fails, the run is written to a separate file.
 ///
 /// # Errors
-/// When the store does not have all of it: why, and where the run is.
+/// If the store does not have the whole run: the reason, and the path of the separate file.
 pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
     let (id, trials) = (&run.header.id, &run.trials);
     let finished_unix_ms = run.finished_unix_ms.unwrap_or_default();
@@ -207,7 +205,7 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
         .finish_run(id, &run.status, finished_unix_ms)
         .and_then(|()| store.expect_trials(id, trials.len()));
     let Err(error) = noted else {
-        // One that was stopped is likely to be resumed.
+        // An interrupted run is likely to be resumed, so it is not pushed yet.
         if matches!(run.status, RunStatus::Finished | RunStatus::Failed { .. }) {
             ended::note(store.path(), id);
         }
@@ -222,15 +220,15 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
     }))
 }
 
-/// Writes a run into a new store beside the one that lost it, or where temporary files
-/// are; its path.
+/// Writes a run into a new store beside the failed one, or in the folder for temporary files;
+/// returns its path.
 fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     let id = &run.header.id;
     let stem = store.file_stem().unwrap_or_default().to_string_lossy();
     let beside = store.with_file_name(format!("{stem}-{id}.sqlite"));
     write_whole(&beside, run).or_else(|error| {
         let folder = std::env::temp_dir().join(format!("assay-{id}"));
-        // Made for its user alone, never found: others may write where it is.
+        // A new private folder: other users may write in the folder for temporary files.
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => write_whole(&folder.join("runs.sqlite"), run).inspect_err(|_| {
                 let _ = std::fs::remove_dir(&folder);
@@ -240,13 +238,13 @@ fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     })
 }
 
-/// Writes a run into a new store, which goes again unless it has all trials.
+/// Writes a run into a new store, which is removed again unless it has all trials.
 fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     let (id, is_new) = (&run.header.id, !path.exists());
     let written = Store::open(path).and_then(|mut store| {
         store.begin_run(&run.header, &owner::this_process())?;
         store.save_trials(id, &run.trials)?;
-        // Without its end it is one that was cut off.
+        // If only the end cannot be stored, the run counts as interrupted.
         let _ = store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default());
         Ok(store.path().to_owned())
     });
@@ -256,7 +254,7 @@ fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     written
 }
 
-/// The run on standard output: a summary, or all of it as JSON.
+/// Prints the run on standard output: a summary, or the whole run as JSON.
 pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return print(|out| json::write(run, out));
@@ -272,13 +270,13 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
     print(|out| write_summary(run, style(), &closing, out))
 }
 
-/// The exit code: what stopped the run, or whether a trial failed.
+/// Returns the exit code: of the failure or signal that ended the run, or of a failed trial.
 fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
     if let Some(failure) = failure {
         return Err(failure);
     }
     if run.status == RunStatus::Interrupted {
-        // Without a signal of its own: somebody stopped the agent.
+        // No signal reached this process: the agent was stopped.
         return Ok(ExitCode::from(signal.unwrap_or(FAILED)));
     }
     let failed = |trial: &TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
@@ -291,7 +289,7 @@ fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<E
     }
 }
 
-/// Eight letters and digits without the ones that look alike.
+/// Makes an id of eight letters and digits without those that look alike.
 pub fn run_id() -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let bits = random();
@@ -300,18 +298,18 @@ pub fn run_id() -> String {
         .collect()
 }
 
-/// A number that differs from run to run.
+/// Returns a random number.
 pub fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Before the kernel's pool is ready (early boot) the time must do.
+    // Early in the boot the kernel's pool is not ready; the time must do.
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
         Ok(8) => u64::from_le_bytes(bytes),
         _ => unix_ms() ^ u64::from(std::process::id()) << 40,
     }
 }
 
-/// Returns the milliseconds since 1970. The system's clock is read once; after that a clock counts that
-/// nobody can set, so that setting the system's clock changes no duration.
+/// Returns the milliseconds since 1970. The system's clock is read once; later calls add the time of
+/// a clock that cannot be set, so that setting the system's clock changes no duration.
 pub fn unix_ms() -> u64 {
     static BEGAN: LazyLock<(SystemTime, Duration)> =
         LazyLock::new(|| (SystemTime::now(), since_boot()));

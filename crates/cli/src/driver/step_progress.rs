@@ -1,5 +1,5 @@
-//! Display of a work with a few long steps: the progress of the one under way, and a line when it
-//! has ended.
+//! Display of a work with a few long steps: the progress of the current step, and a line for each
+//! that has ended.
 
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
@@ -9,7 +9,7 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
 use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 
-/// Shows how the steps go, on standard error.
+/// Display of the steps on standard error.
 pub struct StepTalk {
     voice: Voice,
     steps: usize,
@@ -17,7 +17,7 @@ pub struct StepTalk {
 }
 
 impl StepTalk {
-    /// For a work of so many steps in one repetition.
+    /// Makes a display for a work with `steps` steps per repetition.
     pub fn new(steps: usize) -> Self {
         Self {
             voice: Voice::new(),
@@ -26,7 +26,7 @@ impl StepTalk {
         }
     }
 
-    /// Takes the live line away.
+    /// Removes the live line.
     pub fn close(&self) {
         self.voice.clear();
     }
@@ -52,13 +52,13 @@ impl StepTalk {
             }
             _ => String::new(),
         };
-        // Nothing is guessed from nothing.
+        // Without progress there is no basis for a forecast.
         let left = total.filter(|_| done > 0).map(|total| {
             let spent = Nanos(elapsed_ns);
             Forecast::rest(done, total, spent)
         });
         if total.is_none() && done == 0 {
-            // It counts nothing: only the time is known.
+            // The step has no counter: only the time is known.
             let (step, elapsed) = (&progress.step, Nanos(elapsed_ns));
             return format!("{step} #{}: {elapsed}", self.trial);
         }

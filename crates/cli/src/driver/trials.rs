@@ -1,4 +1,4 @@
-//! Following a plan or a work at its agent: trials are stored as they end, and only then told.
+//! Receiving the messages of a plan or a work: trials are stored before they are displayed.
 
 use crate::driver::host::Host;
 use crate::driver::notes::note_in_words;
@@ -13,93 +13,92 @@ use assay_model::wire::{FromAgent, LoadNote, RunEnd};
 use assay_model::work::{WorkProgress, WorkReport};
 use assay_store::Store;
 
-/// Trials that are taken of one run: whole matrices of iozone have some thousand.
+/// Limit on the trials of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
 
 /// Listener to the messages of a plan, a work or a load.
 pub trait Listener {
-    /// Live line that notes must not tear.
+    /// Returns the live line, which notes must not break.
     fn voice(&self) -> Option<&Voice> {
         None
     }
-    /// It has something to tell.
+    /// Called for a note of the agent.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         let line = note_in_words(note);
         self.voice()
             .map_or_else(|| say(&line), |voice| voice.say(&line));
         Ok(())
     }
-    /// The test file of a plan is being written.
+    /// Called while the test file of a plan is being written.
     fn preparing(&mut self, _done: Bytes, _total: Bytes) {}
-    /// A trial begins.
+    /// Called when a trial begins.
     fn started(&mut self, _job: &Job) -> Result<(), Failure> {
         Ok(())
     }
-    /// Progress of a trial of a plan, a few times a second.
+    /// Called with the progress of a trial of a plan, a few times a second.
     fn under_way(&mut self, _so_far: SoFar) {}
-    /// A trial ended and is stored.
+    /// Called when a trial has ended and is stored.
     fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
         Ok(())
     }
-    /// Progress of a work, a few times a second.
+    /// Called with the progress of a work, a few times a second.
     fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
         Ok(())
     }
-    /// Interim report of a work, because SIGUSR1 asked for it.
+    /// Called with an interim report of a work, which SIGUSR1 requests.
     fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
         Ok(())
     }
-    /// Progress of a load, a few times a second.
+    /// Called with the progress of a load, a few times a second.
     fn load_progress(&mut self, _progress: &LoadProgress) -> Result<(), Failure> {
         Ok(())
     }
-    /// Interim report of a load; more follow.
+    /// Called with an interim report of a load; more follow.
     fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
         Ok(())
     }
-    /// A repetition (from 1) of a work ended; `None`: it did not come so far as to have a
+    /// Called when a repetition (from 1) of a work has ended; `None` if it ended before it had a
     /// report.
     fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// Something that the one who asked has to react to.
+/// Message that the caller has to react to.
 #[expect(
     clippy::large_enum_variant,
     reason = "one is returned at a time, and none is kept"
 )]
 pub enum Heard {
-    /// All trials that ended are stored; the agent waits to hear that of the last one, by the
-    /// position that it gave to it.
+    /// Trials were stored; the agent waits for an acknowledgement with this position.
     Kept(u32),
-    /// The plan or the work ended.
+    /// The plan or the work has ended.
     Done(RunEnd, Option<WorkReport>),
 }
 
-/// An event that the listener hears of once the trials that ended are stored.
+/// Event that is passed to the listener after the trials that ended are stored.
 enum Untold {
     Started(Box<Job>),
-    /// The index of its trial.
+    /// Index of the trial.
     Ended(usize),
 }
 
 /// Trials of a run, in the order in which they end.
 #[derive(Default)]
 pub struct Trials {
-    /// The trials that ended.
+    /// Trials that have ended.
     pub all: Vec<TrialRecord>,
     /// Number of trials that are stored.
     kept: usize,
-    /// Events since the trials were stored last, in their order.
+    /// Events since trials were last stored, in their order.
     untold: Vec<Untold>,
-    /// Added to the positions that the agent counts.
+    /// Offset that is added to the positions in the agent's count.
     first: u32,
 }
 
 impl Trials {
-    /// Begins after trials that are stored already. Positions that the agent counts begin at
-    /// `first`.
+    /// Continues after trials that are stored already. `first` is added to the positions in the agent's
+    /// count.
     pub fn after(stored: Vec<TrialRecord>, first: u32) -> Self {
         Self {
             kept: stored.len(),
@@ -109,7 +108,8 @@ impl Trials {
         }
     }
 
-    /// Listens until trials are stored, or all has ended. Without a store nothing is kept.
+    /// Receives messages until trials are stored or the task has ended. Without a store nothing is
+    /// stored.
     pub fn hear(
         &mut self,
         host: &mut Host,
@@ -151,8 +151,8 @@ impl Trials {
         }
     }
 
-    /// Takes a trial that ended; one that cannot be stored later is kept with the run all the
-    /// same (`runs::finish`).
+    /// Adds a trial that ended. If it cannot be stored later, `runs::finish` still writes it to a
+    /// separate file.
     pub fn ended(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
         let next = self.all.len();
         if next >= MOST_TRIALS {
@@ -170,9 +170,8 @@ impl Trials {
         Ok(())
     }
 
-    /// Stores the trials that were not stored yet, together, and only then tells them: a
-    /// trial that is said to have ended survives a kill. One that cannot be told is not lost,
-    /// and one that cannot be stored is still told.
+    /// Stores the new trials together, then passes their events to the listener, so that a trial shown
+    /// as ended survives a kill. Both are done even if one of them fails.
     pub fn keep(
         &mut self,
         (run_id, store): (&str, Option<&mut Store>),
@@ -195,7 +194,7 @@ impl Trials {
     }
 }
 
-/// Follows a work that measures nothing; its report.
+/// Receives the messages of a work without trials; returns its report.
 pub fn follow(
     host: &mut Host,
     listener: &mut dyn Listener,

@@ -1,5 +1,5 @@
-//! A work on the host's side: asking for it as often as wanted, storing its
-//! steps, and listening until it has ended.
+//! Host's side of a work: sending each repetition, storing its steps, and receiving its messages
+//! until it has ended.
 
 mod repetitions;
 mod runner;
@@ -27,7 +27,7 @@ use repetitions::plan;
 use runner::Runner;
 use std::path::PathBuf;
 
-/// A work that was asked for, and its terms.
+/// Work to carry out, and its parameters.
 pub struct Request {
     /// The work.
     pub work: Work,
@@ -35,25 +35,25 @@ pub struct Request {
     pub steps: Vec<Job>,
     /// Number of repetitions.
     pub trials: u32,
-    /// Decides orders and contents.
+    /// Seed of orders and contents.
     pub seed: u64,
-    /// The user's word that what is on a block device may go.
+    /// `true` if the user agreed that the data on a block device is destroyed.
     pub destroy_data: bool,
     /// Place to work on.
     pub place: Place,
-    /// Message when the user asks to stop; empty: none.
+    /// Message when the user asks to stop; none if it is empty.
     pub stopping: &'static str,
-    /// It is not carried out if it cannot be stored.
+    /// `true` if the work is refused when it cannot be stored.
     pub must_be_stored: bool,
-    /// Under which conditions; `None`: as the machine is.
+    /// Conditions; `None` to measure the machine as it is.
     pub sweep: Option<Sweep>,
 }
 
-/// Carries out a work with the agent that the host talks to, and stores its steps.
-/// The target is for another agent, that cleans up after one that is lost.
+/// Carries out a work with the host's agent, and stores its steps. `target` starts another agent
+/// that cleans up if this one is lost.
 ///
 /// # Errors
-/// When it cannot begin. What befalls it later is its [`Done::ending`].
+/// If the work cannot begin. Later failures are in [`Done::ending`].
 pub fn execute(
     target: &mut dyn Target,
     host: &mut Host,
@@ -63,7 +63,7 @@ pub fn execute(
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
     let path = store.path();
-    // Paths of another machine lead nowhere here.
+    // Paths on another machine have no meaning here.
     if let (Ok(path), None) = (&path, host.target()) {
         keep_apart(path, written(request.work.spec()))?;
     }
@@ -86,11 +86,10 @@ pub fn execute(
     runner.run(target, host, request, &interrupt)
 }
 
-/// Goes on with a sweep of a work, of which so many repetitions are `finished`; what
-/// they measured is in the run.
+/// Continues a run of a work, of which `finished` repetitions are complete and in the run.
 ///
 /// # Errors
-/// As [`execute`].
+/// If the run cannot be reopened in the store, or signals cannot be caught.
 pub fn go_on(
     target: &mut dyn Target,
     host: &mut Host,
@@ -111,7 +110,7 @@ pub fn go_on(
     runner.run(target, host, request, &interrupt)
 }
 
-/// Everything that a work writes, this program's standard output included.
+/// Returns all paths that a work writes, including this program's standard output.
 fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout() {
@@ -120,7 +119,7 @@ fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     written
 }
 
-/// Passes a store on; drops a failure of one that the work may do without.
+/// Returns the store; if it cannot be opened, a work that may run unstored gets `None` and a warning.
 fn unless_it_may_go_unstored<T>(
     came: Result<T, Failure>,
     request: &Request,
@@ -135,16 +134,15 @@ fn unless_it_may_go_unstored<T>(
     }
 }
 
-/// The store knows the run before the work is asked for: what is killed has to be
-/// found by the next start, however long its first steps are, and nothing is
-/// stored while one is measured.
+/// Stores the run before the work begins: if the process is killed, the next start must find the
+/// run even during the first step, and storing must not disturb a measurement.
 fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
     let begun = store.begin_run(header, &owner::this_process());
     begun.map_err(Failure::failed)?;
     Ok(store)
 }
 
-/// Signals that end the work, or ask how it stands.
+/// Handles signals that end the work or request an interim report.
 fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
     let stopping = request.stopping;
     let interrupts = match request.work.spec().is_filter() {

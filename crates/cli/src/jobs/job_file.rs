@@ -1,4 +1,4 @@
-//! Answers to a job file's questions about this machine.
+//! Environment of a job file: this machine, or that of the agent.
 
 use crate::checks::input;
 use crate::child;
@@ -31,7 +31,7 @@ impl Environment for Machine {
         std::env::var(name).ok()
     }
 
-    /// Counts the processors that the kernel has a folder for, online or not.
+    /// Counts the processors for which the kernel has a folder, online or not.
     fn cpus(&self) -> u32 {
         let is_cpu = |name: &str| {
             let number = name.strip_prefix("cpu");
@@ -70,8 +70,8 @@ impl Environment for Machine {
     }
 }
 
-/// Machine that answers the questions of a job file, which itself is read on this one: that of
-/// the host if it is another, else this one.
+/// Returns the environment of a job file: the host's target if that is another machine, else this
+/// machine. Job files are always read on this machine.
 pub fn machine(host: Option<&mut Host>) -> Result<Box<dyn Environment>, Failure> {
     Ok(match host {
         Some(host) if host.target().is_some() => {
@@ -81,7 +81,7 @@ pub fn machine(host: Option<&mut Host>) -> Result<Box<dyn Environment>, Failure>
     })
 }
 
-/// Another machine, as far as its agent told. Job files are read on this one.
+/// Another machine, as its agent described it. Job files are read on this one.
 struct Elsewhere(System);
 
 impl Environment for Elsewhere {
@@ -109,7 +109,7 @@ impl Environment for Elsewhere {
         random()
     }
 
-    /// There is nobody to ask, but for what the kernel has everywhere.
+    /// The other machine is not queried: only paths in `/dev` count as special.
     fn is_special(&self, path: &Path) -> bool {
         path.starts_with("/dev")
     }
@@ -118,7 +118,7 @@ impl Environment for Elsewhere {
 /// Function that prints a message that is no result.
 pub type Talk = fn(&str);
 
-/// Says what the user should know of a job file.
+/// Prints the warnings about a job file.
 pub fn warn(warnings: &[String], talk: Talk) {
     for warning in warnings {
         talk(&format!("assay: warning: {}", clean(warning)));

@@ -1,4 +1,4 @@
-//! A load that is repeated: each repetition is stored as trials of its jobs.
+//! Repetition of a load: each repetition is stored as trials of its jobs.
 
 use crate::checks::admission;
 use crate::driver::announce;
@@ -32,26 +32,26 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice::from_ref;
 
-/// A load that is to be repeated.
+/// Load that is to be repeated.
 pub struct RepeatedLoad {
     /// The load.
     pub load: Load,
     /// Jobs of the load.
     pub entries: Vec<ReportedJob>,
-    /// The trace that it replays.
+    /// Trace that it replays; `None` for other loads.
     pub replay: Option<ReplayStep>,
-    /// True if the agent makes the file in a private folder, and removes it at the end.
+    /// `true` if the agent makes the file in a private folder, and removes it at the end.
     pub is_private: bool,
     /// Inspection of the place.
     pub inspection: Inspection,
     /// Number of repetitions.
     pub trials: u32,
-    /// The run is printed as JSON.
+    /// `true` if the run is printed as JSON.
     pub json: bool,
 }
 
 impl RepeatedLoad {
-    /// Repeats it, stores each repetition, and shows the run.
+    /// Repeats the load, stores each repetition, and shows the run.
     pub fn carry_out(
         mut self,
         target: &mut dyn Target,
@@ -66,7 +66,7 @@ impl RepeatedLoad {
         let plan = plan(&self.load, &self.entries, self.trials, place);
         let header = header(plan, self.inspection, host.origin());
         self.load.made_for = self.is_private.then(|| header.id.clone());
-        // Whatever is killed is found by the next start.
+        // Store the run first: if the process is killed, the next start finds it.
         let begun = store.begin_run(&header, &owner::this_process());
         begun.map_err(Failure::failed)?;
         let mut runner = Runner {
@@ -87,13 +87,13 @@ impl RepeatedLoad {
             }
         }
         let trials = runner.trials.all;
-        // A load that is refused leaves no run behind.
+        // A refused load leaves no run behind.
         let forget = trials.is_empty();
         let store = Some(&mut runner.store);
         Done::close(store, runner.header, trials, ending, forget)?.present(self.json)
     }
 
-    /// Says what the devices hold that will be written.
+    /// Announces the data on devices that will be overwritten.
     fn tell_held(&self, host: &mut Host) -> Result<(), Failure> {
         let streams = self.load.streams.iter().filter(|stream| {
             let writes = stream.blocks.rw.changes() && stream.engine.kind.moves_data();
@@ -103,11 +103,11 @@ impl RepeatedLoad {
             Some(file) => from_ref(file),
             None => &*stream.files.paths,
         });
-        // A job file may name any number of files.
+        // A job file may name any number of files, so only devices are inspected.
         let devices: BTreeSet<&PathBuf> = named.filter(|path| path.starts_with("/dev")).collect();
         for path in devices {
             match host.inspect(path) {
-                // It is refused when it is opened.
+                // Opening it will refuse it.
                 Ok(found) if !found.in_use.is_empty() => {}
                 Ok(found) => {
                     let at = announce::storage(&admission::of(&found), &found.storage);
@@ -123,8 +123,8 @@ impl RepeatedLoad {
     }
 }
 
-/// The waves of a load follow each other in every repetition: their order is
-/// the job file's to decide, and is not shuffled.
+/// Makes the plan of the run. Jobs are not shuffled: the job file determines their order in a
+/// repetition.
 fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan {
     let round = |trial| (0..entries.len()).map(move |job| Slot::plain(job, trial));
     let sizes = load.streams.iter().filter_map(|s| match s.region.size {
@@ -142,7 +142,7 @@ fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan
     }
 }
 
-/// A run under way.
+/// Run under way.
 struct Runner {
     load: Load,
     entries: Vec<ReportedJob>,
@@ -150,7 +150,7 @@ struct Runner {
     header: RunHeader,
     store: Store,
     trials: Trials,
-    /// Blocks, in all repetitions, that were not what had been written.
+    /// Number of blocks, in all repetitions, that differ from the data written.
     mismatches: u64,
     voice: Voice,
 }
@@ -172,7 +172,7 @@ impl Runner {
             if signal.is_some() {
                 return Ok(Ending::of(RunEnd::Cancelled, signal));
             }
-            // Another repetition would make a file in its place.
+            // Do not repeat: another repetition would create a file in its place.
             if let Some(error) = report.lost {
                 return Ok(Ending::of(RunEnd::DeviceLost { error }, None));
             }
@@ -183,7 +183,7 @@ impl Runner {
         })
     }
 
-    /// Returns the failure of a run that read other data than was written.
+    /// Returns the failure of a run that read data other than the data written.
     fn data_differed(&self) -> Option<Failure> {
         (self.mismatches > 0).then(|| {
             Failure::mismatch(format!(
@@ -241,10 +241,10 @@ impl Runner {
     }
 }
 
-/// Shows how a repetition goes.
+/// Display of a repetition.
 struct Follower {
     voice: Voice,
-    /// Trials that are done, and of how many.
+    /// Number of trials that are done.
     done: usize,
     of: usize,
     number: u32,

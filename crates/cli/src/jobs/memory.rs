@@ -6,10 +6,10 @@ use assay_model::work::memory::{
     Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stores, latency_job, stress_job,
 };
 
-/// Passes of each kernel where nobody says how many.
+/// Default number of passes of each kernel.
 pub const PASSES: u32 = 10;
 
-/// Bandwidth and latency, as a part of something larger.
+/// Returns a work for bandwidth and latency, and its steps, for use as a part of a larger run.
 pub fn short() -> (Work, Vec<Job>) {
     let work = Memory {
         bandwidth: Some(Bandwidth {
@@ -24,8 +24,8 @@ pub fn short() -> (Work, Vec<Job>) {
     (Work::Memory(Box::new(work)), steps)
 }
 
-/// Returns the known steps: the target's number of CPUs is unknown, and so are the names of steps
-/// that use all of them. The work's own order is a random one.
+/// Returns the steps that are known: the names of others contain the target's number of CPUs, which
+/// is unknown. The work itself runs the steps in random order.
 pub fn steps(work: &Memory) -> Vec<Job> {
     let mut steps = Vec::new();
     if let Some(bandwidth) = &work.bandwidth {

@@ -1,4 +1,4 @@
-//! Jobs that commands measure: of job files of fio, and of the suite of `assay qualify`.
+//! Jobs that commands measure: those of job files, and the suite of `assay qualify`.
 
 pub mod job_file;
 pub mod load_trials;

@@ -1,5 +1,4 @@
-//! From the report of a load to the trials of a run: one for each job that the
-//! load reports.
+//! Conversion of a load's report to trials of a run: one for each job that the load reports.
 
 use assay_model::evidence::Evidence;
 use assay_model::job::{CacheState, Content, Direction, Flush, FlushCall, Job, RateLimit, Rw};
@@ -13,16 +12,16 @@ use assay_model::work::replay::ReplayStep;
 use assay_stats::streams::measurement;
 use std::collections::BTreeMap;
 
-/// A job as it is reported: one stream, or copies that are reported as one.
+/// Job as it is reported: one stream, or copies that are reported together.
 #[derive(Debug)]
 pub struct ReportedJob {
-    /// Job that describes the entry.
+    /// Description of the job.
     pub job: Job,
     /// Indices of its streams in the load.
     pub streams: Vec<usize>,
 }
 
-/// The jobs of a load; those that only trim are left out, for a run knows no
+/// Returns the jobs of a load; those that only trim are omitted, because a run has no figures for
 /// trims.
 pub fn entries(load: &Load) -> Vec<ReportedJob> {
     let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -72,7 +71,7 @@ pub fn left_out(load: &Load) -> Vec<String> {
     lines
 }
 
-/// A stream as a job: what of it a job can say.
+/// Describes a stream as a job, as far as a job can express it.
 fn job(stream: &Stream, copies: usize) -> Job {
     let blocks = &stream.blocks;
     let sizes = if blocks.rw.read {
@@ -153,24 +152,24 @@ fn rate(stream: &Stream) -> Option<RateLimit> {
     }
 }
 
-/// One repetition of a load, of which trials are made.
+/// One repetition of a load, from which trials are made.
 pub struct Repetition<'a> {
     /// Load that was asked for.
     pub load: &'a Load,
     /// Report of the load.
     pub report: &'a LoadReport,
-    /// It was stopped.
+    /// `true` if it was stopped.
     pub stopped: bool,
-    /// Which one, from 1.
+    /// Number of the repetition, from 1.
     pub number: u32,
-    /// When it began, milliseconds since 1970.
+    /// Start, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// The trace that it replays.
+    /// Trace that it replays; `None` for other loads.
     pub replay: Option<&'a ReplayStep>,
 }
 
 impl Repetition<'_> {
-    /// The trial of a job.
+    /// Makes the trial of a job.
     pub fn trial(&self, entry: &ReportedJob, position: u32) -> TrialRecord {
         let streams: Vec<&StreamReport> = entry
             .streams
@@ -224,13 +223,13 @@ impl Repetition<'_> {
         }
     }
 
-    /// Returns the wave of an entry: its evidence is judged by everything that ran beside it.
+    /// Returns the wave of an entry: its evidence is judged together with all streams that ran then.
     fn wave(&self, entry: &ReportedJob) -> WaveRecord {
         let number = self.load.streams[entry.streams[0]].wave;
         let inside: Vec<usize> = (0..self.load.streams.len())
             .filter(|&index| self.load.streams[index].wave == number)
             .collect();
-        // Places in the load become places in the wave.
+        // Convert indices in the load to indices in the wave.
         let place = |index: usize| {
             let place = inside.iter().position(|&known| known == index)?;
             u32::try_from(place).ok()
@@ -286,14 +285,14 @@ fn evidence(wave: &WaveRecord) -> Option<Evidence> {
     Some(own.evidence.clone())
 }
 
-/// A stream without the trace itself, which may be long.
+/// Returns a stream without the recorded trace, which may be long.
 fn without_recording(stream: &Stream) -> Stream {
     let mut stream = stream.clone();
     stream.trace.recorded = None;
     stream
 }
 
-/// A report without what the judge does not look at.
+/// Returns the part of a report that the judge uses.
 fn bare(report: &StreamReport) -> StreamReport {
     let count = |record: &LatencyRecord| LatencyRecord {
         count: record.count,
@@ -322,7 +321,7 @@ fn bare(report: &StreamReport) -> StreamReport {
     }
 }
 
-/// The error by which the judge says why writes are not judged.
+/// Returns the first error of a write, which the judge gives as the reason if writes are not judged.
 fn first_of_writes(report: &StreamReport) -> Vec<IoErrorRecord> {
     let mut errors = report.errors.first.iter();
     let first = errors.find(|error| error.direction == Some(Direction::Write));

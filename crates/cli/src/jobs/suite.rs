@@ -1,4 +1,4 @@
-//! The jobs of a qualification, and how large and long they are.
+//! Jobs of `assay qualify`, their sizes and durations.
 
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;
@@ -10,7 +10,7 @@ use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::Inspection;
 use clap::Args;
 
-/// Depth of the jobs that keep several I/Os in flight.
+/// I/O depth of the jobs that keep several I/Os in flight.
 const DEEP: u32 = 32;
 
 /// Flags that say how large and long the jobs of a qualification are.
@@ -30,22 +30,22 @@ pub struct SuiteArgs {
 /// Sizes and durations of a suite.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// The test file.
+    /// Size of the test file.
     pub file: Bytes,
     /// Bytes that each step of the ladder writes.
     ladder: Bytes,
-    /// The longest time of a trial.
+    /// Maximum duration of a trial.
     trial: Nanos,
-    /// The most that a trial of any other job writes.
+    /// Maximum size of the writes of a trial of the other jobs.
     written: Bytes,
-    /// The longest time of a trial of the sustained write.
+    /// Maximum duration of a trial of the sustained write.
     sustained: Nanos,
-    /// The most it writes.
+    /// Maximum size of the writes of a trial of the sustained write.
     sustained_bytes: Bytes,
 }
 
 impl Scale {
-    /// By `--quick`, `--thorough` and `--size`, as far as there is room.
+    /// Returns the scale for `--quick`, `--thorough` and `--size`, limited by the free space.
     pub fn new(args: &SuiteArgs, inspection: &Inspection) -> Result<Self, Failure> {
         let mut scale = if args.quick {
             Self::quick()
@@ -60,8 +60,7 @@ impl Scale {
         Ok(scale)
     }
 
-    /// With trials of twice the length, for rounds of a few jobs that look for small
-    /// differences.
+    /// Doubles the length of trials, for rounds of a few jobs that look for small differences.
     pub fn with_longer_trials(self) -> Self {
         Self {
             trial: Nanos(2 * self.trial.0),
@@ -70,7 +69,7 @@ impl Scale {
         }
     }
 
-    /// With [`QUICK_TRIALS`] about a minute, and at most 7 GiB written.
+    /// Scale of `--quick`: with [`QUICK_TRIALS`] about a minute, and at most 7 GiB written.
     const fn quick() -> Self {
         Self {
             file: Bytes::mib(256),
@@ -82,7 +81,8 @@ impl Scale {
         }
     }
 
-    /// With [`TRIALS`] less than five minutes, and at most 19 GiB written, in up to three test files.
+    /// Default scale: with [`TRIALS`] less than five minutes, and at most 19 GiB written, in up to
+    /// three test files.
     const fn usual() -> Self {
         Self {
             file: Bytes::gib(1),
@@ -94,8 +94,9 @@ impl Scale {
         }
     }
 
-    /// A file larger than the memory cannot hide in it. With [`TRIALS`] half an hour. The size is
-    /// coarse: each kernel reports a little more or less memory on the same machine.
+    /// Scale of `--thorough`: the file is larger than the memory, so that it cannot be cached. With
+    /// [`TRIALS`] half an hour. The size is coarse, because kernels report slightly different memory
+    /// sizes on the same machine.
     fn thorough(memory: Bytes) -> Self {
         let file = larger_than(memory);
         Self {
@@ -109,7 +110,7 @@ impl Scale {
     }
 }
 
-/// Size above that of the memory, in steps of an eighth to a sixteenth of it.
+/// Returns a size above that of the memory, in steps of an eighth to a sixteenth of it.
 fn larger_than(memory: Bytes) -> Bytes {
     let least = memory.0 + memory.0 / 8;
     let step = least.checked_ilog2().map_or(1, |power| (1 << power) / 8);
@@ -119,11 +120,11 @@ fn larger_than(memory: Bytes) -> Bytes {
 /// Default number of trials of each job: a verdict takes four trials a side, and one of them may
 /// fail.
 pub const TRIALS: u32 = 5;
-/// The same in the minute of `--quick`.
+/// Default number of trials with `--quick`, which takes about a minute.
 pub const QUICK_TRIALS: u32 = 4;
 
-/// Returns all jobs that make sense here, or those of `--only`: names of jobs, or their
-/// beginnings before a `*`.
+/// Returns all jobs that apply here, or those of `--only`: names of jobs, or their beginnings
+/// before a `*`.
 pub fn jobs(
     (only, trials): (&[String], u32),
     inspection: &Inspection,
@@ -136,7 +137,7 @@ pub fn jobs(
         jobs.retain(|planned| !planned.job.rw.writes());
     }
     if matches!(place, Place::Simulated { .. }) {
-        // What is about the page cache makes no sense there.
+        // A simulated device has no page cache, so jobs that test it are omitted.
         let simulated = |planned: PlannedJob| {
             let (job, trials) = (planned.job.simulated()?, planned.trials);
             Some(PlannedJob { job, trials })
@@ -205,7 +206,7 @@ fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob
     planned.collect()
 }
 
-/// dd's four ways to write a new file.
+/// Returns dd's four ways to write a new file.
 fn ladder(scale: &Scale) -> Vec<Job> {
     let step = |name: &str| {
         let mut job = Job::new(name, Rw::Write, Bytes::mib(1), scale.ladder);
@@ -224,8 +225,8 @@ fn ladder(scale: &Scale) -> Vec<Job> {
     vec![plain, fdatasync, direct, dsync]
 }
 
-/// The same file read from the page cache and, with an empty one, through it.
-/// (Past it is `seq-read-1m`.)
+/// Returns jobs that read a file from the page cache, and through an empty one. (`seq-read-1m`
+/// bypasses it.)
 fn read_ladder(scale: &Scale) -> Vec<Job> {
     let step = |name: &str, cache_state| {
         let mut job = Job::new(name, Rw::Read, Bytes::mib(1), scale.ladder);
@@ -240,8 +241,8 @@ fn read_ladder(scale: &Scale) -> Vec<Job> {
     ]
 }
 
-/// Past the page cache, depth 1, until the time is over; writes no more than the scale
-/// allows.
+/// Returns a job with direct I/O at depth 1 that runs for the time of a trial; writes are limited
+/// by the scale.
 fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes) -> Job {
     let mut job = Job::new(name, rw, bs, scale.file);
     job.direct = true;
@@ -259,7 +260,7 @@ fn mixed(scale: &Scale) -> Job {
     job
 }
 
-/// Returns a job that writes as a logger or a database does: append a little, make it durable.
+/// Returns a job that writes like a logger or a database: append a little, make it durable.
 fn appends(scale: &Scale) -> Job {
     let mut job = Job::new("append-4k-fsync", Rw::Write, Bytes::kib(4), scale.ladder);
     job.file_state = FileState::Fresh;

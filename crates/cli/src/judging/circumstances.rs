@@ -1,4 +1,4 @@
-//! Other differences between two sides, which a difference of figures may come from.
+//! Differences in circumstances between two sides, which may cause differences of figures.
 
 use crate::judging::units;
 use crate::stored::sources::FigureSource;
@@ -9,7 +9,7 @@ use assay_report::stopping::looked_at;
 use assay_report::text::enumerate;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A sentence for each circumstance that differs.
+/// Returns a sentence for each circumstance that differs.
 pub fn warnings(a: &[FigureSource], b: &[FigureSource]) -> Vec<Told> {
     Told::all(|| said(a, b))
 }
@@ -45,9 +45,9 @@ fn said(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     warnings
 }
 
-/// A sentence for all runs that were looked at in the same way.
+/// Returns a sentence for each group of runs that were checked early in the same way.
 fn looks<'a>(sources: impl Iterator<Item = &'a FigureSource>) -> Vec<String> {
-    // In the same order in every language.
+    // Keys are English, so that the order is the same in every language.
     let mut alike: BTreeMap<Option<String>, (String, BTreeSet<&str>)> = BTreeMap::new();
     for run in sources.filter_map(|source| source.run.as_deref()) {
         if let Some(how) = looked_at(run) {
@@ -69,7 +69,7 @@ fn looks<'a>(sources: impl Iterator<Item = &'a FigureSource>) -> Vec<String> {
 
 type Fact = (&'static str, fn(&Run) -> Option<String>);
 
-/// Circumstances to compare.
+/// Circumstances that are compared.
 const FACTS: [Fact; 7] = [
     (key!("the kernel"), |run| {
         Some(run.header.system.kernel.clone())
@@ -99,7 +99,7 @@ const FACTS: [Fact; 7] = [
     }),
 ];
 
-/// In steps of a tenth, for less has no effect.
+/// Describes the fill level of the file system in steps of 10 %: smaller differences have no effect.
 fn fill(run: &Run) -> Option<String> {
     let storage = &run.header.storage;
     let (total, available) = (storage.total?.0, storage.available?.0);

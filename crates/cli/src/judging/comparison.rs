@@ -13,22 +13,22 @@ use assay_stats::verdict::between::Earlier;
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Options;
 
-/// One side: what it is called, and its units.
+/// Side of a comparison: its name and its units.
 pub struct NamedSide {
-    /// Words that name it.
+    /// Name of the side, as the user gave it.
     pub name: String,
     /// Figures of each unit.
     pub units: Vec<FigureSource>,
 }
 
 impl NamedSide {
-    /// The runs that its figures are of, with no other trials.
+    /// Returns the runs of the figures, with only their trials.
     pub fn runs(&self) -> Vec<Run> {
         let runs = self.units.iter().filter_map(FigureSource::run_of_figures);
         runs.collect()
     }
 
-    /// A single unit.
+    /// Makes a side of a single unit.
     pub fn of(source: FigureSource) -> Self {
         Self {
             name: source.name.clone(),
@@ -37,7 +37,7 @@ impl NamedSide {
     }
 }
 
-/// A side by its units.
+/// Finds the units of a side.
 pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSide, Failure> {
     let units = words
         .iter()
@@ -48,7 +48,7 @@ pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSid
     })
 }
 
-/// Two sides and what came of them.
+/// Two sides and the comparison of their figures.
 pub struct Judged {
     /// Baseline of the comparison.
     pub a: NamedSide,
@@ -58,12 +58,12 @@ pub struct Judged {
     options: Options,
     comparison: Comparison,
     qualify: bool,
-    /// True if outputs for gates pass where nothing that decides was judged.
+    /// `true` if outputs for gates pass when no deciding metric was judged.
     pub allow_unjudged: bool,
 }
 
 impl Judged {
-    /// Both sides as pages and charts take them, with their runs.
+    /// Returns both sides, with their runs, in the form for pages and charts.
     pub fn sides<'a>(&'a self, runs: [&'a [Run]; 2]) -> [comparison::Side<'a>; 2] {
         let [a, b] = &self.figures.sides;
         [(&self.a, a, runs[0]), (&self.b, b, runs[1])].map(|(side, figures, runs)| {
@@ -75,8 +75,8 @@ impl Judged {
         })
     }
 
-    /// Judges two sides under the terms of the flags, at the `level` of a look if that is smaller;
-    /// `earlier` finds earlier runs of the series of each side where these count.
+    /// Judges two sides by the terms of the flags, at significance `level` if that is smaller than the
+    /// runs'. `earlier` finds earlier runs of the series of each side; called only if they count.
     pub fn of(
         (a, b): (NamedSide, NamedSide),
         terms: &Terms,
@@ -117,12 +117,12 @@ impl Judged {
         })
     }
 
-    /// Two sources, held to what they are held to where nobody says otherwise.
+    /// Compares two sources with the default terms.
     pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
         Self::of_stored(two_sources(words, store)?, &Terms::default(), store, None)
     }
 
-    /// Two sides, with the store that their runs are in; at the `level` of a look.
+    /// Compares two sides, whose runs are in `store`, at significance `level` if given.
     pub fn of_stored(
         sides: (NamedSide, NamedSide),
         terms: &Terms,
@@ -134,7 +134,7 @@ impl Judged {
         })
     }
 
-    /// As outputs show it.
+    /// Returns the comparison in the form for outputs.
     pub fn compared(&self) -> Compared<'_> {
         Compared {
             a: &self.a.name,
@@ -150,7 +150,7 @@ impl Judged {
     }
 }
 
-/// Refuses a source that stands on both sides: one measurement is not evidence twice.
+/// Refuses a source that is on both sides: one measurement cannot be evidence twice.
 fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
     let units: Vec<&FigureSource> = a.units.iter().chain(&b.units).collect();
     for (index, unit) in units.iter().enumerate() {
@@ -173,7 +173,7 @@ pub fn two_sources(
     Ok((side(a)?, side(b)?))
 }
 
-/// The two conditions of one source, such as before and after.
+/// Makes sides of the two conditions of one source, such as before and after.
 pub fn two_conditions(source: &FigureSource) -> Result<(NamedSide, NamedSide), Failure> {
     let conditions = source.conditions();
     let &[a, b] = conditions.as_slice() else {
@@ -203,7 +203,7 @@ fn same_model(a: &NamedSide, b: &NamedSide) -> bool {
     first.is_some() && versions.all(|other| other == first)
 }
 
-/// `true` if one side at least is of runs, and none of A is also one of B or took turns with it.
+/// `true` if at least one side has runs, and no run of A is on side B or took turns with one of B.
 fn are_runs_made_apart(a: &NamedSide, b: &NamedSide) -> bool {
     fn runs(side: &NamedSide) -> impl Iterator<Item = &Run> {
         side.units.iter().filter_map(|unit| unit.run.as_deref())
@@ -213,8 +213,8 @@ fn are_runs_made_apart(a: &NamedSide, b: &NamedSide) -> bool {
     runs(a).chain(runs(b)).next().is_some() && !any_together
 }
 
-/// `true` if the positions of trials count in one session: both sides are of the same run, or of
-/// two that took turns, or of results made elsewhere that have positions.
+/// `true` if positions of trials refer to one session: both sides are of the same run, of two that
+/// took turns, or of imported results with positions.
 fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
     let ([a], [b]) = (a.units.as_slice(), b.units.as_slice()) else {
         return false;

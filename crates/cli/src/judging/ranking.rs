@@ -1,4 +1,4 @@
-//! Conditions of a run or an import against each other.
+//! Comparison of the conditions of a run or an import with each other.
 
 use crate::stored::sources::{FigureSource, held_to};
 use assay_lang::Told;
@@ -10,15 +10,15 @@ use assay_report::sweep::Verdicts;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 
-/// The conditions of an import against each other and against its first one; `None` when
-/// it has fewer than two.
+/// Compares the conditions of an import with each other and with its first one; `None` if it has
+/// fewer than two.
 pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
     let source = FigureSource::of_import(import.clone());
     let options = held_to([&source], margin);
     Verdicts::of_figures(&source.figures, options)
 }
 
-/// Conditions and what came of them.
+/// Conditions and their ranking.
 pub struct Judged {
     name: String,
     baseline: Option<String>,
@@ -28,10 +28,10 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Ranks the conditions of a source; `baseline`: judge each against this one.
+    /// Ranks the conditions of a source; with `baseline`, judges each against that one.
     ///
     /// # Errors
-    /// When there are fewer than two conditions, or none of that name.
+    /// If there are fewer than two conditions, or none with the name `baseline`.
     pub fn of(
         source: &FigureSource,
         baseline: Option<String>,
@@ -50,13 +50,12 @@ impl Judged {
         })
     }
 
-    /// The conditions of a run by the metrics that decide; `None` when it has fewer
-    /// than two.
+    /// Ranks the conditions of a run by the metrics that decide; `None` if it has fewer than two.
     pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
         Self::of_deciding(FigureSource::of_run(run.clone()), margin)
     }
 
-    /// The conditions of an import in the same way.
+    /// Ranks the conditions of an import by the metrics that decide; `None` if it has fewer than two.
     pub fn of_import(import: &Import, margin: Option<f64>) -> Option<Self> {
         Self::of_deciding(FigureSource::of_import(import.clone()), margin)
     }
@@ -66,7 +65,7 @@ impl Judged {
         Self::of(&source, None, margin).ok()
     }
 
-    /// As reports take it.
+    /// Returns the ranking in the form for reports.
     pub fn ranked(&self) -> Ranked<'_> {
         Ranked {
             source: &self.name,

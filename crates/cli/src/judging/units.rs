@@ -1,5 +1,5 @@
-//! Which sources of a side are of one and the same unit: they are pooled, since the device
-//! is what a part is judged by.
+//! Grouping of a side's sources by unit: sources of one unit are pooled, since a part is judged by
+//! its devices.
 
 use crate::stored::sources::FigureSource;
 use assay_lang::{counted, tr};
@@ -19,12 +19,12 @@ use std::collections::HashMap;
 
 /// Sources of one unit.
 struct UnitSources<'a> {
-    /// `None`: results that were made elsewhere, which are taken for what their user says.
+    /// Unit; `None` for imported results, each of which counts as a unit.
     unit: Option<Unit>,
     sources: Vec<&'a FigureSource>,
 }
 
-/// The units of a side, in the order of their first source.
+/// Groups the sources of a side by unit, in the order of their first source.
 fn groups(sources: &[FigureSource]) -> Vec<UnitSources<'_>> {
     let mut groups: Vec<UnitSources<'_>> = Vec::new();
     for source in sources {
@@ -41,7 +41,7 @@ fn groups(sources: &[FigureSource]) -> Vec<UnitSources<'_>> {
     groups
 }
 
-/// Returns true if both sides are known to be of one device: of one unit, or of one run.
+/// Returns `true` if both sides are known to be of one device: of one unit, or of one run.
 fn are_one_device(a: &[FigureSource], b: &[FigureSource]) -> bool {
     let (of_a, of_b) = (groups(a), groups(b));
     let ([of_a], [of_b]) = (of_a.as_slice(), of_b.as_slice()) else {
@@ -56,20 +56,20 @@ fn are_one_device(a: &[FigureSource], b: &[FigureSource]) -> bool {
     one_run || known && of_a.unit == of_b.unit
 }
 
-/// Figures of two sides, and how they are compared.
+/// Figures of two sides, and the way to compare them.
 #[derive(Debug)]
 pub struct Figures {
-    /// Figures of each unit of A and of B; where both sides are one unit of enough runs, of each
-    /// run.
+    /// Figures of each unit of A and of B. If both sides are one unit with enough runs, figures of
+    /// each run.
     pub sides: [Vec<Vec<Figure>>; 2],
-    /// Figures of each run of sides that were made apart and do not stand for parts.
+    /// Figures of each run, for sides that were made apart and do not stand for parts.
     runs: Option<[Vec<Vec<Figure>>; 2]>,
     units: [usize; 2],
     are_one_device: bool,
 }
 
 impl Figures {
-    /// The figures of two sides by their sources; `apart` if these were not made in one session.
+    /// Groups the figures of two sides; `apart`: they were not measured in one session.
     pub fn of(a: &[FigureSource], b: &[FigureSource], apart: bool) -> Self {
         let [of_a, of_b] = [a, b].map(|sources| {
             let of = |group: UnitSources<'_>| {
@@ -93,12 +93,12 @@ impl Figures {
         }
     }
 
-    /// True if earlier runs of their series count.
+    /// `true` if earlier runs of the same series count.
     pub const fn are_apart(&self) -> bool {
         self.runs.is_some()
     }
 
-    /// Compares the figures; of sides made apart with what `earlier` runs of each tell.
+    /// Compares the figures; for sides made apart, with the variation between `earlier` runs.
     pub fn compare(&self, earlier: &[Earlier; 2], options: &Options) -> Comparison {
         let mut compared = match (&self.runs, &self.sides) {
             (Some([a, b]), _) => {
@@ -124,9 +124,9 @@ impl Figures {
     }
 }
 
-/// Earlier runs of the series of each side, the compared ones left out: those that began before the
-/// last of these, so that a run that is measured later changes no verdict. Of results made elsewhere
-/// there are none.
+/// Returns earlier runs of the series of each side, without the compared ones. Only runs that began
+/// before the last compared one count, so that a later measurement changes no verdict. Imported
+/// results have no earlier runs.
 pub fn earlier(store: &Store, sides: [&[FigureSource]; 2]) -> Result<[Earlier; 2], StoreError> {
     let runs = |side: &'_ [FigureSource]| -> Vec<(String, u64)> {
         let runs = side.iter().filter_map(|source| source.run.as_ref());
@@ -142,7 +142,7 @@ pub fn earlier(store: &Store, sides: [&[FigureSource]; 2]) -> Result<[Earlier; 2
         .unwrap_or(0);
     let side = |runs: &[(String, u64)]| {
         let mut earlier = Earlier::default();
-        // All runs of a side are of one series where they are of one unit.
+        // Runs of one unit belong to the same series, so the last one stands for all.
         let Some((run, _)) = runs.last() else {
             return Ok(earlier);
         };
@@ -169,7 +169,7 @@ pub fn earlier(store: &Store, sides: [&[FigureSource]; 2]) -> Result<[Earlier; 2
     Ok([side(&a)?, side(&b)?])
 }
 
-/// A sentence for each unit that was measured several times.
+/// Returns a sentence for each unit that was measured several times.
 pub fn warnings<'a>(
     side: &'a str,
     sources: &'a [FigureSource],

@@ -1,4 +1,4 @@
-//! A comparison in a format of choice.
+//! Output of a comparison in the requested format.
 
 use crate::exit::{DONE, Failure, MISSED};
 use crate::judging::args::{FORMATS, Terms, VerdictArgs};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 type JudgedWriter = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
 
-/// Writes it.
+/// Writes a comparison.
 pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
     let write = writer_for(format)?;
     output.write(format, |out| write(judged, output, out))
@@ -53,7 +53,7 @@ fn suite(judged: &Judged) -> Suite {
     Suite::of_comparison(&judged.compared())
 }
 
-/// The format that was asked for, if a comparison can be written in it.
+/// Returns the requested format; fails if a comparison cannot be written in it.
 pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
     let wanted = match args.json {
         true => Some(Format::Json),
@@ -63,13 +63,13 @@ pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
     Ok(wanted)
 }
 
-/// Compares two parts by runs of their units.
+/// Compares two parts by runs of their units; returns the exit code of the gate.
 pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<ExitCode, Failure> {
     let [a, b] = parts.map(|(name, runs)| units(name, runs, &args.store));
     present(args, (a?, b?))
 }
 
-/// Judges two sides and shows what came of it; the exit code of the gate.
+/// Judges two sides and shows the result; returns the exit code of the gate.
 pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
     wanted(args)?;
     present_judged(
@@ -78,7 +78,7 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
     )
 }
 
-/// Shows a comparison; the exit code of the gate.
+/// Shows a comparison; returns the exit code of the gate.
 pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
     judged.allow_unjudged = args.allow_unjudged;
@@ -114,7 +114,7 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
     }
 }
 
-/// `assay report A B`: the same in a file.
+/// Writes the comparison for `assay report A B`.
 pub fn report(
     [a, b]: [&String; 2],
     store: &StoreArgs,

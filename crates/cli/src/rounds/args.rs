@@ -1,5 +1,4 @@
-//! Flags of whatever repeats jobs in rounds: `assay sweep` and
-//! `assay compare --paired-on`.
+//! Flags of commands that repeat jobs in rounds: `assay sweep` and `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
 use crate::checks::admission::DestroyArgs;
@@ -12,7 +11,7 @@ use assay_model::number::as_u32;
 use assay_model::units::Nanos;
 use clap::Args;
 
-/// Which jobs are repeated, how often, and what is done around each trial.
+/// Jobs to repeat, number of repetitions, and actions around each trial.
 #[derive(Args, Clone, Debug)]
 pub struct RoundArgs {
     /// Trials of each job under each condition, or on each side, after a conditioning round
@@ -53,8 +52,7 @@ pub struct RoundArgs {
 }
 
 impl RoundArgs {
-    /// Names of all arguments that define the trials: a command that does not begin a run takes
-    /// none of them.
+    /// Names of all arguments that define the trials: they cannot be given when a run is resumed.
     pub const NAMES: [&str; 10] = [
         "trials",
         "budget",
@@ -68,10 +66,10 @@ impl RoundArgs {
         "only",
     ];
 
-    /// Returns the number of trials, where none can be left out.
+    /// Returns the number of trials, for a command that cannot end early.
     ///
     /// # Errors
-    /// When they are to end early.
+    /// If the arguments may end the trials early (`--trials auto`, `--budget`).
     pub fn number(&self) -> Result<u32, Failure> {
         match self.trials {
             Some(Trials::Auto) => Err(Failure::usage(
@@ -101,7 +99,7 @@ impl RoundArgs {
     }
 }
 
-/// Reads kelvin, as thousandths.
+/// Parses kelvin; returns thousandths of it.
 fn parse_kelvin(text: &str) -> Result<u32, String> {
     let kelvin = text.parse::<f64>().ok();
     let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));

@@ -1,4 +1,4 @@
-//! The jobs of rounds: those of a qualification, or of a job file.
+//! Jobs of rounds: those of a qualification, or of a job file.
 
 use super::args::RoundArgs;
 use crate::checks::free_space::file_size;
@@ -20,7 +20,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::Inspection;
 use std::path::Path;
 
-/// Few enough that all of them can be compared at once.
+/// Default jobs: few enough to compare all of them in one session.
 const DEFAULT: [&str; 6] = [
     "read-buffered",
     "seq-read-1m",
@@ -30,16 +30,16 @@ const DEFAULT: [&str; 6] = [
     "append-4k-fsync",
 ];
 
-/// Makes jobs and the size of the file that they share for an inspected place.
+/// Function that makes jobs, and the size of the file that they share, for an inspected place.
 pub type MakeJobs = Box<dyn Fn(&Inspection) -> Result<(Vec<Job>, Bytes), Failure>>;
 
 /// Origin of the jobs.
 pub enum JobSource {
-    /// From those of a qualification.
+    /// Jobs of a qualification.
     Suite,
-    /// From a job file.
+    /// Jobs of a job file.
     File(Vec<Job>),
-    /// Made when the place is known.
+    /// Jobs that are made when the place is known.
     Made(MakeJobs),
 }
 
@@ -52,7 +52,7 @@ pub struct Jobs {
     pub file: Bytes,
 }
 
-/// Returns the jobs of the source; for a qualification those of `--only`, or the usual ones.
+/// Returns the jobs of the source; for a qualification those of `--only`, or the default ones.
 pub fn choose(
     args: &RoundArgs,
     source: &JobSource,
@@ -80,7 +80,7 @@ pub fn choose(
             .collect();
     }
     let scale = Scale::new(&args.suite, inspection)?.with_longer_trials();
-    // The schedule decides how often jobs are repeated.
+    // Plan each job once: the schedule determines the repetitions.
     let planned = suite::jobs((&only, 1), inspection, place, &scale)?;
     Ok(Jobs {
         all: planned.into_iter().map(|planned| planned.job).collect(),
@@ -88,7 +88,7 @@ pub fn choose(
     })
 }
 
-/// Jobs that say their size work on the beginning of the test file, others on all
+/// Fits jobs into one test file: a job with a size uses the beginning of the file, others use all
 /// of it.
 fn in_one_file(
     args: &RoundArgs,
@@ -132,7 +132,7 @@ fn in_one_file(
     Ok(Jobs { all, file })
 }
 
-/// On a simulated device jobs are simulated.
+/// Converts jobs to simulated ones if the place is a simulated device.
 pub fn on_place(place: &Place, jobs: &mut [Job]) -> Result<(), Failure> {
     if !matches!(place, Place::Simulated { .. }) {
         return Ok(());
@@ -148,7 +148,7 @@ pub fn on_place(place: &Place, jobs: &mut [Job]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The jobs of a job file of fio.
+/// Reads the jobs of a job file of fio.
 pub fn from_file(path: &Path) -> Result<Vec<Job>, Failure> {
     let invocation = fio::parse_job_file(path, &Machine).map_err(Failure::usage)?;
     warn(&invocation.warnings, say);
@@ -167,7 +167,7 @@ pub fn from_file(path: &Path) -> Result<Vec<Job>, Failure> {
     Ok(jobs)
 }
 
-/// A job that a plan can run: one stream, and nothing that a plan has no word for.
+/// Converts an entry to a job that a plan can run: one stream, and only options that a plan supports.
 fn alone(load: &Load, entry: &ReportedJob) -> Result<Job, Failure> {
     let name = &entry.job.name;
     let [index] = entry.streams[..] else {
@@ -228,7 +228,7 @@ fn plain(stream: &Stream) -> Stream {
         wave: stream.wave,
         report: stream.report,
         description: stream.description.clone(),
-        // Where the file is, and what is in the cache, is the plan's business.
+        // The plan determines the file, and the state of the cache.
         files: stream.files.clone(),
         process: Process {
             forked: stream.process.forked,
@@ -263,7 +263,7 @@ fn plain(stream: &Stream) -> Stream {
         engine: Engine {
             kind: engine.kind,
             iodepth: engine.iodepth,
-            // fio's way to say that there is no such limit.
+            // fio's notation for no such limit.
             iodepth_low: if engine.iodepth_low == engine.iodepth {
                 engine.iodepth
             } else {
@@ -292,7 +292,7 @@ fn plain(stream: &Stream) -> Stream {
             percent: 0,
             ..stream.trim
         },
-        // What is counted and shown changes nothing of the I/O.
+        // Statistics options do not change the I/O.
         stats: stream.stats.clone(),
         ..Stream::new(&stream.name)
     }

@@ -1,4 +1,4 @@
-//! Rounds of jobs: what `assay sweep` and `assay compare --paired-on` have in common.
+//! Rounds of jobs: common parts of `assay sweep` and `assay compare --paired-on`.
 
 pub mod args;
 pub mod jobs;
@@ -12,7 +12,7 @@ use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use jobs::Jobs;
 
-/// Rounds of jobs under conditions; without any as the machine is.
+/// Makes a plan of jobs in rounds under conditions; without conditions, on the machine as it is.
 pub fn plan(
     args: &RoundArgs,
     seed: u64,

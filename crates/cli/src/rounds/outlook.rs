@@ -1,4 +1,4 @@
-//! Which differences so many trials show, before and while they are made.
+//! Forecast of the differences that a number of trials can detect.
 
 use crate::config;
 use crate::exit::Failure;
@@ -12,22 +12,22 @@ use assay_stats::figures::of_trials;
 use assay_stats::verdict::power;
 use assay_store::Store;
 
-/// Number of earlier runs to look into.
+/// Maximum number of earlier runs that are searched for the spread.
 const LOOKED_INTO: usize = 5;
-/// Spreads of trials to speak of where nothing is known.
+/// Coefficients of variation that are assumed if the spread is unknown.
 const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
 
-/// Level and margin of comparisons.
+/// Significance level and margin of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelAndMargin {
-    /// The level of one test of a family.
+    /// Significance level of one test of a family.
     pub alpha: f64,
-    /// The margin, as a share.
+    /// Margin, as a share.
     pub margin: f64,
 }
 
 impl LevelAndMargin {
-    /// To this level, and the margin of the run.
+    /// Combines a level with the margin of the run, or of the settings.
     pub fn to(alpha: f64, stopping: &Stopping) -> Self {
         let looks = stopping.looks.as_ref();
         let margin = looks.map_or_else(config::margin, |looks| looks.margin);
@@ -35,21 +35,21 @@ impl LevelAndMargin {
     }
 }
 
-/// Spread of trials, and the run that it is known from.
+/// Spread of trials, and the run that it comes from.
 #[derive(Default)]
 pub struct Spread {
     metrics: Vec<power::Spread>,
-    /// The run that it was taken from.
+    /// Id of the run with this spread; `None` if it is that of the current trials.
     run: Option<String>,
 }
 
 impl Spread {
-    /// Returns the spread of these figures.
+    /// Makes a spread from metrics of the current run.
     pub fn of(metrics: Vec<power::Spread>) -> Self {
         Self { metrics, run: None }
     }
 
-    /// That of the newest run of some of these jobs on the same storage (in words).
+    /// Returns the spread in the newest run with some of these jobs on the storage with this description.
     pub fn known(store: &Store, storage: &str, jobs: &[Job]) -> Result<Self, Failure> {
         let runs = store.runs()?;
         let there = runs.iter().filter(|run| run.device == storage);
@@ -68,9 +68,9 @@ impl Spread {
         Ok(Self::default())
     }
 
-    /// Describes the difference that `trials` trials show in four of five comparisons at that
-    /// level: one difference, or the least and the largest of all metrics. Returns `None` when the
-    /// spread is unknown.
+    /// Describes the difference that `trials` trials detect in four of five comparisons at that level:
+    /// one difference, or the smallest and the largest of all metrics. Returns `None` if the spread is
+    /// unknown.
     pub fn shows(&self, trials: u32, held: LevelAndMargin) -> Option<String> {
         let all = self.metrics.iter();
         let all = all.filter_map(|one| Some((shown(one.careful_cv(), trials, held)?, &one.metric)));
@@ -91,8 +91,8 @@ impl Spread {
         Some(clean(&text))
     }
 
-    /// The same before anything was measured; of a fixed number of trials with what would go
-    /// on until there is a verdict.
+    /// Describes the detectable difference before the first trial. For a fixed number of trials, adds
+    /// the option that continues until there is a verdict.
     pub fn foretells(&self, trials: u32, held: LevelAndMargin, stopping: &Stopping) -> String {
         let told = self.told(trials, held);
         match stopping.looks {
@@ -134,7 +134,7 @@ impl Spread {
     }
 }
 
-/// The difference in percent that is found in four of five comparisons.
+/// Returns the difference, in percent, that is detected in four of five comparisons.
 fn shown(cv: f64, trials: u32, held: LevelAndMargin) -> Option<f64> {
     let rows = power::table(cv, held.alpha, held.margin, &[trials]);
     rows.first()?.difference_percent

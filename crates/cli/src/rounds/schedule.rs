@@ -11,21 +11,21 @@ use assay_report::text::enumerate;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::sequential::Plan as Sequential;
 
-/// Trials without any word of the user.
+/// Default number of trials.
 pub const USUAL: u32 = 6;
-/// Most of them that a budget of time is filled with.
+/// Default maximum number of trials with a time budget.
 const FILLED: u32 = 100;
-/// Most of them for looks without any word of the user.
+/// Default maximum number of trials with `--trials auto`.
 const LOOKED_AT: u32 = 20;
-/// More cannot be asked for.
+/// Maximum number of trials.
 const MOST: u32 = 1000;
 
-/// `--trials`.
+/// Value of `--trials`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trials {
-    /// So many.
+    /// Fixed number.
     Number(u32),
-    /// Until there are verdicts.
+    /// Until all comparisons have a verdict.
     Auto,
 }
 
@@ -43,38 +43,38 @@ impl Trials {
 /// Requested number of trials and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// `--trials`.
+    /// Value of `--trials`.
     pub trials: Option<Trials>,
-    /// `--max-trials`.
+    /// Value of `--max-trials`.
     pub max_trials: Option<u32>,
-    /// `--budget`.
+    /// Value of `--budget`.
     pub budget: Option<Nanos>,
-    /// Margin that looks judge by, a share.
+    /// Margin of the looks, as a share.
     pub margin: f64,
 }
 
-/// Time that rounds cost.
+/// Duration of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Everything before the first round that counts.
+    /// Time before the first round that counts.
     pub before: Nanos,
-    /// A round.
+    /// Time of a round.
     pub round: Nanos,
-    /// Rounds that belong together.
+    /// Number of rounds in a block, which is never split.
     pub step: u32,
 }
 
 /// Planned rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub trials: u32,
     /// Conditions that may end the rounds early.
     pub stopping: Stopping,
 }
 
 impl Schedule {
-    /// From what is asked for and what it costs.
+    /// Plans rounds for a request, given their duration.
     pub fn of(wish: &Wish, cost: &Cost) -> Result<Self, Failure> {
         let fits = wish.budget.map(|budget| fit(budget, cost)).transpose()?;
         let room = fits.unwrap_or(MOST);
@@ -83,7 +83,7 @@ impl Schedule {
                 let most = room.min(wish.max_trials.unwrap_or(LOOKED_AT));
                 match Sequential::within(most) {
                     Some(plan) => (plan.last(), Some(plan.looks(wish.margin))),
-                    // Too few to look more than once.
+                    // Too few trials for more than one look.
                     None if fits == Some(most) => (most, None),
                     None => return Err(too_few_for_looks(most)),
                 }
@@ -105,7 +105,7 @@ impl Schedule {
     }
 }
 
-/// Returns the number of rounds that there is time for.
+/// Returns the number of rounds that fit into the budget.
 fn fit(budget: Nanos, cost: &Cost) -> Result<u32, Failure> {
     let fewest = u32::try_from(Options::default().min_trials).unwrap_or(u32::MAX);
     let left = budget.0.saturating_sub(cost.before.0);

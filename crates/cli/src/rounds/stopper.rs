@@ -1,5 +1,5 @@
-//! Decision to end a run before all rounds of its plan have run: at a look that finds everything
-//! settled, or when its time is over.
+//! Decision to end a run before all planned rounds: at a look that finds a verdict for every
+//! comparison, or when the time budget is used up.
 
 use super::outlook::{LevelAndMargin, Spread};
 use crate::driver::announce::minutes;
@@ -22,31 +22,31 @@ pub struct ComparisonsSoFar {
 #[derive(Default)]
 struct Decision {
     enough: bool,
-    /// A line for the user.
+    /// Message for the user.
     says: Option<String>,
 }
 
-/// Decides after each round.
+/// Decision maker that is called after each round.
 pub struct Stopper<'a> {
     stopping: &'a Stopping,
-    /// Level of each test.
+    /// Significance level of each test.
     alpha: f64,
     /// Rounds of the plan.
     planned: u32,
-    /// Rounds that belong together: time is looked at after these.
+    /// Number of rounds in a block; the time is checked after each block.
     step: u32,
-    /// Time that was used before.
+    /// Time used by an earlier part of the run.
     used: Nanos,
     began: Instant,
-    /// The first time that it was asked: how many rounds there were, and when.
+    /// First call: the number of rounds then, and the time.
     origin: Option<(u32, Nanos)>,
-    /// Rounds that fit into the budget, as said last.
+    /// Number of rounds that fit into the budget, as last reported.
     told: Option<u32>,
 }
 
 impl<'a> Stopper<'a> {
-    /// For a plan of so many rounds, of which `step` belong together, and tests at
-    /// `alpha`. The clock starts now, with so much `used` by an earlier part of the run.
+    /// Makes a stopper for a plan of `planned` rounds, in blocks of `step`, with tests at `alpha`. The
+    /// clock starts now, at `used`, the time that an earlier part of the run took.
     pub fn new(stopping: &'a Stopping, alpha: f64, planned: u32, step: u32, used: Nanos) -> Self {
         Self {
             stopping,
@@ -60,7 +60,7 @@ impl<'a> Stopper<'a> {
         }
     }
 
-    /// After so many whole rounds; 0 after those that condition the storage.
+    /// Returns `true` if the run can end after `rounds` whole rounds (0: after the conditioning round).
     pub fn is_enough(
         &mut self,
         rounds: u32,
@@ -101,7 +101,7 @@ impl<'a> Stopper<'a> {
         }
     }
 
-    /// Decides if everything is settled, at rounds with a look.
+    /// Decides, at rounds with a look, if every comparison has a verdict.
     fn look(&self, rounds: u32, found: &impl Fn() -> ComparisonsSoFar) -> Decision {
         let looks = self.stopping.looks.as_ref();
         let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
@@ -127,7 +127,7 @@ impl<'a> Stopper<'a> {
         }
     }
 
-    /// Decides if there is time for another round of that length.
+    /// Decides if there is time for more rounds of that length.
     fn look_at_time(
         &mut self,
         rounds: u32,
@@ -192,7 +192,7 @@ mod tests {
         })
     }
 
-    /// The rounds after which a run ends, and what was said.
+    /// Returns the number of rounds after which a run ends, and the messages.
     fn run(stopping: &Stopping, step: u32, round: Nanos, standing: Standing) -> (u32, String) {
         let mut stopper = Stopper::new(stopping, 0.05, 12, step, Nanos(0));
         let mut said = String::new();

@@ -13,19 +13,19 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::path::{Component, Path};
 
-/// The most files, lines or transactions of a step.
+/// Maximum number of files, lines or transactions of a step.
 const MOST: u32 = 10_000_000;
-/// Block of whole files, and of small ones.
+/// Default block size of whole files, in bytes.
 const BLOCK: u64 = MIB;
 const SMALL_BLOCK: u64 = 128 * KIB;
-/// Largest block.
+/// Maximum block size, in bytes.
 const MOST_BLOCK: u64 = 256 * MIB;
-/// Length of a line of a log.
+/// Default length of a log line, in bytes.
 const LINE: u64 = 200;
-/// Time that a command may take.
+/// Default time limit of a command, in nanoseconds.
 const LIMIT_NS: u64 = 60_000_000_000;
 
-/// Word of a `do`.
+/// Value of `do`.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
@@ -52,7 +52,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// Keys that a step with this word may have beside those of every step.
+    /// Returns the keys that a step with this word may have, besides those of every step.
     #[rustfmt::skip]
     pub const fn keys(self) -> &'static [&'static str] {
         match self {
@@ -78,7 +78,7 @@ impl Word {
     }
 }
 
-/// All keys that steps have; [`Word::keys`] says which go together.
+/// Keys of steps; [`Word::keys`] lists those of each word.
 #[derive(Deserialize)]
 pub struct StepKeys {
     #[serde(rename = "do")]
@@ -159,7 +159,7 @@ enum OffsetOrder {
     Random,
 }
 
-/// `to` is a file where one is copied, and a percentage where the file system is filled.
+/// Value of `to`: a file in a copy, a percentage in a fill of the file system.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a path in quotes, or a whole number is wanted")]
 enum FileOrPercent {
@@ -168,7 +168,7 @@ enum FileOrPercent {
 }
 
 impl StepKeys {
-    /// Action of a step that is not a group; its keys are those that its word has.
+    /// Returns the action of a step that is not a group; its keys were checked against its word.
     pub fn action(&self, keys: Keys<'_>) -> Result<Action, Mistake> {
         let file = || keys.needed("file", self.file.clone());
         Ok(match self.word {
@@ -217,7 +217,7 @@ impl StepKeys {
         })
     }
 
-    /// One size, where several make no sense.
+    /// Returns the size; fails if it is a range, for actions with one size.
     fn one_size(&self, keys: Keys<'_>) -> Result<Option<u64>, Mistake> {
         match self.size {
             Some((least, most)) if least != most => Err(keys.mistake_in("size", "one is wanted")),
@@ -225,7 +225,7 @@ impl StepKeys {
         }
     }
 
-    /// Direct I/O is of whole sectors.
+    /// Returns `true` for direct I/O; fails if the block size is not a multiple of 4 KiB.
     fn direct(&self, keys: Keys<'_>) -> Result<bool, Mistake> {
         match self.direct && !self.block.unwrap_or(BLOCK).is_multiple_of(4096) {
             true => Err(keys.mistake_in("direct", "its block is to be a multiple of 4K")),
@@ -236,7 +236,7 @@ impl StepKeys {
     fn writing(&self, keys: Keys<'_>) -> Result<Writing, Mistake> {
         let file = keys.needed("file", self.file.clone())?;
         if self.word == Word::Log {
-            // Lines that are appended, each made durable.
+            // Each appended line is made durable.
             let line = self.line.unwrap_or(LINE);
             let lines = u64::from(keys.needed("lines", self.lines)?);
             return Ok(Writing {
@@ -335,7 +335,7 @@ impl StepKeys {
     }
 }
 
-/// A path inside the scenario's folder, or the scratch device.
+/// Checks a path inside the scenario's folder, or the name of the scratch device.
 fn scene_path(name: &str) -> Result<String, String> {
     let mut parts = Path::new(name).components();
     let inside = !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! File of a scenario: its head, and its steps in their order.
+//! File of a scenario: its header, and its steps in their order.
 
 use super::PlaceWanted;
 use super::action::{StepKeys, Word};
@@ -8,42 +8,42 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use toml::de::DeTable;
 
-/// Largest number of steps in a file, repetitions counted.
+/// Maximum number of steps in a file, with repetitions.
 const MOST_STEPS: usize = 10_000;
-/// Free room that a scenario leaves unless its file says otherwise.
+/// Default free space that a scenario leaves, in bytes.
 const RESERVE: u64 = 64 << 20;
 /// Content of a file, before it is scaled.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile {
-    /// One or two sentences.
+    /// Description, one or two sentences.
     pub about: String,
     /// Kinds of place where it can be carried out.
     pub place: PlaceWanted,
-    /// Room that stays free.
+    /// Space that stays free, in bytes.
     pub reserve: u64,
-    /// Repetitions are written out.
+    /// Steps, with repetitions expanded.
     pub steps: Vec<Step>,
 }
 
-/// Acts that begin together; one, unless it is a parallel step.
+/// Acts that begin together; a single one, unless the step is parallel.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Kinds of place where it is done.
+    /// Kinds of place where the step is carried out.
     pub on: PlaceWanted,
     /// Acts in the order of the file.
     pub acts: Vec<ActWanted>,
 }
 
-/// One thing that is done, before it is scaled.
+/// Single act, before it is scaled.
 #[derive(Clone, Debug)]
 pub struct ActWanted {
-    /// Line of the file where it begins.
+    /// Line of the file where the act begins.
     pub line: usize,
-    /// Unique in the file.
+    /// Name, unique in the file.
     pub name: String,
-    /// It only prepares others.
+    /// `true` if the act only prepares others, and is not measured.
     pub prepares: bool,
-    /// It goes on until the others of its step have ended.
+    /// `true` if the act runs until the other acts of its step have ended.
     pub background: bool,
     /// Pace and deadline of its operations.
     pub pace: ActPace,
@@ -63,7 +63,7 @@ struct FileKeys {
     steps: Vec<StepKeys>,
 }
 
-/// Reads a file.
+/// Parses the text of a file.
 ///
 /// # Errors
 /// The first mistake in it.
@@ -103,7 +103,7 @@ fn unique_names(steps: &[Step]) -> Result<(), Mistake> {
     }
 }
 
-/// Steps of one table, which are several where it is repeated or a series.
+/// Expands the table of a step: repetitions and series become several steps.
 fn written_out(keys: Keys<'_>, step: &StepKeys) -> Result<Vec<Step>, Mistake> {
     let on = step.on;
     let alone = |act| Step {
@@ -147,7 +147,7 @@ fn numbered(step: &Step, number: u32) -> Step {
     step
 }
 
-/// Acts of a parallel step or a series. It may have a name, but only its acts are shown.
+/// Returns the acts of a parallel step or a series. It may have a name, but only its acts are shown.
 fn group(keys: Keys<'_>, step: &StepKeys) -> Result<Vec<ActWanted>, Mistake> {
     keys.only(&["do", "name", "on", "repeat", "with"])?;
     if step.with.is_empty() {
@@ -190,9 +190,9 @@ fn act(keys: Keys<'_>, step: &StepKeys, also: &[&str]) -> Result<ActWanted, Mist
     })
 }
 
-/// Time from one operation to the next, and how late one may be.
+/// Returns the time from one operation to the next, and the deadline.
 fn pace(keys: Keys<'_>, step: &StepKeys, action: &Action) -> Result<ActPace, Mistake> {
-    // An operation on a tree is a file, however many blocks that has.
+    // An operation on a tree is a whole file, so that blocks do not count.
     let block = action
         .block()
         .filter(|_| !matches!(action, Action::Tree(_)));

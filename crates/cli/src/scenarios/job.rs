@@ -1,5 +1,4 @@
-//! The job that says of an act what it does: by it the evidence is judged, so it has to
-//! be true.
+//! Description of an act as a job. Evidence is judged by the job, so that it has to match the act.
 
 use super::Moved;
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
@@ -8,7 +7,7 @@ use assay_model::work::scenario::{
     ActPace, Action, Copying, Reading, Sync, Tree, TreeAct, Verifying, Writing,
 };
 
-/// The job of an act that is scaled.
+/// Returns the job of a scaled act.
 pub fn job(name: &str, action: &Action, pace: &ActPace, moved: &Moved) -> Job {
     let plain = |rw, bs: u64| Job {
         purpose: Some(Purpose::Act),

@@ -1,5 +1,4 @@
-//! The scenarios that assay brings along. They are files like those of its users, who
-//! start from them (`--show`).
+//! Built-in scenarios. They have the format of users' files, and serve as templates (`--show`).
 
 use super::file::ScenarioFile;
 use crate::checks::input;
@@ -7,7 +6,7 @@ use crate::checks::toml_file::meant;
 use crate::exit::Failure;
 use std::path::Path;
 
-/// Names and files.
+/// Names and texts of the built-in scenarios.
 pub const BUILT_IN: [(&str, &str); 12] = [
     ("ota-ab", include_str!("library/ota-ab.toml")),
     ("ota-files", include_str!("library/ota-files.toml")),
@@ -26,12 +25,12 @@ pub const BUILT_IN: [(&str, &str); 12] = [
     ),
 ];
 
-/// A scenario that was found.
+/// Scenario that was found.
 #[derive(Debug)]
 pub struct LibraryScenario {
     /// Name of the scenario, or of its file.
     pub name: String,
-    /// Place of the file, as messages begin.
+    /// Path of the file, the prefix of messages about it.
     pub place: String,
     /// Content of the file.
     pub file: ScenarioFile,
@@ -40,7 +39,7 @@ pub struct LibraryScenario {
 /// Finds a scenario by its name, or reads its file.
 ///
 /// # Errors
-/// When there is none, or its file has a mistake, which is said with its line.
+/// If it does not exist, or its file has a mistake, with its line.
 pub fn find(wanted: &str) -> Result<LibraryScenario, Failure> {
     let path = Path::new(wanted);
     let is_file = wanted.contains('/') || path.extension().is_some_and(|end| end == "toml");
@@ -60,13 +59,13 @@ pub fn find(wanted: &str) -> Result<LibraryScenario, Failure> {
     })
 }
 
-/// The text of a built-in scenario.
+/// Returns the text of a built-in scenario.
 pub fn built_in(name: &str) -> Option<&'static str> {
     let found = BUILT_IN.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
 }
 
-/// No scenario is called so.
+/// Failure for the name of an unknown scenario.
 pub fn unknown(wanted: &str) -> Failure {
     let names = BUILT_IN.map(|(name, _)| name);
     let meant = meant(wanted, names);

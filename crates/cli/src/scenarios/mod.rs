@@ -1,4 +1,4 @@
-//! Scenarios: files that say what a product does with its storage, and the built-in ones.
+//! Scenarios: files that describe the storage accesses of a product, and the built-in ones.
 
 mod action;
 pub mod file;
@@ -38,7 +38,7 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// A built-in scenario as a part of something larger.
+/// Resolves a built-in scenario as a part of a larger run.
 pub fn built(name: &str, scale: f64, place: &Place) -> Result<Resolved, Failure> {
     let found = library::find(name)?;
     let mut resolved = resolve_in(&found, place, scale, false)?;
@@ -50,7 +50,7 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Resolved, Failure>
     Ok(resolved)
 }
 
-/// The place to work on, or why not.
+/// Admits the place to work on.
 pub fn admit(
     destroy_data: bool,
     found: &LibraryScenario,
@@ -88,17 +88,17 @@ pub fn resolve_in(
         .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }
 
-/// The acts that are measured.
+/// Returns the jobs of the measured acts.
 pub fn measured(resolved: &Resolved) -> Vec<Job> {
     let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
     acts.map(|act| act.job.clone()).collect()
 }
 
-/// Refuses a work whose file systems cannot be made there, before anything is written: half of a
-/// factory reset is an empty device.
+/// Checks, before anything is written, that the file systems of a scenario can be made: half of a
+/// factory reset would leave an empty device.
 ///
 /// # Errors
-/// Programs and permissions that are missing.
+/// Missing programs and permissions.
 pub fn tools_are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
     let kinds: Vec<String> = scenario.acts().filter_map(file_system).collect();
     if kinds.is_empty() {
@@ -128,7 +128,7 @@ fn file_system(act: &Act) -> Option<String> {
     }
 }
 
-/// Returns a hint at the file systems that could be made instead.
+/// Suggests the file systems that can be made instead.
 fn instead(there: &[String]) -> String {
     match there {
         [] => String::new(),

@@ -1,5 +1,5 @@
-//! From what a file says to what is carried out: scaled, in its place, each act with the
-//! job that says what it does.
+//! Conversion of a scenario's file to acts: scaled, with paths in their place, each with a job that
+//! describes it.
 
 use super::file::{ActWanted, ScenarioFile, Step};
 use super::job::job;
@@ -15,9 +15,9 @@ use assay_model::work::scenario::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A transaction of a database writes about so much: its pages, twice.
+/// Approximate size of a database transaction's writes, in bytes: its pages, twice.
 const PER_TRANSACTION: u64 = 16 << 10;
-/// A time is never scaled below this.
+/// Lower limit of scaled times, in nanoseconds.
 const SHORTEST_NS: u64 = 200_000_000;
 
 /// Scenario to carry out, and its cost.
@@ -25,24 +25,24 @@ const SHORTEST_NS: u64 = 200_000_000;
 pub struct Resolved {
     /// The whole scenario.
     pub scenario: Scenario,
-    /// Bytes that it writes at most, those of acts in the background apart.
+    /// Maximum size of the writes, without those of acts in the background.
     pub written: Bytes,
-    /// Acts in the background write as long as the others take.
+    /// `true` if acts in the background write until the others end.
     pub and_more: bool,
-    /// Estimated times of each repetition at the speeds that are assumed.
+    /// Estimated time of a repetition, at each speed of [`SPEEDS`].
     pub times: [Nanos; 2],
 }
 
-/// Parameters of carrying out a scenario file.
+/// Parameters for the resolution of a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// Name of the scenario.
     pub name: &'a str,
-    /// Sizes, counts and times are multiplied by this.
+    /// Factor for sizes, counts and times.
     pub scale: f64,
     /// Path where it is carried out.
     pub path: &'a Path,
-    /// That is a block device.
+    /// `true` if the path is a block device.
     pub on_device: bool,
     /// Permission to run its commands.
     pub allow_commands: bool,
@@ -51,7 +51,7 @@ pub struct Wanted<'a> {
 /// Resolves a file.
 ///
 /// # Errors
-/// When steps make no sense in their order, with the line of the first that does not.
+/// If a step is not possible after the ones before it; the error has the line of the first one.
 pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mistake> {
     let mut known = KnownFiles {
         formatted: !wanted.on_device,
@@ -95,17 +95,17 @@ fn is_here(step: &Step, wanted: &Wanted<'_>) -> bool {
 /// Files and folders that exist after the acts so far.
 #[derive(Default)]
 struct KnownFiles {
-    /// Sizes of files.
+    /// Sizes of files, in bytes.
     files: BTreeMap<String, u64>,
     /// Folders with files.
     trees: BTreeMap<String, Tree>,
-    /// There is a file system.
+    /// `true` if there is a file system.
     formatted: bool,
-    /// It is on the scratch device itself.
+    /// `true` if a file system on the scratch device itself is mounted.
     mounted: bool,
     written: u64,
     and_more: bool,
-    /// The longest act of the stage so far at each speed, those in the background apart.
+    /// Longest act of the stage so far at each speed, without those in the background.
     stage: [Nanos; 2],
 }
 
@@ -131,7 +131,7 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<A
     }
     Ok(Act {
         job: job(&act.name, &action, &pace, &bytes),
-        // Waiting is nothing to measure.
+        // Pauses and dropped caches have no figures.
         unmeasured: act.prepares || matches!(action, Action::Pause { .. } | Action::DropCaches),
         background: act.background,
         pace,
@@ -151,7 +151,7 @@ fn time(action: &Action, pace: &ActPace, moved: Moved, speed: Speed) -> Nanos {
         Action::DropCaches => return estimate::DROPPED_CACHES,
         _ => (0, Sync::None),
     };
-    // By the processor.
+    // Time of the processor for decompression.
     let inflated = match action {
         Action::Inflate { bytes } => SPEEDS[0].time(Bytes(*bytes), 0).0,
         _ => 0,
@@ -173,7 +173,7 @@ fn time(action: &Action, pace: &ActPace, moved: Moved, speed: Speed) -> Nanos {
 }
 
 impl KnownFiles {
-    /// Checks the needs of an act, and adds its results to the known files.
+    /// Checks the requirements of an act, and adds its results to the known files.
     fn account(&mut self, action: &Action, wanted: &Wanted<'_>) -> Result<Moved, String> {
         self.needs_file_system(action)?;
         let mut moved = Moved::default();
@@ -291,7 +291,7 @@ impl KnownFiles {
     }
 }
 
-/// The mean of sizes that are evenly spread by their logarithm: (b - a) / ln(b / a).
+/// Returns the mean of sizes that are log-uniformly distributed: (b - a) / ln(b / a).
 fn mean((least, most): (u64, u64)) -> u64 {
     let (a, b) = (least.max(1) as f64, most.max(1) as f64);
     match b > a {
@@ -300,7 +300,7 @@ fn mean((least, most): (u64, u64)) -> u64 {
     }
 }
 
-/// The same on another scale: sizes and counts, but no block and no file of many.
+/// Scales the sizes and counts of an action, but not block sizes and the sizes of files in a tree.
 fn scaled(action: &Action, scale: f64) -> Action {
     let count = |count: u64| times(count, scale).max(1);
     let size = |bytes: u64, block: u64| {

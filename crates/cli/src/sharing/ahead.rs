@@ -1,4 +1,4 @@
-//! A transfer with its progress.
+//! Transfer of runs with progress.
 
 use crate::exit::Failure;
 use crate::sharing::connection::{Connection, Direction};
@@ -18,8 +18,8 @@ pub enum Which {
     These(Vec<String>),
 }
 
-/// Copies runs between the store of this side and another. What was copied before a failure is in
-/// the tally.
+/// Copies runs between the local store and another. The tally includes the runs that were copied
+/// before a failure.
 pub fn copy(
     direction: Direction,
     store: &mut Store,
@@ -65,14 +65,14 @@ pub fn copy(
     (tally, failure)
 }
 
-/// Derives the facts of runs, which takes longer than to read them: on all cores.
+/// Derives the facts of runs on all cores: this takes longer than reading the runs.
 fn add_facts(parcels: &mut [Parcel]) {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = parcels.len().div_ceil(cores).max(1);
     thread::scope(|scope| {
         for some in parcels.chunks_mut(share) {
             let derive = move || some.iter_mut().for_each(add_facts_of);
-            // What no thread is to be had for is done below.
+            // If a thread cannot be started, its share is processed below.
             let _ = thread::Builder::new().spawn_scoped(scope, derive);
         }
     });

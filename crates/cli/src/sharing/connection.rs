@@ -1,4 +1,4 @@
-//! Reaching stores that runs are copied to and from.
+//! Connections to stores that runs are copied to and from.
 
 use crate::exit::Failure;
 use crate::interrupt::end_links_with_this;
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time within which the other side greets.
+/// Time limit for the greeting of the other side.
 const GREETING: Duration = Duration::from_secs(60);
-/// Commands of the other side.
+/// Commands that run on the other side.
 const RECEIVE: &str = "assay store receive";
 const SEND: &str = "assay store send";
 
-/// Direction in which runs are copied, seen from here.
+/// Direction in which runs are copied, from the view of this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To the other store.
@@ -27,14 +27,14 @@ pub enum Direction {
     Pull,
 }
 
-/// Store that can give and take.
+/// Store that can be a source and a sink.
 trait Endpoint: Source + Sink {}
 
 impl<S: Source + Sink> Endpoint for S {}
 
-/// Open store of others.
+/// Connection to another store.
 pub struct Connection {
-    // Dropped first: the other side ends with its input.
+    // Dropped first: the other side ends when its input is closed.
     endpoint: Box<dyn Endpoint>,
     /// Cuts the link when the other side is silent for too long.
     watchdog: Option<Arc<Watchdog>>,
@@ -43,10 +43,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a store, which is made if it is one that runs are copied to.
+    /// Opens a store; the sink of a push is created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be reached or opened.
+    /// If the store cannot be reached or opened.
     pub fn open(to: &Destination, direction: Direction) -> Result<Self, Failure> {
         let (address, store) = match to {
             Destination::Ssh { address, store } => (address, store),
@@ -72,7 +72,7 @@ impl Connection {
         Self::over(session, to.to_string(), store.as_deref(), SILENCE)
     }
 
-    /// Greets the other side of a link, which may be silent for so long.
+    /// Exchanges greetings over a link. `silence` is the time limit for progress of a read or write.
     fn over(
         mut session: AgentSession,
         name: String,
@@ -106,12 +106,12 @@ impl Connection {
         }
     }
 
-    /// The store as one that gives.
+    /// Returns the store as a source.
     pub fn source(&mut self) -> &mut dyn Source {
         &mut *self.endpoint
     }
 
-    /// The store as one that takes.
+    /// Returns the store as a sink.
     pub fn sink(&mut self) -> &mut dyn Sink {
         &mut *self.endpoint
     }
@@ -132,7 +132,7 @@ impl Connection {
     }
 }
 
-/// Failure of a link on which the other side has said nothing yet: what ssh says of it is the reason.
+/// Failure of a link before the first message of the other side: ssh's error is the reason.
 fn unreached(name: &str, session: &AgentSession, error: ExchangeError) -> Failure {
     match (&error, session.complaint()) {
         (ExchangeError::Link(_), Some(line)) if !lacks_assay(&line) => {
@@ -142,7 +142,7 @@ fn unreached(name: &str, session: &AgentSession, error: ExchangeError) -> Failur
     }
 }
 
-/// Returns true if a shell says that it does not find assay.
+/// Returns `true` for a shell's error that assay was not found.
 fn lacks_assay(line: &str) -> bool {
     line.contains("assay") && line.contains("not found")
 }

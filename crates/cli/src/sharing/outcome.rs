@@ -9,27 +9,27 @@ use assay_store::exchange::{NameHeld, TransferTally};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Version of the JSON: rises when a field changes its meaning or goes.
+/// Version of the JSON format; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
-/// Most lines about runs of one kind.
+/// Maximum number of lines about runs of one kind.
 const MOST_LINES: usize = 10;
 
-/// Copying to or from a store, and its outcome.
+/// Outcome of copying to or from a store.
 pub struct Outcome<'a> {
     /// Direction of the runs.
     pub direction: Direction,
-    /// The other store, without a password.
+    /// Name of the other store, without a password.
     pub store: &'a str,
-    /// Number of runs of each outcome.
+    /// Runs by outcome.
     pub tally: &'a TransferTally,
 }
 
 impl Outcome<'_> {
-    /// Shows it to people, unless programs get it as JSON; the exit code. With `all`, what is under
-    /// way or was removed is no failure.
+    /// Prints the outcome as text, unless `json`; returns the exit code. With `all`, runs that are under
+    /// way or were removed are no failure.
     ///
     /// # Errors
-    /// That which ended the transfer.
+    /// The failure that ended the transfer.
     pub fn end(
         &self,
         json: bool,
@@ -50,7 +50,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// The answer in one line.
+    /// Returns the summary in one line.
     pub fn line(&self) -> String {
         let tally = self.tally;
         let n = tally.added.len() + tally.extended.len();
@@ -80,7 +80,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// Number of runs of each other outcome, in words.
+    /// Returns the numbers of runs with other outcomes, in words.
     fn rest(&self) -> Vec<String> {
         let TransferTally {
             added: _,
@@ -138,7 +138,7 @@ impl Outcome<'_> {
         .collect()
     }
 
-    /// Says what has to be known of single runs.
+    /// Prints messages about single runs, such as conflicts.
     pub fn say_details(&self) {
         let store = clean(self.store);
         let tally = self.tally;
@@ -183,7 +183,7 @@ impl Outcome<'_> {
         });
     }
 
-    /// The same for programs: an entry of [`print_transfers`].
+    /// Returns the outcome as JSON, for [`print_transfers`].
     pub fn json(&self, error: Option<&str>) -> Value {
         let tally = self.tally;
         let nameless = tally.nameless.iter();
@@ -208,10 +208,7 @@ impl Outcome<'_> {
     }
 }
 
-/// Prints the transfers of a command as one document, also where there was none.
-///
-/// # Errors
-/// When it cannot be written.
+/// Prints the transfers of a command as one document, even if there was none.
 pub fn print_transfers(direction: Direction, transfers: &[Value]) -> Result<(), Failure> {
     print_json(&json!({
         "schema": SCHEMA,

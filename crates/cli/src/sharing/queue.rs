@@ -1,4 +1,4 @@
-//! Runs that wait to be pushed: what a measuring command could not push at its end.
+//! Queue of runs for other stores, which a measuring command could not push at its end.
 
 use crate::config;
 use crate::exit::Failure;
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Store that runs are pushed to and pulled from: the one that the user names, else the store of
-/// the arguments if it is a database, else that of the setting `push_to`.
+/// Returns the store for pushes and pulls: the one that the user names, else the store of the
+/// arguments if it is a database, else that of the setting `push_to`.
 ///
 /// # Errors
-/// When it is the file that runs are measured into, or that file has no folder.
+/// If it is the file that runs are measured into, or that file has no folder.
 pub fn other_store(
     named: Option<&Destination>,
     args: &StoreArgs,
@@ -42,8 +42,8 @@ pub fn other_store(
     Ok(other)
 }
 
-/// Pushes the runs that this process has ended, and those that wait for the same store. That it
-/// fails is told, and is no failure of what was measured.
+/// Pushes the runs that this process has ended, and those that wait for the same store. A failure is
+/// printed, and does not change the exit code of the measurement.
 pub fn push_ended() {
     let ended = ended::take();
     let to = match ended::store() {
@@ -84,9 +84,9 @@ pub fn push_ended() {
     }
 }
 
-/// Queues a run that another process has ended in the local file, for the database that the runs
-/// of this command go on to, if there is one. It waits there also if this process is killed
-/// before it pushes at its end. That it cannot be queued is told, and ends nothing.
+/// Queues a run that another process has ended in the local file, for the database of this command,
+/// if there is one. The run stays queued if this process is killed before its push. A failure is
+/// printed, and ends nothing.
 pub fn wait_for_database(store: &mut Store, run: &str) {
     let Some(to) = ended::store() else {
         return;
@@ -97,10 +97,10 @@ pub fn wait_for_database(store: &mut Store, run: &str) {
     ended::note(store.path(), run);
 }
 
-/// Pushes the runs that wait for a store, and those that are named; they wait on if that fails.
+/// Pushes the runs that wait for a store; they stay queued if that fails.
 ///
 /// # Errors
-/// When the store of this side cannot be used.
+/// If the local store cannot be used.
 pub fn push_waiting(
     store: &mut Store,
     to: &Destination,
@@ -119,13 +119,13 @@ pub fn push_waiting(
     Ok((tally, failure))
 }
 
-/// Most runs of a push after which changes are looked for at once.
+/// Maximum number of pushed runs after which the series are updated at once.
 const FEW: usize = 200;
 
-/// Pushes runs; those that are settled wait no more.
+/// Pushes runs, and removes those that are settled from the queue.
 ///
 /// # Errors
-/// When the store of this side cannot be used.
+/// If the local store cannot be used.
 pub fn push(
     store: &mut Store,
     to: &Destination,
@@ -151,7 +151,7 @@ pub fn push(
     Ok((tally, failure))
 }
 
-/// Runs that need not be tried again: another attempt would end the same way.
+/// Returns the runs that need no further attempt, because it would end the same way.
 fn settled(tally: &TransferTally) -> impl Iterator<Item = &String> {
     let lists = [
         &tally.added,
@@ -165,15 +165,15 @@ fn settled(tally: &TransferTally) -> impl Iterator<Item = &String> {
     lists.into_iter().flatten().chain(refused)
 }
 
-/// Runs that wait in the file that is measured into; none if there is no such file.
+/// Returns the runs that wait in the local file; none if there is no such file.
 pub fn waiting(args: &StoreArgs) -> Vec<Queued> {
     let local = args.local_file();
-    // It may be of an older format, which a look does not change.
+    // Opened for reading: an older format must not be changed.
     let waiting = local.and_then(|path| Ok(Store::open_to_read(&path)?.queued()?));
     waiting.unwrap_or_default()
 }
 
-/// The same for programs.
+/// Returns the queue as JSON.
 pub fn json(waiting: &[Queued]) -> Value {
     let waiting = waiting.iter().map(|queued| {
         json!({
@@ -186,7 +186,7 @@ pub fn json(waiting: &[Queued]) -> Value {
     waiting.collect()
 }
 
-/// Number of runs that wait for each store, in a line each.
+/// Describes the number of runs that wait for each store, in a line each.
 pub fn waiting_in_words(waiting: &[Queued]) -> Vec<String> {
     let stores = waiting.chunk_by(|a, b| a.destination == b.destination);
     let lines = stores.filter_map(|waiting| {

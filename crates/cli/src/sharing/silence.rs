@@ -1,16 +1,16 @@
-//! Limit on the silence of the other side of a link.
+//! Time limit for progress on a link.
 
 use assay_target::Watchdog;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest time in which the other side neither takes nor sends a byte while this one waits for it.
-/// Over there, storing a batch may wait for other writers of a busy store: at most 150 s.
+/// Maximum time of a single read or write without progress. Storing a batch at the other side may
+/// wait for other writers of a busy store: at most 150 s.
 pub const SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// Stream of a link, which is cut when a single read or write makes no progress for too long. Time
-/// between them does not count: this side is busy then.
+/// between them does not count, because this side is busy then.
 pub struct Watched<S> {
     stream: S,
     watchdog: Arc<Watchdog>,
@@ -18,7 +18,7 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Watches a stream; the watchdog cuts its link.
+    /// Wraps a stream; the watchdog cuts its link.
     pub const fn new(stream: S, watchdog: Arc<Watchdog>, silence: Duration) -> Self {
         Self {
             stream,

@@ -1,4 +1,4 @@
-//! Runs that this process has ended: what is copied to others at its end.
+//! Runs that this process has ended, for the push at its end.
 
 use assay_store::Location;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ pub struct EndedRun {
 
 static ENDED: Mutex<Vec<EndedRun>> = Mutex::new(Vec::new());
 
-/// Store of this command that is not measured into.
+/// Database of this command, to which runs are pushed.
 static STORE: OnceLock<Location> = OnceLock::new();
 
-/// Notes that runs go on to that store when they have ended.
+/// Sets the store to which runs are pushed when they have ended.
 pub fn go_on_to(store: Location) {
-    // A command has one store.
+    // A command has one store, so the first call counts.
     let _ = STORE.set(store);
 }
 
-/// Returns the store that runs go on to; `None`: they stay where they are measured into.
+/// Returns the store to which runs are pushed; `None` if they stay in the local file.
 pub fn store() -> Option<&'static Location> {
     STORE.get()
 }

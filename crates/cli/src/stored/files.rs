@@ -1,4 +1,4 @@
-//! The text of a file, whatever its encoding.
+//! Reading of text files in several encodings.
 
 use crate::checks::input;
 use crate::exit::Failure;
@@ -6,12 +6,12 @@ use assay_dialects::import::{Format, Taken, read};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The name that stands for standard input.
+/// Name that stands for standard input.
 pub const STDIN: &str = "-";
-/// Results are not larger; a device is.
+/// Maximum size of a file, in bytes: results are smaller, but a device is not.
 const MOST: u64 = 1 << 30;
 
-/// Standard input is there once.
+/// Checks that standard input is given at most once.
 pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
     let count = files
         .iter()
@@ -25,7 +25,7 @@ pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of a file, with a note on what had to be done to it.
+/// Reads the text of a file; returns a note if it had to be converted.
 fn of(file: &Path) -> Result<(String, Option<String>), Failure> {
     let bytes = bytes(file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
@@ -48,7 +48,7 @@ fn bytes(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// UTF-8, or UTF-16 as some spreadsheets write it.
+/// Decodes UTF-8, or UTF-16, which some spreadsheets write.
 fn decoded(bytes: Vec<u8>, name: &str) -> (String, Option<String>) {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Vec<u16> {
         let pairs = bytes.chunks_exact(2);

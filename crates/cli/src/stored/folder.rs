@@ -1,4 +1,4 @@
-//! A folder that several files are written into: no link in it is followed.
+//! Output folder for several files: symbolic links in it are not followed.
 
 use crate::exit::Failure;
 use crate::output::admit_output;
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 
 /// Folder for files with known names.
 pub struct OutputFolder {
-    /// Path by which people know it.
+    /// Path, as the user gave it.
     name: PathBuf,
-    /// For root, where another user could put a link in its place.
+    /// Open folder, for root in a folder where another user could put a link.
     held: Option<HeldFolder>,
 }
 
 impl OutputFolder {
-    /// Opens a folder, which is made if it is missing.
+    /// Opens a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made or opened, or root would follow a link that another user can change.
+    /// If it cannot be created or opened, or root would follow a link that another user can change.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let held = make(path).and_then(|()| HeldFolder::if_open_to_others(path));
         let held = held.map_err(|error| {
@@ -32,11 +32,11 @@ impl OutputFolder {
         })
     }
 
-    /// Writes a file as a whole or not at all. It replaces a file of its name; anything else of
-    /// that name is left alone.
+    /// Writes a file as a whole or not at all. It replaces a regular file with the name, but nothing
+    /// else.
     ///
     /// # Errors
-    /// When it cannot be written, or something else has its name.
+    /// If the file cannot be written, or something else has the name.
     pub fn write(
         &self,
         file: &str,
@@ -56,7 +56,7 @@ impl OutputFolder {
     }
 }
 
-/// Makes the missing part of a path, in the folder above it that is there.
+/// Creates the missing part of a path in its existing parent folder.
 fn make(path: &Path) -> io::Result<()> {
     let is_there = |folder: &&Path| folder.as_os_str().is_empty() || folder.is_dir();
     let there = path.ancestors().find(is_there).unwrap_or(path);

@@ -1,4 +1,4 @@
-//! The formats of reports: chosen by `--format`, else by the ending of the file.
+//! Formats of reports: chosen by `--format`, else by the ending of the file.
 
 use crate::exit::Failure;
 use crate::output::{print, print_json, say, show};
@@ -31,7 +31,7 @@ pub enum Format {
     /// Text of 72 columns for mails (.txt).
     #[value(alias = "txt")]
     Text,
-    /// The same for tickets (.md).
+    /// Markdown for tickets (.md).
     #[value(alias = "md")]
     Markdown,
     /// For CI servers (.xml).
@@ -50,30 +50,30 @@ pub enum Format {
 }
 
 impl Format {
-    /// Format of a file by the ending of its name.
+    /// Returns the format of a file by the ending of its name.
     fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let fits = |word: &String| name.ends_with(&format!(".{word}"));
-        // The last comes first: .kcidb.json is not .json.
+        // In reverse order, so that .kcidb.json is not taken for .json.
         let mut all = Self::value_variants().iter().rev();
         all.find(|format| format.words().iter().any(fits)).copied()
     }
 
-    /// Name of the format, and other words for it.
+    /// Returns the name of the format, and its aliases.
     fn words(self) -> Vec<String> {
         let value = self.to_possible_value();
         let value = value.iter().flat_map(PossibleValue::get_name_and_aliases);
         value.map(str::to_owned).collect()
     }
 
-    /// Argument that takes only some formats: for results that others cannot hold.
+    /// Restricts an argument to some formats, for results that others cannot hold.
     pub fn only(arg: Arg, formats: &'static [Self]) -> Arg {
         let values = formats.iter().filter_map(Self::to_possible_value);
         let values = PossibleValuesParser::new(values);
         arg.value_parser(values.try_map(|word| Self::from_str(&word, false)))
     }
 
-    /// That `what` cannot be had in this format, and in which it can.
+    /// Failure for a result that cannot be written in this format, with the possible ones.
     pub fn refused(self, what: &str, possible: &[Self]) -> Failure {
         let names: Vec<String> = possible.iter().map(|format| format.name()).collect();
         Failure::usage(format!(
@@ -107,7 +107,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The format that was asked for; `None` when neither a format nor a file was.
+    /// Returns the requested format; `None` if neither a format nor a file is given.
     pub fn wanted(&self) -> Result<Option<Format>, Failure> {
         let format = match (&self.output, self.format) {
             (Some(path), None) => Some(Format::of(path).ok_or_else(|| unknown_ending(path))?),
@@ -122,7 +122,7 @@ impl OutputArgs {
         Ok(format)
     }
 
-    /// The same into a file.
+    /// Returns these arguments with another output file.
     pub fn to(&self, path: PathBuf) -> Self {
         Self {
             output: Some(path),
@@ -145,7 +145,7 @@ impl OutputArgs {
         }
     }
 
-    /// Who submits to KCIDB, and for which build.
+    /// Returns the submitter to KCIDB, and the build.
     pub fn submission(&self) -> Submission<'_> {
         Submission {
             origin: self.kcidb_origin.as_deref().unwrap_or("assay"),
@@ -161,12 +161,12 @@ pub enum DocumentFormat {
     Html,
     /// Text of 72 columns for mails (.txt).
     Text,
-    /// The same for tickets (.md).
+    /// Markdown for tickets (.md).
     Markdown,
 }
 
 impl DocumentFormat {
-    /// The same format; `None` if it is not for every document.
+    /// Returns the same format; `None` if it does not apply to every document.
     const fn of(format: Format) -> Option<Self> {
         match format {
             Format::Html => Some(Self::Html),
@@ -184,7 +184,7 @@ impl DocumentFormat {
     }
 }
 
-/// Destination and format of a document for people, or `--json` for the same as data for programs.
+/// Destination and format of a document for users, or `--json` for its data.
 #[derive(Args, Debug)]
 pub struct DocumentArgs {
     /// Print it as JSON on standard output.
@@ -199,7 +199,7 @@ pub struct DocumentArgs {
 }
 
 impl DocumentArgs {
-    /// Shows a document, or what it says as JSON.
+    /// Shows a document, or prints its data as JSON.
     pub fn present(
         &self,
         value: impl FnOnce() -> Value,
@@ -211,7 +211,7 @@ impl DocumentArgs {
         }
     }
 
-    /// Shows a document in the format that was asked for, else for a terminal.
+    /// Shows a document in the requested format, else as text on standard output.
     pub fn show(&self, document: &Document) -> Result<(), Failure> {
         let format = match (&self.output, self.format) {
             (None, None) => return show(document),
@@ -236,7 +236,7 @@ impl DocumentArgs {
     }
 }
 
-/// Writes a file and says so.
+/// Writes a file and prints its path.
 fn written(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! The file that keeps the runs is not what a run may write.
+//! Protection of the store's files from being overwritten by a measurement.
 
 use crate::exit::Failure;
 use assay_model::storage::folder_of;
@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 /// (<https://sqlite.org/tempfiles.html>).
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// To be asked before the store is opened, which may make it.
+/// Checks that none of the written paths is a file of the store. Called before the store is opened,
+/// which may create it.
 ///
 /// # Errors
-/// When one of the paths that would be written is the store.
+/// If one of the paths that would be written is the store.
 pub fn keep_apart(store: &Path, written: impl IntoIterator<Item = PathBuf>) -> Result<(), Failure> {
     let files = BESIDE.map(|ending| {
         let mut file = store.as_os_str().to_owned();
@@ -32,8 +33,8 @@ pub fn keep_apart(store: &Path, written: impl IntoIterator<Item = PathBuf>) -> R
     }
 }
 
-/// `true` if two paths lead to one file, by whatever links; for files that do not exist yet, if
-/// they would.
+/// Returns `true` if two paths resolve to one file; for files that do not exist yet, if they
+/// would.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
@@ -42,7 +43,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The folder of a file that is not there, and its name.
+/// Returns the resolved folder of a file that does not exist, and its name.
 fn place(path: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((
         fs::canonicalize(folder_of(path)).ok()?,

@@ -1,4 +1,4 @@
-//! `--name`, `--tag` and `--note`: what a user calls a run from its beginning.
+//! `--name`, `--tag` and `--note`: annotation of a run when it begins.
 
 use crate::child;
 use crate::exit::Failure;
@@ -23,7 +23,7 @@ pub struct AnnotationArgs {
 }
 
 impl AnnotationArgs {
-    /// The annotation that they ask for.
+    /// Returns the annotation.
     pub fn annotation(&self) -> Annotation {
         let mut annotation = Annotation {
             name: self.name.clone(),
@@ -36,7 +36,7 @@ impl AnnotationArgs {
         annotation
     }
 
-    /// The annotation of one of two runs, whose names end with their sides.
+    /// Returns the annotation of one of two runs, whose names end with their sides.
     pub fn of_side(&self, side: &str) -> Result<Annotation, Failure> {
         let name = self.name.as_ref();
         let name = name.map(|name| parse_name(&format!("{name}-{side}")));
@@ -58,7 +58,7 @@ pub struct KeepArgs {
 }
 
 impl KeepArgs {
-    /// Arguments made from options that a drop-in tool has read itself.
+    /// Makes arguments from the options that a drop-in tool has parsed.
     pub fn of(store: Option<PathBuf>, annotation: Annotation) -> Self {
         Self {
             store: StoreArgs {
@@ -72,10 +72,10 @@ impl KeepArgs {
         }
     }
 
-    /// Path of the file that is measured into ([`StoreArgs::local_file`]).
+    /// Returns the path of the file that is measured into ([`StoreArgs::local_file`]).
     ///
     /// # Errors
-    /// When there is no folder for the usual one.
+    /// If there is no folder for the default file.
     pub fn path(&self) -> Result<PathBuf, Failure> {
         self.store.local_file()
     }
@@ -83,7 +83,7 @@ impl KeepArgs {
     /// Opens a store for a new run, which gets the annotation.
     ///
     /// # Errors
-    /// When it cannot be opened, or another run has the name.
+    /// If the store cannot be opened, or another run has the name.
     pub fn open(&self, at: impl Into<Location>) -> Result<Store, Failure> {
         let mut store = Store::open(at)?;
         if let (Some(name), Some(_)) = (&self.annotation.name, child::this()) {

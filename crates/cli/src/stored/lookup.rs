@@ -1,4 +1,4 @@
-//! `assay list`, `show` and `report`: what the store has.
+//! Stores and their content: opening stores, loading runs and imports, writing files.
 
 use crate::config;
 use crate::exit::Failure;
@@ -24,16 +24,16 @@ pub struct StoreArgs {
     pub store: Option<Location>,
 }
 
-/// Reads a store as users name it.
+/// Parser of a store argument.
 fn store_value() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(|text| store_location(&text))
 }
 
 impl StoreArgs {
-    /// The store to use: by default that of the settings, else `runs.sqlite` in [`data_folder`].
+    /// Returns the store: by default that of the settings, else `runs.sqlite` in [`data_folder`].
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// If there is no such folder.
     pub fn location(&self) -> Result<Location, Failure> {
         match self.store.as_ref().or(config::values().store.as_ref()) {
             Some(location) => Ok(location.clone()),
@@ -41,11 +41,11 @@ impl StoreArgs {
         }
     }
 
-    /// The file that is measured into, so that no measurement waits for a network: the store if
-    /// it is a file, else the default one, from which runs go on to the store.
+    /// Returns the file that is measured into, so that no measurement waits for a network: the store if
+    /// it is a file, else the default file, from which runs are pushed to the store.
     ///
     /// # Errors
-    /// When there is no folder for the default one.
+    /// If there is no folder for the default file.
     pub fn local_file(&self) -> Result<PathBuf, Failure> {
         match self.location()? {
             Location::File(path) => Ok(path),
@@ -56,22 +56,22 @@ impl StoreArgs {
         }
     }
 
-    /// Opens a store that is there.
+    /// Opens an existing store.
     pub fn open_existing(&self) -> Result<Store, Failure> {
         Ok(Store::open_existing(&self.location()?)?)
     }
 
-    /// Opens the file that is measured into ([`Self::local_file`]), which is there.
+    /// Opens the file that is measured into ([`Self::local_file`]), which must exist.
     pub fn open_local(&self) -> Result<Store, Failure> {
         Ok(Store::open_existing(&self.local_file()?)?)
     }
 
-    /// The same, to change what is in it.
+    /// Opens the file that is measured into, which must exist, for writing.
     pub fn open_local_to_change(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.open_local()?.location())?)
     }
 
-    /// Opens a store that is there, to change what is in it: one that is missing is not made.
+    /// Opens an existing store for writing; a missing one is not created.
     pub fn open_to_change(&self) -> Result<Store, Failure> {
         let there = self.open_existing()?;
         match there.location() {
@@ -101,7 +101,7 @@ pub fn data_folder() -> Option<PathBuf> {
         .map(|data| data.join("assay"))
 }
 
-/// The id of a run of assay's own.
+/// Returns the id of a run; fails for an import.
 pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     match store.find(name)? {
         StoredId::Run(id) => Ok(id),
@@ -111,7 +111,7 @@ pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// A run that is to be gone on with: all of it must be there.
+/// Loads a run that is to be resumed: it must not be damaged.
 pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
     let loaded = store.load(id)?;
     match loaded.damaged.first() {
@@ -122,21 +122,20 @@ pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
     }
 }
 
-/// Record that an id stands for, with all its stored data.
+/// Record of an id, with all its stored data.
 pub enum Stored {
-    /// A run of assay's own.
+    /// A run of assay.
     Run(Box<Run>),
-    /// Results that were made elsewhere.
+    /// Imported results.
     Import(Box<Import>),
 }
 
-/// A run or an import by its name, from the store that the arguments name.
+/// Loads a run or an import by its name, from the store of the arguments.
 pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
     load_from(&args.open_existing()?, name)
 }
 
-/// A run or an import by its name; trials that cannot be read are named and
-/// left out.
+/// Loads a run or an import by its name; trials that cannot be read are reported and left out.
 pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     let id = match store.find(name)? {
         StoredId::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
@@ -147,7 +146,7 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
         say(&format!("assay: warning: {damage}"));
     }
     let mut run = loaded.run;
-    // As the list says it.
+    // A run whose owner is gone counts as interrupted, as in the list.
     let abandoned = run.status == RunStatus::Running
         && store
             .abandoned_runs(owner::is_alive)?
@@ -159,7 +158,7 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     Ok(Stored::Run(Box::new(run)))
 }
 
-/// Resolves a link, also one to a file that does not exist yet; any other path stays as it is.
+/// Resolves a link, even to a file that does not exist yet; returns any other path unchanged.
 fn behind_links(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -170,8 +169,8 @@ fn behind_links(path: &Path) -> PathBuf {
     }
 }
 
-/// Writes a file as a whole or not at all: beside it first, then renamed. A link
-/// stays one.
+/// Writes a file as a whole or not at all: into a temporary file beside it, which is renamed. A link
+/// remains, and its target is replaced.
 pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -180,7 +179,7 @@ pub fn write_file(
     let real = behind_links(path);
     let special = |there: fs::Metadata| !there.is_file() && !there.is_dir();
     if fs::metadata(&real).is_ok_and(special) {
-        // A pipe, a terminal, /dev/null: nothing could take its place.
+        // A pipe, a terminal or /dev/null is written directly: it cannot be replaced.
         let opened = File::options().write(true).open(&real);
         return opened
             .and_then(|file| fill(file, write))
@@ -195,8 +194,8 @@ fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io:
     out.flush()
 }
 
-/// Writes a file beside another one, or beside nothing, and puts it in its place. A link of that
-/// name is replaced, not followed. People know the file as `shown`.
+/// Writes a temporary file beside `real` and renames it to `real`. A link with that name is replaced,
+/// not followed. Messages call the file `shown`.
 pub fn replace_file(
     real: &Path,
     shown: &Path,

@@ -1,4 +1,4 @@
-//! `--accept`, `--false` and `--withdraw`: what a user says of changes.
+//! `--accept`, `--false` and `--withdraw`: opinions of users on changes.
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -12,7 +12,7 @@ use clap::Args;
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// Options of outputs: storing an opinion has none.
+/// Options for outputs, which conflict with storing an opinion.
 const OUTPUT: [&str; 3] = ["json", "output", "format"];
 
 /// An opinion on the changes that begin with a run.
@@ -25,7 +25,7 @@ pub struct OpinionArgs {
     /// Mark the changes that begin with this run as none: they are not shown again.
     #[arg(long = "false", value_name = "RUN", group = "opinion", conflicts_with_all = OUTPUT)]
     pub no_change: Option<String>,
-    /// Withdraw what was said of the changes that begin with this run.
+    /// Withdraw the opinion on the changes that begin with this run.
     #[arg(long, value_name = "RUN", group = "opinion", conflicts_with = "note", conflicts_with_all = OUTPUT)]
     pub withdraw: Option<String>,
     /// Reason, kept with the opinion.
@@ -34,7 +34,7 @@ pub struct OpinionArgs {
 }
 
 impl OpinionArgs {
-    /// The run that the opinion is on, and the opinion; `None` withdraws it.
+    /// Returns the run that the opinion is on, and the opinion; `None` withdraws it.
     fn wanted(&self) -> Option<(&str, Option<OpinionState>)> {
         let accepted = self.accept.as_deref();
         let accepted = accepted.map(|run| (run, Some(OpinionState::Accepted)));
@@ -44,11 +44,11 @@ impl OpinionArgs {
         accepted.or(none).or(withdrawn)
     }
 
-    /// Stores the opinion on each series of a filter that changed with the run; `false` if none
-    /// was asked for.
+    /// Stores the opinion on each series of a filter that changed with the run; returns `false` if no
+    /// opinion was given.
     ///
     /// # Errors
-    /// When no series changed there, or the store cannot be written.
+    /// If no series changed there, or the store cannot be written.
     pub fn apply(&self, store: &mut Store, filter: &SeriesFilter) -> Result<bool, Failure> {
         let Some((name, state)) = self.wanted() else {
             return Ok(false);
@@ -86,7 +86,7 @@ impl OpinionArgs {
                 None => store.remove_opinion(&series.key, &run)?,
             }
         }
-        // For those who only read the store.
+        // Update the series for users who can only read the store.
         refresh(store)?;
         let series = counted!(meant.len(), "{n} series", "{n} series");
         say(&match state {
@@ -112,10 +112,10 @@ impl OpinionArgs {
     }
 }
 
-/// Longest name of an author, in characters.
+/// Maximum length of an author's name, in characters.
 const LONGEST_NAME: usize = 60;
 
-/// Name of the user, for others who read the opinion.
+/// Returns the name of the user, for others who read the opinion.
 fn author() -> String {
     let names = ["USER", "LOGNAME"].into_iter();
     let mut names = names.filter_map(|name| std::env::var(name).ok());

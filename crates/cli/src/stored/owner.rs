@@ -1,14 +1,14 @@
-//! Which process makes a run, to tell later whether it still lives.
+//! Identity of the process that makes a run, to find out later if it is still alive.
 
 use assay_store::Owner;
 use std::fs;
 
-/// This process.
+/// Returns the identity of this process.
 pub fn this_process() -> Owner {
     of(std::process::id())
 }
 
-/// A process of this machine that is there.
+/// Returns the identity of a running process on this machine.
 pub fn of(pid: u32) -> Owner {
     Owner {
         pid,
@@ -29,8 +29,8 @@ fn boot_id() -> String {
         .unwrap_or_default()
 }
 
-/// Field 22 of `/proc/PID/stat`; the name in field 2 may hold anything, so
-/// fields are counted after its closing bracket. A zombie runs no more.
+/// Returns field 22 of `/proc/PID/stat`. The name in field 2 may contain anything, so fields are
+/// counted after its closing bracket. A zombie counts as ended.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);

@@ -1,4 +1,4 @@
-//! Standing of a run among others of its kind, if a population is configured.
+//! Rank of a run among others of its kind, if a population is configured.
 
 use crate::config::{self, POPULATION_OF_STORE};
 use crate::exit::Failure;
@@ -9,7 +9,7 @@ use assay_report::results::facts;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Most runs of the store that a run is placed among: about a second.
+/// Maximum number of runs of the store that a run is compared with: about a second.
 const MOST_RUNS: u32 = 5_000;
 
 /// Population that a run is placed among.
@@ -22,7 +22,7 @@ pub struct PopulationArgs {
 }
 
 impl PopulationArgs {
-    /// Finds the place of a run; `None` of an import, or without a population.
+    /// Finds the ranks of a run; `None` for an import, or without a population.
     pub fn standings(
         &self,
         stored: &Stored,

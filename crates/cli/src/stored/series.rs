@@ -1,4 +1,4 @@
-//! Series of the store: kept up to date before they are read, and found by their names.
+//! Series of the store: updated before they are read, and found by their names.
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -11,11 +11,11 @@ use assay_store::{Location, SeriesFilter, Store, StoreError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Runs to derive that are told: they take a while.
+/// Number of new runs from which a message is printed, because deriving them takes a while.
 const MANY: usize = 200;
 
-/// Opens a store that is there, and brings its series up to date. Of one that may only be read
-/// the series are as they were last, which is told.
+/// Opens an existing store, and updates its series. A read-only store keeps its series, and a
+/// message is printed if they are not up to date.
 pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
     let (store, is_current) = brought_up_to_date(args)?;
     if !is_current {
@@ -26,10 +26,11 @@ pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// The same for a gate, which must not pass runs that it did not look at.
+/// Opens an existing store for a gate, and updates its series: a gate must not pass runs that are
+/// in no series.
 ///
 /// # Errors
-/// When runs are missing in the series of a store that may only be read.
+/// If the store is read-only and runs are missing in its series.
 pub fn open_for_gate(args: &StoreArgs) -> Result<Store, Failure> {
     let (store, is_current) = brought_up_to_date(args)?;
     match is_current {
@@ -41,7 +42,7 @@ pub fn open_for_gate(args: &StoreArgs) -> Result<Store, Failure> {
     }
 }
 
-/// The store, and `false` if something is missing in its series and it may only be read.
+/// Returns the store, and `false` if it is read-only and its series are not up to date.
 fn brought_up_to_date(args: &StoreArgs) -> Result<(Store, bool), Failure> {
     let there = args.open_existing()?;
     let mut store = match there.location() {
@@ -52,7 +53,7 @@ fn brought_up_to_date(args: &StoreArgs) -> Result<(Store, bool), Failure> {
     Ok((store, is_current))
 }
 
-/// Brings series up to date; `false` if something is missing and the store may only be read.
+/// Updates series; returns `false` if they are not up to date and the store is read-only.
 pub fn refresh(store: &mut Store) -> Result<bool, Failure> {
     match assay_series::refresh(store, teller()) {
         Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => Ok(false),
@@ -64,11 +65,11 @@ pub fn refresh(store: &mut Store) -> Result<bool, Failure> {
     }
 }
 
-/// Time that series are brought up to date for behind a push; the rest is done when they are read.
+/// Time limit for the update of series after a push; the rest is done when they are read.
 const BEHIND_A_PUSH: Duration = Duration::from_secs(2);
 
-/// Looks for changes that runs bring which were pushed just now: those who only read the store
-/// cannot. That it fails is no failure of the push.
+/// Updates the series after a push, for users who can only read the store. A failure here is no
+/// failure of the push.
 pub fn refresh_after_push(location: &Location) {
     let begun = Instant::now();
     let go_on = |_, runs| match runs > MANY || begun.elapsed() > BEHIND_A_PUSH {
@@ -79,7 +80,7 @@ pub fn refresh_after_push(location: &Location) {
         .and_then(|mut store| assay_series::refresh(&mut store, go_on));
 }
 
-/// Drops all that is derived and derives it again.
+/// Removes all derived data and derives it again.
 pub fn rebuild(args: &StoreArgs) -> Result<(), Failure> {
     let mut store = args.open_to_change()?;
     let done = assay_series::rebuild(&mut store, teller())?;
@@ -90,7 +91,7 @@ pub fn rebuild(args: &StoreArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says once that there is much to do.
+/// Returns a progress callback that prints one message if there is much to do.
 fn teller() -> impl FnMut(Refreshed, usize) -> ControlFlow<()> {
     let mut told = false;
     move |_, runs| {
@@ -111,8 +112,8 @@ fn tell_damaged(done: Refreshed) {
     }
 }
 
-/// The series that `text` names: a key, its first digits, or words that occur in what the series
-/// is of. Of several, the only one that decides.
+/// Finds the series that `text` names: a key, its first digits, or words that occur in the
+/// description of the series. If several match, the only deciding one is taken.
 pub fn find(store: &Store, text: &str) -> Result<StoredSeries, Failure> {
     let is_key = text.len() >= 4 && text.chars().all(|digit| digit.is_ascii_hexdigit());
     if is_key {
@@ -142,7 +143,7 @@ pub fn find(store: &Store, text: &str) -> Result<StoredSeries, Failure> {
     }
 }
 
-/// Text that words of a user are looked for in.
+/// Returns the text that is searched for the user's words.
 fn described(series: &StoredSeries) -> String {
     let parts = [
         &series.key,
@@ -159,7 +160,7 @@ fn described(series: &StoredSeries) -> String {
     parts.join(" ")
 }
 
-/// Series that are named where several fit.
+/// Maximum number of series that are listed if several match.
 const NAMED: usize = 6;
 
 fn ambiguous(text: &str, several: &[StoredSeries]) -> String {
@@ -182,7 +183,7 @@ fn ambiguous(text: &str, several: &[StoredSeries]) -> String {
     )
 }
 
-/// Words that a user can give to mean this series: one device has several metrics of a job.
+/// Returns the words that identify this series: one device has several metrics of a job.
 fn told(series: &StoredSeries) -> String {
     let parts = [
         &series.target,

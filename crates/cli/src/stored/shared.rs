@@ -1,5 +1,5 @@
 //! Shared runs in a folder, which may be a working copy of git, and the secret that hashes the
-//! identities of one's own units.
+//! identities of the user's units.
 
 use crate::checks::input;
 use crate::exit::Failure;
@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 
 /// File of the secret in the data folder.
 const SECRET: &str = "share.key";
-/// Nobody but the user may read it.
+/// Mode of the secret's file: only the user may read it.
 const OWN: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// Most files that are read.
+/// Maximum number of files that are read.
 const MAX_FILES: usize = 100_000;
-/// Folders within folders that are searched.
+/// Depth of nested folders that are searched.
 const DEPTH: usize = 4;
 
-/// Returns the secret, which is made where it is missing.
+/// Returns the secret, which is created if it does not exist.
 pub fn secret() -> Result<Secret, Failure> {
     let path = secret_path()?;
     if let Some(secret) = read_secret(&path)? {
@@ -32,11 +32,11 @@ pub fn secret() -> Result<Secret, Failure> {
     }
     make_secret(&path)
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
-    // Another command may have been faster: its secret counts.
+    // Another command may have created it first: use the secret in the file.
     read_secret(&path)?.ok_or_else(|| Failure::failed(format!("{} is gone", path.display())))
 }
 
-/// Returns the secret if there is one: who never shared a run has no unit among those of others.
+/// Returns the secret if it exists: a user who never shared a run has no unit in the population.
 pub fn known_secret() -> Result<Option<Secret>, Failure> {
     read_secret(&secret_path()?)
 }
@@ -68,7 +68,7 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, Failure> {
     Ok(Some(Secret(secret)))
 }
 
-/// Writes it as a whole beside its place first, so that nobody reads half of it.
+/// Writes the secret to a temporary file first, so that no process reads half of it.
 fn make_secret(path: &Path) -> io::Result<()> {
     let mut bytes = [0; 32];
     if getrandom(&mut bytes, GetRandomFlags::empty())? != bytes.len() {
@@ -87,7 +87,7 @@ fn make_secret(path: &Path) -> io::Result<()> {
     linked
 }
 
-/// Reads all shared runs below a folder, and says which files are none.
+/// Reads all shared runs below a folder, and prints a warning for other files.
 pub fn read(folder: &Path) -> Result<Vec<SharedRun>, Failure> {
     let mut files = Vec::new();
     search(folder, DEPTH, &mut files)
@@ -111,7 +111,7 @@ pub fn read(folder: &Path) -> Result<Vec<SharedRun>, Failure> {
     Ok(runs)
 }
 
-/// Finds files that end in .json; hidden folders, such as git's own, and links are left out.
+/// Finds files that end in .json; hidden folders, such as git's own, and links are skipped.
 fn search(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry: DirEntry = entry?;

@@ -1,4 +1,4 @@
-//! Sources of figures: stored runs, imports, and files that other tools wrote.
+//! Sources of figures: stored runs, imports, and files of other tools.
 
 use crate::config;
 use crate::exit::Failure;
@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the options for verdicts on these sources: the level of the one that was looked at most
-/// often, and its margin unless there is another.
+/// Returns the options for verdicts on these sources: the strictest significance level, with the
+/// margin of that source unless `margin` is given.
 pub fn held_to<'a>(
     sources: impl IntoIterator<Item = &'a FigureSource>,
     margin: Option<f64>,
@@ -40,39 +40,39 @@ pub fn held_to<'a>(
     }
 }
 
-/// Place where figures are kept.
+/// Storage location of figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The id of a run or an import.
+    /// Id of a run or an import.
     Stored(String),
-    /// A file, without links.
+    /// Path of a file, with links resolved.
     File(PathBuf),
 }
 
-/// Figures and where they come from.
+/// Figures and their origin.
 #[derive(Clone, Debug)]
 pub struct FigureSource {
-    /// Place of the source; two sources with the same one are the same.
+    /// Origin of the source; sources with the same origin are the same.
     pub origin: Origin,
-    /// In the user's words, with the condition where one was named.
+    /// Name as the user gave it, with the condition if one was given.
     pub name: String,
-    /// Name that lasts, however the user referred to it: the one that a stored run or import was
-    /// given, else its id; of a file its name.
+    /// Permanent name, independent of the user's reference: the name of a stored run or import, else
+    /// its id; for a file, its name.
     pub lasting_name: String,
-    /// Figures of one condition, or of all where none was named.
+    /// Figures of one condition, or of all if none was given.
     pub figures: Vec<Figure>,
     /// Parts of the source that were not understood, a sentence each.
     pub notes: Vec<String>,
-    /// Circumstances that others' results state about the tool, the kernel, the command: a line
+    /// Circumstances in results of other tools, such as the tool, the kernel and the command, a line
     /// each.
     pub circumstances: Vec<String>,
-    /// The run they are of; `None` for results that were made elsewhere.
+    /// Run of the figures; `None` for imported results.
     pub run: Option<Box<Run>>,
-    /// The one condition that they are of, where one was chosen.
+    /// Condition of the figures, if one was chosen.
     pub condition: Option<String>,
 }
 
-/// `SOURCE@CONDITION` in two; the name of a file may have an @ in it.
+/// Splits `SOURCE@CONDITION`; the name of an existing file may contain an @.
 pub fn split_condition(word: &str) -> (&str, Option<&str>) {
     let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
     match split {
@@ -134,7 +134,7 @@ pub fn load_with_condition(
 }
 
 impl FigureSource {
-    /// Finds what `word` names: `SOURCE` or `SOURCE@CONDITION`.
+    /// Finds the source that `word` names: `SOURCE` or `SOURCE@CONDITION`.
     pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
         let (name, condition) = split_condition(word);
         let mut source = if Path::new(name).is_file() {
@@ -149,7 +149,7 @@ impl FigureSource {
         Ok(source)
     }
 
-    /// Finds what `word` names in a store alone, never a file.
+    /// Finds the source that `word` names in a store only, never a file.
     pub fn find_stored(word: &str, store: &Store) -> Result<Self, Failure> {
         let (name, condition) = match word.rsplit_once('@') {
             Some((name, condition)) => (name, Some(condition)),
@@ -199,7 +199,7 @@ impl FigureSource {
         }
     }
 
-    /// Returns all figures of results that were made elsewhere.
+    /// Returns all figures of imported results.
     pub fn of_import(import: Import) -> Self {
         let given = import.annotation.name;
         Self {
@@ -239,7 +239,7 @@ impl FigureSource {
         Ok(Self::of_stored(loaded))
     }
 
-    /// As reports take it.
+    /// Returns the source in the form for reports.
     pub fn shown(&self) -> comparison::ComparedSource<'_> {
         comparison::ComparedSource {
             name: &self.name,
@@ -249,14 +249,14 @@ impl FigureSource {
         }
     }
 
-    /// `true` if both are the very same trials: of one run, import or file, under one condition.
-    /// Figures of others may be equal.
+    /// Returns `true` if both are the same trials: of one run, import or file, under one condition.
+    /// Equal figures are not compared.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.origin == other.origin && self.condition == other.condition
     }
 
-    /// Fewest trials of a side for a verdict: three are taken from elsewhere, where
-    /// they cannot be repeated.
+    /// Returns the minimum number of trials per side for a verdict. Three suffice for imported results,
+    /// which cannot be repeated.
     pub fn fewest_trials(&self) -> usize {
         match self.run {
             Some(_) => Options::default().min_trials,
@@ -264,7 +264,7 @@ impl FigureSource {
         }
     }
 
-    /// The names of its conditions, in their order.
+    /// Returns the names of the conditions, in their order.
     pub fn conditions(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         let names = self.figures.iter().map(|figure| figure.condition.as_str());
@@ -280,7 +280,7 @@ impl FigureSource {
         these.cloned().collect()
     }
 
-    /// The run with the trials that the figures are of.
+    /// Returns the run with only the trials of the figures.
     pub fn run_of_figures(&self) -> Option<Run> {
         let mut run = Run::clone(self.run.as_deref()?);
         if let Some(condition) = &self.condition {
@@ -290,7 +290,7 @@ impl FigureSource {
         Some(run)
     }
 
-    /// Leaves only the figures of one condition.
+    /// Keeps only the figures of one condition.
     fn keep(&mut self, wanted: &str) -> Result<(), Failure> {
         let condition = one_condition(&self.name, &self.conditions(), wanted)?;
         self.figures = self.under(&condition);
@@ -298,7 +298,7 @@ impl FigureSource {
         Ok(())
     }
 
-    /// Only if it has figures, of one condition.
+    /// Returns the source; fails unless it has figures, and all of one condition.
     pub fn single(self) -> Result<Self, Failure> {
         match self.conditions().as_slice() {
             [] => Err(Failure::usage(format!("{} has no figures", self.name))),

@@ -4,7 +4,7 @@ use assay_report::data::{self, Column, Kind};
 use assay_store::Value;
 use assay_store::views::{ColumnType, StoreView};
 
-/// A row as outputs take it.
+/// Converts a row for outputs.
 pub fn row(values: Vec<Value>) -> Vec<data::Value> {
     values.into_iter().map(value).collect()
 }
@@ -24,7 +24,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The columns of a view.
+/// Returns the columns of a view.
 pub fn columns(view: &StoreView) -> Vec<Column> {
     let columns = view.columns.iter();
     columns

@@ -1,4 +1,4 @@
-//! Boards of a labgrid, for commands: opening a session, giving boards back.
+//! Boards of a labgrid, for commands: opening a session, and the journal of held boards.
 
 use crate::exit::Failure;
 use crate::stored::lookup::data_folder;
@@ -22,7 +22,7 @@ pub fn folder() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Returns the message that a board is being waited for.
+/// Returns the message that the command waits for a board.
 pub fn waiting_for(wanted: &BoardFilter) -> String {
     clean(&format!("{wanted}: waiting for a board"))
 }

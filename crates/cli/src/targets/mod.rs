@@ -13,8 +13,8 @@ use on::{Named, OnArgs, parse, target, this_machine};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Measures on the target that is asked for, or starts a process for each of several;
-/// `words` are those of the command.
+/// Measures on the target of the arguments, or starts a process for each of several; `words` are
+/// the arguments of the command.
 pub fn measure(
     args: &OnArgs,
     words: &[OsString],

@@ -1,4 +1,4 @@
-//! `--on`: on which machines a command measures.
+//! `--on`: the machines on which a command measures.
 
 use crate::checks::input;
 use crate::checks::toml_file::meant;
@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 
 pub use crate::ui::address::On;
 
-/// The word that makes this program an agent, whatever its name is: no command
+/// Argument that makes this program an agent, independent of the program's name. It is no command
 /// of assay, no option and no job file of fio.
 pub const AGENT: &str = "--serve-as-assay-agent";
-/// The flag.
+/// Name of the flag.
 const FLAG: &str = "--on";
 /// Prefix of a lab place's name.
 const PLACE: &str = "labgrid:";
@@ -59,7 +59,7 @@ pub struct OnArgs {
 }
 
 impl OnArgs {
-    /// The same for links that are cut on purpose: nobody waits for them.
+    /// Returns the arguments for links that are cut on purpose: a lost link is not waited for.
     pub fn stopping(&self) -> Self {
         Self {
             when_lost: WhenLost::Stop,
@@ -68,7 +68,7 @@ impl OnArgs {
     }
 }
 
-/// Reads a target of a flag or a list: a name of a config file, or an address.
+/// Parses a target of a flag or a list: a name of a config file, or an address.
 pub fn parse(text: &str) -> Result<On, String> {
     let names = &config::values().targets;
     if let Some(on) = names.get(text) {
@@ -79,7 +79,7 @@ pub fn parse(text: &str) -> Result<On, String> {
 }
 
 impl OnArgs {
-    /// Returns all targets, with those that files name; empty: this machine.
+    /// Returns all targets, with those in files; empty for this machine.
     pub fn targets(&self) -> Result<Vec<On>, Failure> {
         let mut targets = Vec::new();
         for on in &self.on {
@@ -100,7 +100,7 @@ impl OnArgs {
     }
 }
 
-/// A target on each line; what follows a `#` is for people.
+/// Reads a target from each line of a file; text after a `#` is a comment.
 fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
     let refuse = |why: String| Failure::in_file(path, why);
     let text = input::text(path)?;
@@ -128,12 +128,12 @@ fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
     }
 }
 
-/// This machine.
+/// Returns this machine as a target.
 pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
     target(&On::Local, WhenLost::Stop)
 }
 
-/// One machine to measure on.
+/// Returns one machine as a target.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     if !matches!(on, On::Local) {
         check_agents()?;
@@ -164,31 +164,31 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
     }
 }
 
-/// Reports the state of a link, without tearing a live line.
+/// Prints the state of a link, without breaking a live line.
 fn tell(line: &str) {
     Voice::new().say(&format!("assay: {}", clean(line)));
 }
 
-/// This program's file.
+/// Returns the path of this program.
 pub fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe()
         .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))
 }
 
-/// A target under the names that its user gives it and what is measured there.
+/// Target with the user's name for it, the measured unit and the project.
 pub(super) struct Named {
     pub inner: Box<dyn Target>,
-    /// `None`: as it calls itself, which may show only when it is reached.
+    /// Name; `None` for the target's own, which may be known only after it is reached.
     pub name: Option<String>,
-    /// The unit that is measured.
+    /// Unit that is measured.
     pub unit: Option<String>,
     /// Project of the runs.
     pub project: Option<String>,
 }
 
 impl Named {
-    /// One of several. This machine has no other name. A lab vouches for its places to be
-    /// boards of their own; two addresses may be of one machine.
+    /// Wraps one of several targets. This machine keeps its name. Only places of a lab are known to be
+    /// distinct boards, and so units: two addresses may belong to one machine.
     pub fn new(inner: Box<dyn Target>, name: &str, project: Option<String>) -> Self {
         Self {
             name: inner.name().map(|_| name.to_owned()),
@@ -237,8 +237,8 @@ impl Target for Named {
     }
 }
 
-/// Takes each `--on TARGET` from the front of another tool's words, which are all that
-/// tool's from there on.
+/// Parses each `--on TARGET` at the front of another tool's arguments; the rest belongs to that
+/// tool.
 pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
     let mut args = OnArgs::default();
     let mut rest = words;

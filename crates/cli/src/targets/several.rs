@@ -1,4 +1,4 @@
-//! One command on several targets at the same time.
+//! Execution of one command on several targets at the same time.
 
 use crate::exit::{Failure, LOST};
 use crate::output::{print, say};
@@ -17,10 +17,10 @@ use std::time::Duration;
 /// Time between two checks of reservations.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Runs a command's words on each target; the highest of their exit codes.
+/// Runs a command on each target; returns the highest of their exit codes.
 pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, Failure> {
     let mut several = Several::new(targets, words)?;
-    // A board that is named is not to be the one that a reservation gets.
+    // Start named boards first, so that a reservation does not get one of them.
     let mut order: Vec<(usize, &On)> = targets.iter().enumerate().collect();
     order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(BoardFilter::Any(_))));
     for (place, target) in order {
@@ -47,12 +47,12 @@ struct TargetOutcome {
     trouble: Option<String>,
 }
 
-/// The command under way. Targets are known by their places in the list.
+/// Command under way. Targets are known by their indices in the list.
 struct Several<'a> {
     words: &'a [OsString],
     crew: Crew,
     lab: Option<Arc<Lab>>,
-    /// Places of the tasks under way, by their numbers.
+    /// Indices of the targets of the tasks under way, by task number.
     places: BTreeMap<usize, usize>,
     /// Targets that wait for a board.
     waiting: Vec<(usize, &'a On, Reservation)>,
@@ -60,7 +60,7 @@ struct Several<'a> {
 }
 
 impl<'a> Several<'a> {
-    /// Nothing is started yet.
+    /// Prepares the command; nothing is started yet.
     fn new(targets: &[On], words: &'a [OsString]) -> Result<Self, Failure> {
         let in_lab = |on: &On| matches!(on, On::Labgrid(_));
         let lab = targets.iter().any(in_lab).then(lab::open).transpose()?;
@@ -106,7 +106,7 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// A target that cannot be had takes no other with it.
+    /// Notes that a target could not be used; the other targets continue.
     fn fail(&mut self, place: usize, target: &On, failure: &Failure) {
         let outcome = TargetOutcome {
             name: target.to_string(),
@@ -117,7 +117,7 @@ impl<'a> Several<'a> {
         self.done.insert(place, outcome);
     }
 
-    /// Waits until all have ended. A signal is the end of all waiting.
+    /// Waits until all tasks have ended. A signal ends the wait for boards.
     fn finish(&mut self) {
         while self.crew.under_way() + self.waiting.len() > 0 {
             self.crew.block.title = self.title();
@@ -200,7 +200,7 @@ fn say_failures(done: &BTreeMap<usize, TargetOutcome>) {
     }
 }
 
-/// Which target failed, how, and why.
+/// Describes which target failed, how, and why.
 pub fn ended_in_words(ended: &EndedTask) -> String {
     let why = match (&ended.complaint, ended.too_late) {
         _ if ended.board_lost => "somebody else had its board meanwhile",

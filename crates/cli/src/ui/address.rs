@@ -17,11 +17,11 @@ pub enum On {
     Adb(AdbDevice),
     /// `labgrid:...`.
     Labgrid(BoardFilter),
-    /// `@FILE`: those that a file names.
+    /// `@FILE`: the targets in a file.
     File(PathBuf),
 }
 
-/// Reads an address.
+/// Parses an address.
 pub fn parse(text: &str) -> Result<On, String> {
     if let Some(file) = text.strip_prefix('@') {
         return match file {

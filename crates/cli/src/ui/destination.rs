@@ -7,16 +7,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Store that runs are copied to or from. Shown without a password.
+/// Store that runs are copied to or from. Displayed without a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A file or a database.
     Store(Location),
     /// Store of another machine.
     Ssh {
-        /// The machine.
+        /// Address of the machine.
         address: SshAddress,
-        /// File there; `None`: the usual store there.
+        /// File on that machine; `None` for its default store.
         store: Option<PathBuf>,
     },
 }
@@ -62,10 +62,10 @@ fn of_location(text: &str) -> Result<Destination, String> {
     Ok(Destination::Store(location))
 }
 
-/// A store that commands read and write themselves: a file or a database.
+/// Parses a store that commands read and write directly: a file or a database.
 ///
 /// # Errors
-/// When it is a URL of anything else.
+/// If the text is another kind of URL.
 pub fn store_location(text: &OsStr) -> Result<Location, String> {
     match Location::parse(text) {
         Location::File(path) if is_address(&path.to_string_lossy()) => Err(format!(

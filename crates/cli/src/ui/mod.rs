@@ -1,4 +1,4 @@
-//! Words and progress on the terminal, and parsing of the command line.
+//! Values and addresses of the command line, and progress on the terminal.
 
 pub mod address;
 pub mod destination;

@@ -22,14 +22,14 @@ pub use forecast::Forecast;
 pub use live::Voice;
 use std::time::Instant;
 
-/// Shows how a run goes.
+/// Display of a run's progress.
 pub struct Progress {
-    /// To say something meanwhile.
+    /// Output for other messages during the run.
     pub voice: Voice,
     forecast: Forecast,
     /// Names of the trials, in their order.
     names: Vec<String>,
-    /// Place of the trial under way, and when it began.
+    /// Index of the current trial.
     place: usize,
     began: Instant,
     pace: RateMeter,
@@ -37,17 +37,17 @@ pub struct Progress {
     prepared: Option<Bytes>,
 }
 
-/// A trial that is to come.
+/// Trial that is to come.
 pub struct Step {
     /// Name of the trial.
     pub name: String,
-    /// Trials of one kind take equally long.
+    /// Kind: trials of one kind take equally long.
     pub kind: usize,
     /// Expected duration.
     pub expected: Nanos,
 }
 
-/// The trials of a plan; `expected`: how long each takes, in the plan's order.
+/// Returns the trials of a plan; `expected` is the duration of each, in the plan's order.
 pub fn steps(plan: &Plan, expected: &[Nanos]) -> Vec<Step> {
     let slots = plan.order.iter().zip(expected);
     let step = |(slot, expected): (&Slot, &Nanos)| Step {
@@ -58,10 +58,10 @@ pub fn steps(plan: &Plan, expected: &[Nanos]) -> Vec<Step> {
     slots.map(step).collect()
 }
 
-/// A trial under way, so far.
+/// Progress of a trial.
 #[derive(Clone, Copy, Default)]
 pub struct SoFar {
-    /// Time on its clock.
+    /// Time since the start of the trial, on its clock.
     pub elapsed: Nanos,
     /// Bytes moved.
     pub bytes: u64,
@@ -85,7 +85,7 @@ impl Progress {
         }
     }
 
-    /// The test file is being written.
+    /// Shows that the test file is being written.
     pub fn preparing(&mut self, done: Bytes, total: Bytes) {
         let before = self.prepared.replace(done);
         if before.is_none() {
@@ -104,7 +104,7 @@ impl Progress {
         }
     }
 
-    /// The trial at this place begins.
+    /// Notes that the trial at `place` begins.
     pub fn started(&mut self, place: u32) {
         self.place = place as usize;
         self.prepared = None;
@@ -117,7 +117,7 @@ impl Progress {
         self.pace = RateMeter::default();
     }
 
-    /// A trial is under way.
+    /// Shows the progress of a trial.
     pub fn under_way(&mut self, job: &Job, so_far: SoFar) {
         let names = derive::primary_metrics(job);
         let is_bw = names.iter().any(|name| name.ends_with("_bw"));
@@ -138,7 +138,7 @@ impl Progress {
         self.voice.show(self.place, self.names.len(), &text);
     }
 
-    /// The trial at this place ended.
+    /// Shows the result of the trial at `place`.
     pub fn ended(&mut self, place: u32, record: &TrialRecord) {
         let spent = self.spent();
         self.forecast.took(place as usize, spent);
@@ -155,17 +155,17 @@ impl Progress {
         ));
     }
 
-    /// Time since the trial, or the writing of the file, began.
+    /// Returns the time since the trial, or the writing of the file, began.
     fn spent(&self) -> Nanos {
         let spent = self.began.elapsed().as_nanos();
         Nanos(u64::try_from(spent).unwrap_or(u64::MAX))
     }
 }
 
-/// A rate over less time says nothing.
+/// Minimum interval of a rate: a shorter one gives no meaningful value.
 const SHORTEST_INTERVAL: Nanos = Nanos::millis(50);
 
-/// The rate since the last time it was asked for.
+/// Meter of the rate since the last reading.
 #[derive(Clone, Copy, Default)]
 struct RateMeter {
     at: Nanos,
@@ -173,8 +173,8 @@ struct RateMeter {
 }
 
 impl RateMeter {
-    /// Rate per second, at that time on one clock with that much done; `None` before the first
-    /// interval, before anything is done, and in a ramp, where the clock stands still.
+    /// Returns the rate per second for `amount` at time `at`; `None` before the first interval, before
+    /// anything is done, and in a ramp, where the clock stands still.
     fn at(&mut self, at: Nanos, amount: u64) -> Option<f64> {
         let interval = Nanos(at.0.saturating_sub(self.at.0));
         if at >= self.at && interval < SHORTEST_INTERVAL {
@@ -193,14 +193,14 @@ fn name(plan: &Plan, slot: &Slot) -> String {
     job.map_or_else(String::new, |job| name_of(&job.name, slot.trial, condition))
 }
 
-/// `rand-read-4k #2`, with the condition where there is one.
+/// Formats a name such as `rand-read-4k #2`, with the condition if there is one.
 pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
     let number = numbered(trial);
     let under = condition.map_or_else(String::new, |name| tr!(" under {name}", name));
     clean(&format!("{job} {number}{under}"))
 }
 
-/// `4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.
+/// Formats a remaining time, such as `4:07 left` or `1:02:03 left`.
 pub fn time_left(left: Nanos) -> String {
     let secs = left.0.div_ceil(1_000_000_000);
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
@@ -219,8 +219,7 @@ pub fn time_left(left: Nanos) -> String {
     }
 }
 
-/// The deciding figures of a trial, each with what it measured, or how the
-/// trial ended.
+/// Formats the deciding figures of a trial with their labels, or the reason why it did not complete.
 pub fn in_brief(record: &TrialRecord) -> String {
     match &record.outcome {
         Outcome::Completed => {}

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
-/// Reads a day or a time that has passed since, as milliseconds since 1970.
+/// Parses a day, or a time before now; returns milliseconds since 1970.
 pub fn parse_since(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is neither a day (2026-03-14) nor a time (7d, 12h, 30min)");
     if let Some(day) = day(text) {
@@ -18,7 +18,7 @@ pub fn parse_since(text: &str) -> Result<u64, String> {
     Ok(now_ms.saturating_sub(time_ms.ok_or_else(wrong)?))
 }
 
-/// Midnight (UTC) of a day such as `2026-03-14`.
+/// Returns midnight (UTC) of a day such as `2026-03-14`.
 fn day(text: &str) -> Option<u64> {
     let midnight = text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?;
     u64::try_from(midnight.timestamp().as_millisecond()).ok()

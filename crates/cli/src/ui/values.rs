@@ -5,7 +5,7 @@ use assay_model::text::clean;
 use assay_model::units::Nanos;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Takes the words of these values and no others.
+/// Returns a parser that accepts only the names of these values.
 pub fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     word: fn(T) -> &'static str,
@@ -19,7 +19,7 @@ pub fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// A time with its unit; a bare number is seconds.
+/// Parses a time with its unit; a bare number is seconds.
 pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
@@ -40,7 +40,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
     Ok(Nanos(as_u64((number * scale).round())))
 }
 
-/// Reads a margin such as `5`, `3%` or `2.5`; as a share.
+/// Parses a margin such as `5`, `3%` or `2.5`, in percent; returns a share.
 pub fn parse_margin(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
@@ -49,7 +49,7 @@ pub fn parse_margin(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads the name of a unit.
+/// Parses the name of a unit.
 pub fn parse_unit(text: &str) -> Result<String, String> {
     match clean(text.trim()) {
         name if name.is_empty() => Err("a name has at least one letter".to_owned()),

@@ -7,11 +7,11 @@ use thiserror::Error;
 /// Prefix of every device name.
 const SCHEME: &str = "adb:";
 
-/// Whom to reach: the device of that serial, or the only one there is.
+/// Address of an adb device: its serial number, or the only device that is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdbDevice(Option<String>);
 
-/// Why a text names no device.
+/// Error for a text that is not the address of an adb device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "not a valid adb target: {0}; write adb:SERIAL, as adb devices lists it, or adb: for the only one"
@@ -46,8 +46,8 @@ impl FromStr for AdbDevice {
     }
 }
 
-/// Letters and digits, and what addresses and names of services have in them:
-/// nothing that adb or a shell would take for something else.
+/// Returns `true` for a text of letters, digits and the characters of IP addresses and
+/// mDNS service names: nothing that adb or a shell would interpret.
 fn is_serial(serial: &str) -> bool {
     let known = |c: char| matches!(c, '-' | '_' | '.' | ':' | '[' | ']' | '%');
     !serial.starts_with('-')

@@ -1,4 +1,4 @@
-//! A phone, or a board, that is reached by the system's adb.
+//! A phone or board that is reached by the system's adb.
 
 mod device;
 mod words;
@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time limit of a serial number query; adb may have to start its server first.
+/// Time limit of a query for the serial number; adb may have to start its server first.
 const ASKING: Duration = Duration::from_secs(60);
 
 /// A device that is reached by adb.
@@ -28,7 +28,7 @@ pub struct Client {
 }
 
 impl Adb {
-    /// That device.
+    /// Creates a target for a device.
     pub fn new(device: AdbDevice) -> Self {
         let program = "adb".into();
         Self::over(Client { device, program })
@@ -36,8 +36,8 @@ impl Adb {
 }
 
 impl Client {
-    /// The only device there is, by its serial: a run says where it was made, and
-    /// another one may be there next time.
+    /// Returns the only device by its serial number. The record of a run names the
+    /// device, and another one may be attached next time.
     fn only_device(&self) -> Result<AdbDevice, TargetError> {
         let mut command = Command::new(&self.program);
         let asked = ask(command.arg("get-serialno"));
@@ -61,9 +61,9 @@ impl Program for Client {
         self.device.to_string()
     }
 
-    /// Without a terminal (`-T`) the shell's protocol carries bytes as they are,
-    /// standard error apart, and the end of the input. `-x` would lose that end, and
-    /// `exec-out` the input.
+    /// Starts a shell without a terminal (`-T`): then the shell protocol transfers bytes
+    /// unchanged, separates standard error, and transfers the end of the input. `-x`
+    /// would not transfer that end, and `exec-out` would not transfer the input at all.
     fn carrying_out(&self, command: &str) -> Command {
         let mut adb = Command::new(&self.program);
         if let Some(serial) = self.device.serial() {
@@ -89,10 +89,10 @@ impl Program for Client {
     }
 }
 
-/// The longest answer: hundreds of devices.
+/// Bytes of an answer, at most: enough for hundreds of devices.
 const LONGEST: u64 = 256 << 10;
 
-/// Answer of adb, whether it was successful, and its complaints.
+/// Runs adb; returns its output, `true` if it was successful, and its complaints.
 fn ask(command: &mut Command) -> io::Result<(String, bool, Complaints)> {
     let command = command.stdin(Stdio::null());
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -102,7 +102,7 @@ fn ask(command: &mut Command) -> io::Result<(String, bool, Complaints)> {
     let watchdog = Watchdog::over(child.id(), ASKING).inspect_err(|_| drop(child.wait()))?;
     let mut answer = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        // What is not heard is neither a serial nor listed.
+        // After an error of the pipe the output is incomplete: devices may be missing.
         let _ = stdout.take(LONGEST).read_to_end(&mut answer);
     }
     drop(watchdog);
@@ -112,11 +112,11 @@ fn ask(command: &mut Command) -> io::Result<(String, bool, Complaints)> {
     Ok((answer, done, complaints))
 }
 
-/// Devices that `adb devices` lists, each with its state: `device` is one that can be
-/// used. The server of adb is started if there is none.
+/// Returns the devices that `adb devices` lists, each with its state; only a device in
+/// state `device` is usable. Starts the adb server if none is running.
 ///
 /// # Errors
-/// When there is no adb, or it does not answer.
+/// If adb is not installed or does not answer.
 pub fn devices() -> Result<Vec<(AdbDevice, String)>, TargetError> {
     let asked = ask(Command::new("adb").arg("devices"));
     let (answer, ..) = asked.map_err(|source| TargetError::Spawn {
@@ -126,7 +126,7 @@ pub fn devices() -> Result<Vec<(AdbDevice, String)>, TargetError> {
     Ok(parse(&answer))
 }
 
-/// `SERIAL<tab>STATE`, after a line of words.
+/// Parses lines of the form `SERIAL<tab>STATE`; the heading has no tab and is skipped.
 fn parse(text: &str) -> Vec<(AdbDevice, String)> {
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
     lines

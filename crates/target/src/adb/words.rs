@@ -1,9 +1,9 @@
-//! Complaints of adb, explained in plain words.
+//! Explanations of adb's error messages.
 
 use super::AdbDevice;
 use crate::complaint::Complaints;
 
-/// Words of adb, and what they mean for whoever reads them.
+/// Parts of adb's error messages, each with an explanation for the user.
 const MEANINGS: [(&str, &str); 7] = [
     (
         "unauthorized",
@@ -36,10 +36,10 @@ const MEANINGS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Prefix of adb's messages about its own server, which are no complaints.
+/// Prefix of adb's messages about its own server, which are not errors.
 const OWN_AFFAIRS: &str = "* ";
 
-/// Why a device cannot be reached, and what to do.
+/// Returns why a device cannot be reached, and a remedy.
 pub(super) fn of(complaints: &Complaints, device: &AdbDevice) -> String {
     let known = MEANINGS
         .iter()

@@ -1,24 +1,24 @@
-//! Why a board of a lab cannot be had.
+//! Errors when a board of a lab is acquired.
 
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a board of a lab cannot be had.
+/// Reason why a board of a lab is not available.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LabError {
-    /// There is no labgrid here.
+    /// labgrid is not installed on this host.
     #[error(
         "labgrid cannot be used here ({0}): install it (pip install labgrid), and put labgrid-client \
          or its python3 into PATH"
     )]
     Missing(String),
-    /// The coordinator has no such thing.
+    /// The coordinator does not know the place, or no place has the tags.
     #[error("labgrid: {0}")]
     Unknown(String),
-    /// Somebody else has it.
+    /// Another user has acquired it.
     #[error("labgrid: {0}")]
     Busy(String),
-    /// The coordinator, or the way to it, is gone.
+    /// The coordinator, or the connection to it, is lost.
     #[error("labgrid: {0}")]
     Lost(String),
     /// The journal of held places could not be written.
@@ -38,12 +38,12 @@ impl LabError {
         })
     }
 
-    /// The same of a place.
+    /// Adds the place's name to the message.
     pub(super) fn of_place(self, place: &str) -> Self {
         self.map(|why| format!("{place}: {why}"))
     }
 
-    /// The same of a coordinator.
+    /// Adds the coordinator's address to the message of a lost connection.
     pub(super) fn at(self, coordinator: &str) -> Self {
         match self {
             Self::Lost(why) => Self::Lost(format!(
@@ -62,12 +62,13 @@ impl LabError {
         }
     }
 
-    /// The command cannot be carried out as given.
+    /// The user has to change the command or the installation.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Unknown(_))
     }
 
-    /// Others have it, or it is gone: another board, or another time, may do.
+    /// The place is acquired by others, or unreachable: another board, or another
+    /// attempt, may succeed.
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Lost(_))
     }

@@ -1,8 +1,8 @@
-//! Which places a process holds, on a file that survives it.
+//! Record of the places that a process holds, in a file that survives the process.
 //!
-//! One file for each process, in assay's folder of data. It is locked for as long as its
-//! process lives. The first line says at which coordinator and as whom, each other one
-//! what became of a place; it is synced before the place is acquired.
+//! Each process has one file, in assay's data folder, and keeps it locked while it runs. The first
+//! line names the coordinator and the owner; each other line is a state of a place. It is synced
+//! before the place is acquired.
 
 use super::{LabError, Wire};
 use rustix::fs::{FlockOperation, flock};
@@ -15,11 +15,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// In assay's folder of data.
+/// Folder of the journals in assay's data folder.
 const FOLDER: &str = "labgrid";
 const ENDING: &str = "journal";
 
-/// The first line.
+/// First line of a journal.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     coordinator: String,
@@ -31,15 +31,16 @@ struct Head {
 struct JournalEntry {
     place: String,
     held: bool,
-    /// When the coordinator says that it was acquired; `None`: it had not answered yet.
+    /// Time at which the place was acquired, from the coordinator; `None` while there is no
+    /// answer.
     changed: Option<f64>,
 }
 
-/// The journal of this process. Its file goes with it if nothing is held.
+/// Journal of this process. The file is removed when no place is held at the end.
 #[derive(Debug)]
 pub(super) struct LeaseJournal {
     path: PathBuf,
-    /// Locked; the lock ends with the process, however it ends.
+    /// Locked file; the kernel releases the lock when the process ends.
     file: File,
     held: HeldPlaces,
 }
@@ -65,24 +66,25 @@ impl LeaseJournal {
         })
     }
 
-    /// When this returns, the place will be found after a kill.
+    /// Records that a place is about to be acquired. After this returns, it can be released even
+    /// if this process is killed.
     pub(super) fn acquiring(&mut self, place: &str) -> Result<(), LabError> {
         self.note(place, true, None)
             .map_err(|error| unwritable(&self.path, &error))
     }
 
-    /// It is held. `asked`: by which name it was asked for.
+    /// Records that a place is held. `asked` is the name of the request, which may be an alias.
     pub(super) fn acquired(&mut self, asked: &str, place: &str, changed: f64) {
-        // What is noted already is enough to find it.
+        // The entry of the request is enough to release the place.
         let _ = self.note(place, true, Some(changed));
         if asked != place {
             self.released(asked);
         }
     }
 
-    /// It is not held, or not any more.
+    /// Records that a place is not held.
     pub(super) fn released(&mut self, place: &str) {
-        // Who looks finds it free.
+        // If this fails, the next cleanup finds that the place is free.
         let _ = self.note(place, false, None);
     }
 
@@ -103,13 +105,13 @@ impl LeaseJournal {
 impl Drop for LeaseJournal {
     fn drop(&mut self) {
         if self.held.is_empty() {
-            // One that says nothing does no harm.
+            // A journal without entries is harmless.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// It gets its name only when it is locked and has its first line.
+/// Creates a journal, which gets its final name only when it is locked and has its first line.
 fn make(folder: &Path, unnamed: &Path, path: &Path, head: &Head) -> io::Result<File> {
     DirBuilder::new()
         .mode(0o700)
@@ -144,22 +146,22 @@ fn unwritable(path: &Path, error: &io::Error) -> LabError {
 /// A place that a dead process held, and the result of releasing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
-    /// The place.
+    /// Name of the place.
     pub place: String,
     /// Coordinator of the place.
     pub coordinator: String,
-    /// `true` if it was still held and is released now; otherwise it was released by somebody, or
-    /// changed since, and was left alone.
+    /// `true` if the place was still held and is released now; `false` if it was released or
+    /// changed by others since, and was left alone.
     pub released: bool,
 }
 
-/// Releases what processes of this user on this host held that are dead.
+/// Releases places that are held by dead processes of this user on this host.
 ///
-/// A place that changed since it was acquired is left alone: somebody may have released
-/// and acquired it by hand, as the same user.
+/// A place that changed since it was acquired is left alone: the same user may have released and
+/// acquired it by hand.
 ///
-/// A coordinator that does not answer keeps its journals, and is the error beside what
-/// became of the others.
+/// If a coordinator does not answer, its journals are kept, and its error is returned together
+/// with the results for the other coordinators.
 pub fn release_stale(data: &Path) -> (Vec<Freed>, Result<(), LabError>) {
     let (mut freed, mut ended) = (Vec::new(), Ok(()));
     let Journals { abandoned, living } = journals(&data.join(FOLDER));
@@ -175,14 +177,14 @@ pub fn release_stale(data: &Path) -> (Vec<Freed>, Result<(), LabError>) {
                 continue;
             }
         }
-        // Another one may have been faster.
+        // Another process may have removed it.
         let _ = fs::remove_file(&path);
     }
     (freed, ended)
 }
 
-/// `true` if a living process of the same name holds a place. A place that was only requested then
-/// belongs to that process, whatever became of the request.
+/// Returns `true` if a living process of the same owner holds a place. A dead process's unanswered
+/// request for that place is then ignored.
 fn holds(living: &Read, head: &Head, place: &str) -> bool {
     living.0.as_ref() == Some(head) && living.1.contains_key(place)
 }
@@ -212,7 +214,7 @@ fn free(
     let request = json!({"do": "free_stale", "place": place, "owner": owner, "changed": changed});
     let released = match wire.ask::<Released>(&request) {
         Ok(released) => released.kept,
-        // A place that is gone is held by nobody.
+        // An unknown place is not held.
         Err(LabError::Unknown(_)) => false,
         Err(error) => return Err(error.of_place(&place)),
     };
@@ -223,10 +225,10 @@ fn free(
     })
 }
 
-/// The journals of a folder.
+/// Journals in a folder.
 #[derive(Default)]
 struct Journals {
-    /// Their process is gone; locked so that nobody else takes them too.
+    /// Journals of dead processes; locked so that other processes skip them.
     abandoned: Vec<(PathBuf, File)>,
     living: Vec<PathBuf>,
 }
@@ -250,13 +252,13 @@ fn journals(folder: &Path) -> Journals {
     journals
 }
 
-/// Places with when they were acquired; `None`: they were asked for.
+/// Held places with the time of acquisition; `None` if the request was not answered.
 type HeldPlaces = BTreeMap<String, Option<f64>>;
 /// Content of a journal.
 type Read = (Option<Head>, HeldPlaces);
 
-/// The first line, and what was held at last. A line that was not written whole says
-/// nothing: what it was about had not begun.
+/// Reads the first line, and the places that are held after the last line. An incomplete line is
+/// ignored: the request that it announces was not sent.
 fn read(path: &Path) -> Read {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -303,7 +305,7 @@ mod tests {
             (abandoned.len(), living.len())
         };
         assert_eq!(looked_at(), (0, 1), "it lives");
-        // A kill ends the lock, and may leave half a line.
+        // A kill releases the lock, and may leave half a line.
         flock(&journal.file, FlockOperation::Unlock).unwrap();
         journal.file.write_all(br#"{"place":"half","#).unwrap();
         assert_eq!(looked_at(), (1, 0));

@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Problem found when a place was given back.
+/// Problem found when a place was released.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Trouble {
-    /// It was not this process's alone.
+    /// Others had released or acquired it meanwhile.
     #[error(
         "somebody else released or acquired it meanwhile: another job may have run during the measurement"
     )]
     Taken,
-    /// It is still held.
+    /// It could not be released.
     #[error("it could not be released ({0}); assay targets --release-stale does so later")]
     Held(LabError),
 }
 
-/// A place that this process has acquired. It is released when this is dropped.
+/// A place that this process has acquired. Dropping the lease releases the place.
 pub struct Lease {
     lab: Arc<Lab>,
     place: String,
     address: SshAddress,
-    /// It goes after the place.
+    /// Cancelled after the place is released.
     reservation: Option<Reservation>,
     is_held: bool,
 }
@@ -52,11 +52,11 @@ impl Lease {
         &self.address
     }
 
-    /// Gives it back.
+    /// Releases the place.
     ///
     /// # Errors
-    /// When somebody else had it meanwhile, or it could not be given back: the journal
-    /// then still has it.
+    /// [`Trouble::Taken`] if others changed it meanwhile; [`Trouble::Held`] if it could
+    /// not be released: then it remains in the journal.
     pub fn release(mut self) -> Result<(), Trouble> {
         self.is_held = false;
         match self.lab.release(&self.place) {
@@ -70,18 +70,18 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.is_held {
-            // What could not be given back is in the journal.
+            // A place that could not be released remains in the journal.
             let _ = self.lab.release(&self.place);
         }
         drop(self.reservation.take());
     }
 }
 
-/// A reservation under way. It is cancelled when this is dropped.
+/// A pending reservation. Dropping it cancels the reservation.
 pub struct Reservation {
     lab: Arc<Lab>,
     tags: BTreeMap<String, String>,
-    /// `None`: a lease has it.
+    /// `None` once the reservation belongs to a lease.
     token: Option<String>,
 }
 
@@ -94,11 +94,12 @@ impl Reservation {
         }
     }
 
-    /// Acquires the place that it got; `None`: it got none yet. A place that another
-    /// command of the same user has taken by its name is given up for another one.
+    /// Acquires the allocated place; `None` if no place is allocated yet. If another
+    /// command of the same user has acquired the place by name, the reservation is
+    /// replaced by a new one.
     ///
     /// # Errors
-    /// When the coordinator does not know it any more, and as [`Lab::acquire`].
+    /// If the coordinator no longer knows the reservation, and as in [`Lab::acquire`].
     pub fn take(&mut self) -> Result<Option<Lease>, LabError> {
         let Some(place) = self.place()? else {
             return Ok(None);
@@ -133,7 +134,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(token) = &self.token {
-            // One that nobody asks for ends by itself.
+            // A reservation that is not polled expires.
             let _: Result<Value, LabError> = self.lab.ask(&json!({"do": "cancel", "token": token}));
         }
     }

@@ -1,8 +1,8 @@
 //! Boards of a labgrid coordinator: acquired, reached by ssh, and always released.
 //!
-//! One Python process with labgrid's own messages holds all places of this process
-//! (`session.py`). It releases them when its input ends, so also when this process is
-//! killed. What not even that outlives is in a journal (see [`release_stale`]).
+//! One Python process (`session.py`) holds all places of this process, through labgrid's own
+//! library. It releases them when its input ends, which includes the case that this process is
+//! killed. Places that remain held even then are in a journal (see [`release_stale`]).
 
 mod error;
 mod journal;
@@ -32,15 +32,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Names the coordinator, as for labgrid's own client.
+/// Environment variable for the coordinator's address, as in labgrid's own client.
 const COORDINATOR: &str = "LG_COORDINATOR";
 /// Default address of the coordinator, as for labgrid's own client.
 const DEFAULT_COORDINATOR: &str = "127.0.0.1:20408";
 /// Version of the protocol between this program and `session.py`.
 const VERSION: u32 = 1;
-/// Time limit for an answer of the session: it waits for the coordinator, and that for exporters.
+/// Time limit for an answer of the session, which waits for the coordinator, which waits for
+/// exporters.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The longest answer: all places of a large lab.
+/// Bytes of an answer, at most: all places of a large lab.
 const LONGEST: u64 = 64 << 20;
 
 /// A session with a coordinator.
@@ -56,7 +57,7 @@ pub struct LabPlace {
     pub name: String,
     /// Tags of the place.
     pub tags: BTreeMap<String, String>,
-    /// Who has acquired it; empty: nobody.
+    /// User who has acquired it; empty if it is free.
     pub acquired: String,
 }
 
@@ -84,11 +85,11 @@ struct Acquired {
 }
 
 impl Lab {
-    /// Opens a session with the coordinator that the environment names. What is held is
-    /// noted in a folder of `data`.
+    /// Opens a session with the coordinator that the environment names. Held places are recorded
+    /// in a journal in `data`.
     ///
     /// # Errors
-    /// When there is no labgrid or no coordinator, or the folder cannot be written.
+    /// If labgrid or the coordinator is not available, or the journal cannot be written.
     pub fn open(data: &Path) -> Result<Arc<Self>, LabError> {
         let coordinator = env::var(COORDINATOR).ok().filter(|name| !name.is_empty());
         let coordinator = coordinator.unwrap_or_else(|| DEFAULT_COORDINATOR.to_owned());
@@ -103,7 +104,7 @@ impl Lab {
     /// Returns all places.
     ///
     /// # Errors
-    /// When the coordinator does not answer.
+    /// If the coordinator does not answer.
     pub fn places(&self) -> Result<Vec<LabPlace>, LabError> {
         #[derive(Deserialize)]
         struct Places {
@@ -116,7 +117,7 @@ impl Lab {
     /// Acquires a place by its name or alias.
     ///
     /// # Errors
-    /// [`LabError::Busy`] when somebody else has it; when there is none of that name, or
+    /// [`LabError::Busy`] if others have acquired it; another error if the place does not exist or
     /// its board has no address.
     pub fn acquire(self: &Arc<Self>, place: &str) -> Result<Lease, LabError> {
         let look = self.ask::<Value>(&json!({"do": "look", "place": place}));
@@ -125,7 +126,7 @@ impl Lab {
         let acquired: Acquired = match self.ask(&json!({"do": "acquire", "place": place})) {
             Ok(acquired) => acquired,
             Err(error) => {
-                // Without an answer it may be held nevertheless.
+                // Without an answer, the place may be held nevertheless.
                 if !matches!(error, LabError::Lost(_)) {
                     self.journal().released(place);
                 }
@@ -142,14 +143,14 @@ impl Lab {
         match found {
             Ok(address) => Ok(Lease::new(Arc::clone(self), acquired.place, address)),
             Err(why) => {
-                // What could not be given back is in the journal.
+                // A place that could not be released remains in the journal.
                 let _ = self.release(&acquired.place);
                 Err(LabError::Lost(why).of_place(&acquired.place))
             }
         }
     }
 
-    /// Gives a place back; whether it was this process's alone until now.
+    /// Releases a place; `true` if it was held by this process all the time.
     fn release(&self, place: &str) -> Result<bool, LabError> {
         #[derive(Deserialize)]
         struct Released {
@@ -164,8 +165,8 @@ impl Lab {
     /// Reserves a place that has these tags.
     ///
     /// # Errors
-    /// When no place has them, which the coordinator would wait for without end, or it
-    /// does not take them.
+    /// [`LabError::Unknown`] if no place has the tags, for which the coordinator would wait
+    /// forever; another error if the coordinator rejects them.
     pub fn reserve(
         self: &Arc<Self>,
         tags: &BTreeMap<String, String>,
@@ -209,15 +210,15 @@ fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, S
     parsed.map_err(|error| format!("its NetworkService cannot be used: {error}"))
 }
 
-/// The session's process and its lines.
+/// The session's process and its output.
 struct Wire {
-    // Before the session: it ends with its input.
+    // Dropped before the session, which ends with its streams.
     lines: BufReader<Box<dyn Read + Send>>,
     session: AgentSession,
 }
 
 impl Wire {
-    /// With it comes who this side is.
+    /// Starts a session; returns it with the name of the owner.
     fn open(coordinator: &str) -> Result<(Self, String), LabError> {
         #[derive(Deserialize)]
         struct Hello {
@@ -253,7 +254,8 @@ impl Wire {
         let watchdog = self.session.must_answer_within(PATIENCE);
         let watchdog = watchdog.map_err(|error| LabError::Lost(error.to_string()))?;
         let mut line = String::new();
-        // An end in the middle is no answer either.
+        // After an error or in the middle of a line, the text is not valid JSON, which is detected
+        // below.
         let _ = (&mut self.lines).take(LONGEST).read_line(&mut line);
         if watchdog.has_barked() || line.is_empty() {
             return Err(LabError::Lost("its session does not answer".to_owned()));
@@ -272,7 +274,7 @@ pub struct Board {
     lab: Arc<Lab>,
     wanted: BoardFilter,
     lease: Option<Lease>,
-    /// The way to the place.
+    /// Connection to the board.
     ssh: Option<Ssh>,
     when_lost: WhenLost,
     tell: fn(&str),
@@ -280,7 +282,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// The place, or one of those, that are wanted.
+    /// Creates a target for the board, or for one of the boards, that the filter selects.
     pub fn new(lab: Arc<Lab>, wanted: BoardFilter) -> Self {
         Self {
             lab,
@@ -293,15 +295,15 @@ impl Board {
         }
     }
 
-    /// Reaction to a lost link, as for a board that ssh reaches; `tell` is called with what a user
-    /// should know.
+    /// Sets the reaction to a lost link, as for a board that is reached by ssh; `tell` is called
+    /// with messages for the user.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         (self.when_lost, self.tell) = (when_lost, tell);
         self
     }
 
-    /// The way to the board, which is acquired now unless it was.
+    /// Returns the connection to the board, which is acquired first if necessary.
     fn ssh(&mut self) -> Result<&mut Ssh, TargetError> {
         let lease = match self.lease.take() {
             Some(lease) => lease,
@@ -366,15 +368,15 @@ impl Target for Board {
 const SCRIPT: &str = include_str!("session.py");
 const CLIENT: &str = "labgrid-client";
 const PYTHON: &str = "python3";
-/// The module of Python that [`CLIENT`] starts.
+/// Python module that [`CLIENT`] starts.
 const CLIENT_MODULE: &str = "labgrid.remote.client";
 
-/// The session's process, to be started.
+/// Returns the process of a session, which is not started yet.
 fn session(coordinator: &str) -> Local {
     Local::new(python(), &["-c", SCRIPT, coordinator])
 }
 
-/// The words that start labgrid's own client.
+/// Returns the command line of labgrid's own client.
 pub fn client() -> Vec<String> {
     let python = python().to_string_lossy().into_owned();
     vec![python, "-m".to_owned(), CLIENT_MODULE.to_owned()]
@@ -384,8 +386,8 @@ fn python() -> PathBuf {
     beside_client().unwrap_or_else(|| PYTHON.into())
 }
 
-/// labgrid's client is in the folder of the Python that it is installed for, or is a link
-/// to one that is.
+/// Finds the Python of labgrid's client: the client is in the folder of the Python that it is
+/// installed for, or is a link to a file in that folder.
 fn beside_client() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let client = env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! Which board is asked for: `labgrid:PLACE`, or `labgrid:reserve?media=sd`.
+//! Selection of a board: `labgrid:PLACE`, or `labgrid:reserve?media=sd`.
 
 use super::{Lab, LabError, Lease};
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ const RESERVE: &str = "reserve?";
 /// least once a minute.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Which board is asked for.
+/// Selection of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoardFilter {
-    /// This place.
+    /// The place of this name.
     Place(String),
-    /// Any with these tags, as soon as one is free.
+    /// Any place with these tags, as soon as one is free.
     Any(BTreeMap<String, String>),
 }
 
-/// Why a text asks for no board.
+/// Error for a text that does not select a board.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "not a valid labgrid target: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE"
@@ -31,10 +31,10 @@ pub enum BoardFilter {
 pub struct WantedError(&'static str);
 
 impl BoardFilter {
-    /// Acquires it; waits for a reservation.
+    /// Acquires a selected board; waits until the reservation succeeds.
     ///
     /// # Errors
-    /// As [`Lab::acquire`] and [`Lab::reserve`].
+    /// As in [`Lab::acquire`] and [`Lab::reserve`].
     pub fn get(&self, lab: &Arc<Lab>) -> Result<Lease, LabError> {
         match self {
             Self::Place(place) => lab.acquire(place),

@@ -1,4 +1,4 @@
-//! The links to an agent that outlives them, one after the other.
+//! Successive connections to an agent that outlives them.
 
 use super::{PARTING, Program, Remote};
 use crate::boot::Fault;
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 /// Time limit of one attempt to reconnect.
 const ATTEMPT: Duration = Duration::from_secs(60);
-/// Between two attempts, at first and at last.
+/// Shortest and longest pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Talks over a first link to the agent in the folder of that name, and over others
-/// when that is lost.
+/// Connects to the agent in the folder of that name over the session `first`, and
+/// reconnects whenever the connection is lost.
 pub(super) fn over<P: Program>(
     remote: &Remote<P>,
     folder: String,
@@ -47,7 +47,7 @@ pub(super) fn over<P: Program>(
     Ok(AgentSession::kept(reader, writer, kept, PARTING))
 }
 
-/// Whoever goes there again.
+/// Reconnects to the agent.
 struct Links<P> {
     remote: Remote<P>,
     /// Name of the agent's folder.
@@ -76,7 +76,7 @@ impl<P: Program> Links<P> {
         }
     }
 
-    /// Goes over one link until that ends.
+    /// Carries the link over one connection until that ends.
     fn carry(&self, mut session: AgentSession) -> Result<Broken, NotOfThisVersion> {
         let (reader, writer) = session.take_streams();
         let (ended, link) = (AtomicBool::new(false), &self.link);
@@ -94,7 +94,7 @@ impl<P: Program> Links<P> {
             if link.await_silence(since, || !ended.load(Ordering::Relaxed)) {
                 session.cut();
             }
-            // It does not panic; if it did, the link would be off as well.
+            // The thread does not panic; if it did, the connection would be down as well.
             carrying.join().unwrap_or(Ok(Broken::Off))
         });
         if carried != Ok(Broken::Done) {
@@ -108,7 +108,7 @@ impl<P: Program> Links<P> {
         carried
     }
 
-    /// Another link; `None` when it is not to be had.
+    /// Opens another connection; `None` if the link was given up.
     fn go_again(&self) -> Option<AgentSession> {
         let target = self.remote.program.target();
         let grace = self.times.grace.as_secs();

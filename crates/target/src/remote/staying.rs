@@ -1,4 +1,4 @@
-//! Agents that stay on a machine, and what killed links left there.
+//! Agents that stay on a machine, and folders that broken links left there.
 
 use super::{Program, Remote};
 use crate::installed::{self, Installed};
@@ -6,13 +6,13 @@ use crate::{AgentOrder, AgentState, AgentThere, TargetError, boot};
 use assay_model::wire::Feature;
 use std::path::PathBuf;
 
-/// Tells of agents, and removes them: what stays is always removed, since a program
-/// that runs needs no name; a folder of a push is only when no process runs from it and
-/// none can be about to. `$1` is the word `remove`.
+/// Script that lists agents, and removes them if `$1` is the word `remove`. Installed agents
+/// are always removed, since a running program does not need its file. A folder of a
+/// transferred agent is removed only if no process runs from it and none can be about to.
 ///
-/// Folders of pushes have names that nobody else gives: 16 hexadecimal digits. A base may
-/// be a link to another one, so they are looked at by their own paths; those of other users
-/// are none of this one's.
+/// Folders of transferred agents have names that other programs do not use, with 16
+/// hexadecimal digits. A base folder may be a link to another one, so they are listed by
+/// their physical paths. Folders of other users are ignored.
 const LISTING: &str = "\
     gone() { \
     case $1 in */.assay-agent/*) if [ -f \"$1\" ] && rm -f \"$1\"; then echo assay-boot removed \"$1\"; fi;; esac; \
@@ -36,7 +36,7 @@ const LISTING: &str = "\
     done; done; \
     echo assay-boot end";
 
-/// Carries an order out.
+/// Executes an order.
 pub(crate) fn carry_out<P: Program>(
     remote: &Remote<P>,
     order: AgentOrder,
@@ -52,7 +52,7 @@ pub(crate) fn carry_out<P: Program>(
     let lines = remote.talk(&command, |boot| boot.listing())?;
     let mut all: Vec<AgentThere> = Vec::new();
     for found in lines.iter().filter_map(|line| read(line, &own)) {
-        // Folders may have several names.
+        // A folder may be found under several names.
         if !all.iter().any(|known| known.path == found.path) {
             all.push(found);
         }
@@ -60,14 +60,14 @@ pub(crate) fn carry_out<P: Program>(
     Ok(all)
 }
 
-/// Puts both flavours there to stay; the small one alone where there is no larger one.
+/// Installs the small and the larger agent; only the small one if there is no larger one.
 fn push<P: Program>(remote: &Remote<P>) -> Result<Vec<AgentThere>, TargetError> {
     let mut pushed: Vec<AgentThere> = Vec::new();
     for needs in [None, Some(Feature::Sqlite)] {
         let mut remote = remote.clone();
         remote.agents.needs = needs;
         match remote.talk(&boot::command(), |boot| boot.stay()) {
-            // Where the small one is missing, the larger one stays in its place.
+            // If the small agent is missing, the larger one is installed in its place.
             Ok((path, _)) if pushed.iter().any(|known| known.path == path) => {}
             Ok((path, is_new)) => pushed.push(AgentThere {
                 path,
@@ -84,7 +84,7 @@ fn push<P: Program>(remote: &Remote<P>) -> Result<Vec<AgentThere>, TargetError> 
     Ok(pushed)
 }
 
-/// Returns the hashes of the agents that this program has.
+/// Returns the hashes of this program's agents.
 fn hashes(folders: &[PathBuf]) -> Vec<String> {
     let folders = folders.iter().filter_map(|folder| folder.read_dir().ok());
     let files = folders
@@ -99,8 +99,8 @@ fn hashes(folders: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// Reads a line of the listing: one about an installed agent, or `left PATH`, `running PATH`,
-/// `removed PATH`.
+/// Parses a line of the listing: one about an installed agent, or `left PATH`, `running
+/// PATH`, `removed PATH`.
 fn read(line: &str, own: &[String]) -> Option<AgentThere> {
     if let Some(agent) = Installed::read(line) {
         let state = match (own.contains(&agent.hash), agent.trusted) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Whom to reach, as far as the user says; the rest is up to the settings of ssh.
+/// Address given by the user; other properties come from ssh's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshAddress {
     user: Option<String>,
@@ -12,13 +12,13 @@ pub struct SshAddress {
     port: Option<u16>,
 }
 
-/// Why a text is no address.
+/// Error for a text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("not a valid ssh target: {0}; write ssh://user@host:port")]
 pub struct AddressError(&'static str);
 
 impl SshAddress {
-    /// Options and operands of ssh that lead there.
+    /// Returns options and operands of ssh that select the machine.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(port) = self.port {
@@ -43,7 +43,7 @@ impl SshAddress {
         )
     }
 
-    /// The host as `known_hosts` has it.
+    /// Returns the host in the form of `known_hosts`.
     pub(crate) fn known_as(&self) -> String {
         match self.port {
             None | Some(22) => self.host.clone(),
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<SshAddress, &'static str> {
     })
 }
 
-/// `host`, `host:port`, and the same with an address of IPv6 in brackets.
+/// Parses `host`, `host:port`, and both with an IPv6 address in brackets.
 fn host_and_port(place: &str) -> Result<(&str, Option<&str>), &'static str> {
     if let Some(place) = place.strip_prefix('[') {
         let (host, rest) = place.split_once(']').ok_or("a bracket is not closed")?;
@@ -110,8 +110,8 @@ fn host_and_port(place: &str) -> Result<(&str, Option<&str>), &'static str> {
     }
 }
 
-/// Names go to ssh, and with its settings through a shell (`ProxyCommand`): they
-/// have nothing in them that a shell or ssh would take for something else.
+/// Returns `true` if a name contains no character that a shell or ssh would interpret:
+/// names go to ssh, and with its settings through a shell (`ProxyCommand`).
 fn is_word(name: &str, also: fn(char) -> bool) -> bool {
     !name.is_empty()
         && !name.starts_with('-')

@@ -1,5 +1,4 @@
-//! A machine that is reached by the system's ssh, with the settings, keys and jump
-//! hosts that its user has.
+//! A machine that is reached by the system's ssh, with the user's settings, keys and jump hosts.
 
 mod address;
 mod words;
@@ -11,9 +10,9 @@ use crate::remote::{Program, Remote};
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Options that ssh gets whatever its settings: no questions, no terminal, no tunnels, no
-/// connection that outlives this one, and an end when the other side is gone (after 2 minutes; a
-/// board under load may be slow to answer).
+/// Options that override ssh's settings: no questions, no terminal, no tunnels, no shared
+/// connection that outlives this one, and an end when the peer does not answer for 2 minutes (a
+/// board under load may be slow).
 const OPTIONS: [&str; 7] = [
     "BatchMode=yes",
     "ConnectTimeout=20",
@@ -35,7 +34,7 @@ pub struct Client {
 }
 
 impl Ssh {
-    /// The machine of that address.
+    /// Creates a target for an address.
     pub fn new(address: SshAddress) -> Self {
         let program = "ssh".into();
         Self::over(Client { address, program })
@@ -66,8 +65,8 @@ impl Program for Client {
     }
 }
 
-/// The machines that a `config` of ssh names (ssh_config(5)): the words of its `Host`
-/// lines, without patterns. What a file includes, and what `Match` means, is ssh's.
+/// Returns the machines that a `config` of ssh names (ssh_config(5)): the words of its `Host`
+/// lines, without patterns. `Include` and `Match` are not evaluated.
 pub fn configured(config: &str) -> Vec<SshAddress> {
     let mut found: Vec<SshAddress> = Vec::new();
     for line in config.lines() {

@@ -1,9 +1,9 @@
-//! Complaints of ssh, explained in plain words.
+//! Explanations of ssh's error messages.
 
 use super::SshAddress;
 use crate::complaint::Complaints;
 
-/// Why a machine cannot be reached, and what to do.
+/// Returns why a machine cannot be reached, and a remedy.
 pub(super) fn of(complaints: &Complaints, address: &SshAddress) -> String {
     let says = |words: &str| complaints.with(words).is_some();
     let by_hand = address.by_hand();

@@ -1,5 +1,4 @@
-//! Phases on files: making them ready, and running the load between the two
-//! looks of the observer.
+//! Phases on files: preparation, and the load between two snapshots of the observer.
 
 use super::progress;
 use crate::files::{remove_if_there, write_back};
@@ -24,10 +23,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The test files in a folder of assay's own.
+/// Test files in a private folder.
 pub(super) struct TestFiles<'a> {
     folder: &'a Path,
-    /// Bytes of each file that were really written.
+    /// Bytes of each file whose blocks are written.
     written: Vec<u64>,
 }
 
@@ -39,7 +38,7 @@ impl<'a> TestFiles<'a> {
         }
     }
 
-    /// One phase, as a step.
+    /// Runs one phase as a step.
     pub(super) fn run(
         &mut self,
         phase: &FilePhase,
@@ -78,8 +77,7 @@ impl<'a> TestFiles<'a> {
             .collect()
     }
 
-    /// Brings the files to the state that the phase wants, and the file system
-    /// to rest.
+    /// Brings the files to the state that the phase requires, and syncs the file system.
     fn prepare(
         &mut self,
         phase: &FilePhase,
@@ -142,13 +140,13 @@ impl<'a> TestFiles<'a> {
     }
 }
 
-/// A new, empty file: whatever had its name is gone.
+/// Creates an empty file; removes an existing one.
 fn make(path: &Path) -> Result<File, WorkError> {
     remove_if_there(path)?;
     held::create_new(path).map_err(|errno| WorkError::io("make", path, &errno.into()))
 }
 
-/// As `O_TRUNC` does it: the file may have been there.
+/// Empties or creates a file, with `O_TRUNC`.
 fn empty(path: &Path) -> Result<(), WorkError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     held::open(path, flags, Mode::from_raw_mode(0o666))
@@ -173,7 +171,7 @@ fn bytes_to_move(phase: &FilePhase) -> u64 {
     }
 }
 
-/// Tells the observer what became of a step; an error ends the work.
+/// Reports the outcome of a step to the observer; returns an error if it ends the work.
 fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkError> {
     let streams: Vec<&StreamReport> = report.streams.iter().collect();
     let started = streams.iter().any(|stream| stream.started);
@@ -189,7 +187,7 @@ fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkEr
     error.map_or(Ok(()), Err)
 }
 
-/// The first stream's that failed.
+/// Returns the error of the first stream that failed.
 fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
     let failed = streams.iter().find(|stream| stream.errno != 0)?;
     Some(WorkError::Failed {
@@ -201,7 +199,7 @@ fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
     })
 }
 
-/// Tells the observer of a work what the observer of its load is told.
+/// Forwards events of a load to the observer of a work.
 struct Follower<'a> {
     observer: &'a mut dyn Observer,
     step: ObservedStep<'a>,
@@ -211,7 +209,7 @@ struct Follower<'a> {
 }
 
 impl LoadObserver for Follower<'_> {
-    /// Passes on warnings only; failures are reported with the step.
+    /// Forwards only warnings; failures are reported with the step.
     fn note(&mut self, note: &Note) {
         if let Note::Warning(text) = note {
             self.observer.note(NoteWeight::Warning, text.clone());
@@ -241,12 +239,12 @@ impl LoadObserver for Follower<'_> {
         self.observer.progress(&now);
     }
 
-    /// None is ever asked for.
+    /// Never called: no interim reports are requested.
     fn interim(&mut self, _report: LoadReport) {}
 }
 
-/// The streams of a phase on files that are ready, in one wave and reported as
-/// one. The same seed gives the same I/O.
+/// Builds the streams of a phase on prepared files, in one wave and reported as one. The
+/// same seed gives the same I/O.
 pub(super) fn load_of(phase: &FilePhase, paths: &[PathBuf], seed: u64) -> Load {
     let streams = (0..phase.threads).map(|thread| stream(phase, paths, seed, thread));
     Load {

@@ -1,5 +1,5 @@
-//! AndroBench's and Mobibench's phases: patterns on files of assay's own, and
-//! transactions on a database of `SQLite`.
+//! Phases of AndroBench and Mobibench: patterns on files made by assay, and transactions
+//! on an `SQLite` database.
 
 #[cfg(feature = "sqlite")]
 pub(crate) mod database;
@@ -51,7 +51,7 @@ fn transact(
     Err(rules::without_sqlite())
 }
 
-/// Builds the progress of a step, of which so much is done of the total.
+/// Builds the progress of a step, `done` of `total`.
 fn progress(
     step: &str,
     steps_done: u32,

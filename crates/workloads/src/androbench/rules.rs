@@ -9,12 +9,12 @@ use assay_model::work::androbench::{
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The most tables of a database.
+/// Tables of a database, at most.
 const MAX_TABLES: u32 = 1_000;
-/// Room that databases and the file system's own books may take.
+/// Space for databases and for metadata of the file system, in bytes.
 const SPARE: u64 = 16 << 20;
 
-/// Refuses what cannot be carried out here, before anything is written.
+/// Refuses a work that cannot be carried out, before anything is written.
 pub(super) fn check(work: &AndroBench) -> Result<(), WorkError> {
     if work.phases.is_empty() {
         return Err(refused("no step was given to measure"));
@@ -87,7 +87,7 @@ pub(super) fn without_sqlite() -> WorkError {
 }
 
 fn check_room(needed: Bytes, folder: &Path) -> Result<(), WorkError> {
-    // Who cannot be asked answers when it is full.
+    // Without an answer, a lack of space is reported when the file system is full.
     let Ok(there) = rustix::fs::statvfs(folder) else {
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! Reading back, sector by sector.
+//! Reading back and comparing, sector by sector.
 
 use super::store::BlockStore;
 use crate::meter::Meter;
@@ -9,19 +9,19 @@ use assay_model::job::Direction;
 use assay_model::work::capacity::content::classify;
 use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally};
 
-/// Read at a time.
+/// Bytes of one read.
 pub(super) const CHUNK: usize = 1 << 20;
 /// Size in bytes of each read attempt within an unreadable chunk.
 const PIECE: usize = 4096;
-/// So many chunks that cannot be read are tried piece by piece: each piece may
-/// take seconds.
+/// Unreadable chunks that are read again piece by piece, at most: each piece may take
+/// seconds.
 const PATIENCE: u32 = 64;
 
-/// Reads storage back, part after part.
+/// Reads storage back, one part after the other.
 pub(super) struct Checker {
     buffer: IoBuf,
     patience: u32,
-    /// Bytes gone through so far.
+    /// Bytes processed so far.
     pub(super) done: u64,
 }
 
@@ -34,9 +34,9 @@ impl Checker {
         }
     }
 
-    /// Checks the whole sectors of the first `length` bytes of a store, whose
-    /// first sector has the offset `base` in all that was written. Returns what
-    /// was found, also when it was stopped before the end.
+    /// Checks the whole sectors of the first `length` bytes of a store, whose first
+    /// sector has the offset `base` within all written data. Returns the findings, also
+    /// if the check was stopped early.
     pub(super) fn check(
         &mut self,
         store: &mut dyn BlockStore,
@@ -93,7 +93,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Reads and counts sectors; `false` when they cannot be read.
+    /// Reads and counts sectors; `false` if they cannot be read.
     fn read(
         &mut self,
         store: &mut dyn BlockStore,
@@ -103,7 +103,7 @@ impl Checker {
         meter: &mut Meter,
         tally: &mut Tally,
     ) -> bool {
-        // Direct reads are of whole blocks, also where a file ends in one.
+        // Direct reads need whole blocks, even if a file ends within one.
         let whole = length.next_multiple_of(PIECE);
         let bytes = &mut self.buffer.block_mut()[..whole];
         let began_ns = meter.now_ns();

@@ -1,4 +1,4 @@
-//! A whole device, filled or probed.
+//! Filling or probing of a whole device.
 
 use super::CHUNKS_PER_FLUSH;
 use super::check::{CHUNK, Checker};
@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// So many blocks that could not be put back are named.
+/// Blocks listed by number if they could not be restored, at most.
 const NAMED: usize = 16;
 
 /// Writes a device from its first to its last sector, and reads it back.
@@ -142,7 +142,7 @@ pub(super) fn probe(
     done
 }
 
-/// Names blocks that could not be put back.
+/// Lists blocks that could not be restored.
 fn unrestored(blocks: &[u64]) -> Option<String> {
     let (first, last) = (blocks.first()?, blocks.last()?);
     let some: Vec<String> = blocks.iter().take(NAMED).map(u64::to_string).collect();
@@ -171,15 +171,15 @@ fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
 
 /// Size in bytes of each write attempt within an unwritable chunk.
 const PIECE: usize = 4096;
-/// So many chunks that cannot be written are tried piece by piece: each piece
-/// may take seconds.
+/// Unwritable chunks that are written again piece by piece, at most: each piece may take
+/// seconds.
 const PATIENCE: u32 = 64;
-/// After so many chunks in a row of which nothing can be written, there is
-/// nothing further on.
+/// Consecutive chunks without any written byte, after which the rest of the device counts
+/// as unwritable.
 const HOPELESS: u32 = 64;
 
-/// Writes the first `length` bytes of a store. Blocks that cannot be written
-/// are counted and passed over. Returns how far it came.
+/// Writes the first `length` bytes of a store. Blocks that cannot be written are counted
+/// and skipped. Returns the offset that was reached.
 pub(super) fn write_all(
     store: &mut dyn BlockStore,
     length: u64,
@@ -232,7 +232,7 @@ struct SegmentWriter<'a> {
 }
 
 impl SegmentWriter<'_> {
-    /// Writes a chunk, or what can be written of it; `false`: nothing.
+    /// Writes a chunk, or the writable pieces of it; `false` if nothing was written.
     fn write(&mut self, at: u64, bytes: &[u8]) -> bool {
         if self.try_write(at, bytes).is_ok() {
             return true;
@@ -253,7 +253,7 @@ impl SegmentWriter<'_> {
         self.store.write_counted(self.meter, at, bytes)
     }
 
-    /// Flushes; a failure is counted, and seen in what is read back.
+    /// Flushes. A failure is counted; lost data is found when it is read back.
     fn flush(&mut self, at: u64) {
         let _ = self.store.flush_counted(self.meter, at);
     }

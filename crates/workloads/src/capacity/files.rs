@@ -10,10 +10,10 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 const ENDING: &str = ".h2w";
-/// So many missing files are named; all are counted.
+/// Missing files that are listed, at most; all are counted.
 const MISSING_NAMED: usize = 16;
 
-/// Name of the file of that number.
+/// Returns the name of the file with that number.
 pub(super) fn name(number: u32) -> String {
     format!("{number}{ENDING}")
 }
@@ -23,10 +23,10 @@ pub(super) fn offset(number: u32) -> u64 {
     u64::from(number.saturating_sub(1)) * FILE_BYTES
 }
 
-/// The files of a folder that a fill is about, by number.
+/// Lists the files of a fill in a folder, by number.
 ///
 /// # Errors
-/// When the folder cannot be read, or something of such a name is no file.
+/// If the folder cannot be read, or an entry of such a name is not a file.
 pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>, WorkError> {
     let failed = |error| WorkError::io("read", folder, &error);
     let mut files = BTreeMap::new();
@@ -54,7 +54,7 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
 /// Checks that the range of a fill is not empty.
 ///
 /// # Errors
-/// If it has no file, or no room for a sector.
+/// If it contains no file, or no complete sector.
 pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
     let first = fill.first_file;
     if let Some(last) = fill.last_file.filter(|last| *last < first) {
@@ -70,8 +70,8 @@ pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
     }
 }
 
-/// Bytes of the files of a fill, each of its full length; `None` where its last
-/// one is not settled.
+/// Returns the total length of all files of a fill; `None` if its last file is not
+/// determined.
 pub(super) fn full_bytes(fill: &Fill) -> Option<u64> {
     let end = offset(fill.last_file?).saturating_add(FILE_BYTES);
     Some(end.saturating_sub(offset(fill.first_file)))
@@ -91,11 +91,11 @@ pub(super) fn within_limit(fill: &Fill) -> Fill {
     }
 }
 
-/// Refuses to go over a file that says by its first sector that none of f3,
-/// H2testw or assay wrote it. One that is empty holds nothing to lose.
+/// Refuses to overwrite a file whose first sector shows that neither f3, H2testw nor
+/// assay wrote it. An empty file may be overwritten.
 ///
 /// # Errors
-/// When it is such a file, or cannot be read.
+/// If it is such a file, or cannot be read.
 pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
     let mut sector = [0; SECTOR];
     let mut file = held::open_to_read(path).map_err(|error| WorkError::io("open", path, &error))?;
@@ -119,25 +119,25 @@ pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
     )))
 }
 
-/// The number in a name, if it is such a name.
+/// Returns the number in a file name, or `None` for other names.
 fn number_of(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(ENDING)?;
     let number = digits.parse().ok()?;
-    // Neither "+1" nor "01".
+    // Rejects "+1" and "01".
     (number > 0 && name == self::name(number)).then_some(number)
 }
 
-/// Files that are missing between the first asked for and the last that is
-/// there.
+/// Missing files between the first requested one and the last existing one.
 #[derive(Debug, Default)]
 pub(super) struct Missing {
-    /// The names of the first of them.
+    /// Names of the first missing files.
     pub(super) named: Vec<String>,
     /// Number of missing files.
     pub(super) files: u64,
 }
 
-/// Looks for gaps: of a file far off nobody wants to read all names before it.
+/// Looks for gaps in the numbers. If a file has a high number, the list of missing names
+/// is limited.
 pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Missing {
     let mut missing = Missing::default();
     let mut next = fill.first_file;
@@ -150,9 +150,9 @@ pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Missing {
     missing
 }
 
-/// Files that hold less than was written to them, as far as that can be told:
-/// all but the last were full (of H2testw, f3 and assay), none ends within a
-/// sector, and none is empty where it is the only one.
+/// Returns files that are shorter than they were written, as far as that is known: all
+/// but the last were full (in H2testw, f3 and assay), none ends within a sector, and an
+/// only file is not empty.
 pub(super) fn short(lengths: &[(u32, u64)]) -> Vec<Short> {
     let last = lengths.len().saturating_sub(1);
     let least = |at: usize, bytes: u64| {
@@ -263,7 +263,7 @@ mod tests {
         };
         assert_eq!(last(None, None), None);
         assert_eq!(last(Some(1 << 20), None), Some(3));
-        // What is left of a limit is no sector.
+        // A remainder of the limit below one sector is ignored.
         assert_eq!(last(Some(FILE_BYTES + 100), None), Some(3));
         assert_eq!(last(Some(FILE_BYTES + 512), None), Some(4));
         assert_eq!(last(Some(10 * FILE_BYTES), Some(5)), Some(5));

@@ -33,16 +33,16 @@ impl Filled {
 /// Reason why a file ended.
 #[derive(Debug)]
 enum End {
-    /// It has its length.
+    /// It has its full length.
     Full,
-    /// There is no more room.
+    /// The file system has no free space.
     NoRoom,
     Stopped,
     Failed(WorkError),
 }
 
-/// Writes file after file until there is no more room, or as many as asked
-/// for. What was written before an error or a stop is in `filled`.
+/// Writes files until there is no free space, or the requested number is reached.
+/// `filled` contains the data written before an error or a stop.
 pub(super) fn write(
     folder: &Path,
     wanted: &Fill,
@@ -96,7 +96,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A new file, for its user alone as f3 makes it.
+/// Creates a file that only its user can access, as f3 does.
 fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let file = held::open(path, flags, Mode::RUSR | Mode::WUSR)?;
@@ -104,7 +104,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 fn is_no_room(error: &io::Error) -> bool {
-    // FAT answers so when its root folder is full, NFS and quotas with EDQUOT.
+    // FAT returns ENOSPC if its root folder is full, NFS and quotas return EDQUOT.
     let errno = error.raw_os_error();
     [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
         .iter()
@@ -141,8 +141,8 @@ impl Growing<'_> {
             let chunk = &mut buffer.block_mut()[..chunk];
             match self.append(chunk, meter) {
                 None => {}
-                // Less may still have room, all the more when the file system
-                // knows what it needs for what was written so far.
+                // A shorter write may still succeed, especially after a flush, when the
+                // file system knows the actual need of the data written so far.
                 Some(End::NoRoom) if most > SECTOR => {
                     most /= 2;
                     unflushed = CHUNKS_PER_FLUSH - 1;
@@ -163,9 +163,9 @@ impl Growing<'_> {
         there.map_or_else(End::Failed, |()| end)
     }
 
-    /// Writes the next bytes; the end of the file if that does not work.
+    /// Writes the next bytes; returns the reason if the file ends here.
     fn append(&mut self, bytes: &mut [u8], meter: &mut Meter) -> Option<End> {
-        // A call may have ended within a sector.
+        // The previous call may have ended within a sector.
         let whole = bytes.len() - bytes.len() % SECTOR;
         let bytes = &mut bytes[..whole];
         fill(bytes, self.base + self.written);
@@ -191,7 +191,7 @@ impl Growing<'_> {
         None
     }
 
-    /// Takes away what a call has left of a sector.
+    /// Truncates the file to whole sectors.
     fn cut_to_sectors(&mut self) -> End {
         self.written -= self.written % SECTOR_BYTES;
         self.cut()
@@ -204,13 +204,14 @@ impl Growing<'_> {
         }
     }
 
-    /// Writes back what is in the page cache, and drops it from there.
+    /// Writes the file back, and drops it from the page cache.
     fn flush(&mut self, meter: &mut Meter) -> Result<(), End> {
         let began_ns = meter.now_ns();
         if let Err(errno) = fdatasync(&self.file) {
             let error = errno.into();
             if is_no_room(&error) {
-                // What the file system had promised room for is not there.
+                // Space that the file system had promised (delayed allocation) is not
+                // available.
                 self.written = self.flushed;
                 return Err(self.cut());
             }
@@ -219,7 +220,7 @@ impl Growing<'_> {
         }
         meter.flushed(began_ns);
         self.flushed = self.written;
-        // What stays cached is seen in the evidence of reading.
+        // Pages that stay cached appear in the evidence of the reading step.
         let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
         Ok(())
     }

@@ -34,9 +34,8 @@ const CHUNKS_PER_FLUSH: u32 = 16;
 /// Fills, checks or probes.
 ///
 /// # Errors
-/// When the path is no folder or device, and when something other than a
-/// difference stands in the way. A stop is none: the report then says how far
-/// it came.
+/// If the path is neither a folder nor a device, and for failures other than a difference in
+/// the data. A stop is not an error: the report then contains the progress so far.
 pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let path = &work.path;
     if let Task::Fill(fill) = &work.task {
@@ -91,8 +90,8 @@ fn in_folder(
     Ok(())
 }
 
-/// Removes the files of an earlier run that are in the way, as f3write does,
-/// but none that somebody else wrote.
+/// Removes files of an earlier run that are in the way, as f3write does, but refuses to remove
+/// files that other programs wrote.
 fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), WorkError> {
     let old = files::list(folder, fill)?;
     if old.is_empty() {
@@ -107,15 +106,15 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
     let numbers: Vec<String> = old.keys().copied().map(name).collect();
     let text = format!("removed what an earlier run left: {}", span(&numbers));
     context.observer.note(NoteWeight::Info, text);
-    // The room of removed files may come free only then.
+    // The file system may free the space of removed files only when it writes back.
     write_back(folder)
 }
 
-/// Less room than this is none: what a file system keeps of a file about itself may take
-/// it.
+/// Free space below this counts as none, in bytes: a file system may need it for the metadata
+/// of a file.
 const LEAST_ROOM: u64 = 1 << 20;
 
-/// Room in a file system; for root with what it keeps for root.
+/// Returns the free space in a file system; for root, with the part reserved for root.
 fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
     let stat = rustix::fs::statvfs(folder)
         .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(folder)), errno))?;
@@ -156,7 +155,7 @@ fn write_files(
         };
         Measured { found, done }
     });
-    // That the files are there is to outlast a power cut as their data does.
+    // The files' directory entries must survive a power cut, like their data.
     if let Ok(folder) = held::open_to_read(folder) {
         let _ = rustix::fs::fsync(folder);
     }
@@ -229,8 +228,8 @@ fn check_each(
     Ok(())
 }
 
-/// Removes what this run wrote, unless something of it is not as it was
-/// written: that may be wanted for a closer look.
+/// Removes the files of this run, unless some data differs from the data written: then the
+/// files may be needed for analysis.
 fn tidy(
     folder: &Path,
     filled: &Filled,
@@ -262,7 +261,7 @@ fn say_kept(filled: &Filled, folder: &Path, context: &mut Context<'_>) {
     context.observer.note(NoteWeight::Warning, text);
 }
 
-/// `1.h2w`, or `1.h2w to 7.h2w`.
+/// Formats a range of names: `1.h2w`, or `1.h2w to 7.h2w`.
 fn span(names: &[String]) -> String {
     match names {
         [] => "nothing".to_owned(),

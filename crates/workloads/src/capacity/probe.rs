@@ -1,16 +1,16 @@
-//! Whether a device is smaller than it says, found out with few writes.
+//! Detection of a device that is smaller than it announces, with few writes.
 //!
-//! Marked blocks are written, all of them are read back, and each says what it
-//! holds: its own mark, that of another block, or none. So that storage which
-//! wraps around is found whatever its real size, the blocks lie as in the
-//! search with small and giant steps (D. Shanks): the first `m` blocks of the
-//! device, and every `m`th block of the rest, with `m` the square root of their
-//! number. Wherever the addresses begin again, one of the giant steps falls on
-//! one of the small ones. The giant steps come first and the small ones last,
-//! which also drives the others out of a cache that the device may have.
+//! Marked blocks are written, all of them are read back, and the content of each is
+//! classified: its own mark, that of another block, or neither. To detect storage that
+//! wraps around at any real size, the blocks are placed as in the baby-step giant-step
+//! search (D. Shanks): the first `m` blocks of the device, and every `m`th block of the
+//! rest, with `m` the square root of their number. Wherever the storage wraps
+//! around, one of the giant steps coincides with one of the small ones. The giant steps
+//! are written first and the small ones last, which also evicts the former from a cache
+//! of the device.
 //!
-//! Every block is read before it is written, and restored at the end, however
-//! that comes.
+//! Every block is read before it is written, and restored at the end, even after an
+//! error.
 
 mod blocks;
 mod judge;
@@ -27,7 +27,7 @@ use blocks::{BLOCK, BlockContent, LENGTH, Marker};
 use judge::{Guess, judge};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Small steps go at least so far, to fill a cache of the device.
+/// Length of the small steps, at least, to fill a cache of the device.
 const CACHE_BYTES: u64 = 8 << 20;
 /// Smaller storage is filled faster than it is probed.
 const LEAST_BLOCKS: u64 = 256;
@@ -44,10 +44,10 @@ pub(super) struct Probe<'a, 'c> {
 }
 
 impl Probe<'_, '_> {
-    /// One block more was read or written.
+    /// Counts one more block that was read or written.
     ///
     /// # Errors
-    /// When the work is to end, or the device is gone.
+    /// If the work was stopped, or the device is gone.
     fn tick(&mut self) -> Result<(), WorkError> {
         self.meter.is_there(self.context, self.done)?;
         self.done += BLOCK;
@@ -59,16 +59,16 @@ impl Probe<'_, '_> {
     }
 }
 
-/// Why a probe found nothing out, and what it left behind.
+/// Failure of a probe, and the blocks that it did not restore.
 #[derive(Debug)]
 pub(super) struct ProbeEnd {
     pub(super) error: WorkError,
-    /// Blocks that are not as they were before.
+    /// Blocks that differ from their original content.
     pub(super) not_restored: Vec<u64>,
 }
 
 impl From<WorkError> for ProbeEnd {
-    /// It ended before anything was written.
+    /// Converts an error that occurred before anything was written.
     fn from(error: WorkError) -> Self {
         Self {
             error,
@@ -77,11 +77,11 @@ impl From<WorkError> for ProbeEnd {
     }
 }
 
-/// Probes a device, and puts back what it held.
+/// Probes a device, and restores its content.
 ///
 /// # Errors
-/// When it is too small, cannot be flushed, or the work is stopped; what it
-/// held is put back before, as far as that can be done.
+/// If it is too small, cannot be read, or the work is stopped. The content is restored
+/// before, as far as possible.
 pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
@@ -112,7 +112,7 @@ pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     Ok(probed)
 }
 
-/// Small and giant steps over so many blocks, each in ascending order.
+/// Returns the small and the giant steps over the device, each in ascending order.
 fn steps(blocks: u64) -> (Vec<u64>, Vec<u64>) {
     let stride = blocks.isqrt().max(1);
     let small = stride.max(CACHE_BYTES / BLOCK).min(blocks / 4).max(stride);
@@ -193,7 +193,7 @@ fn search(
     })
 }
 
-/// Marks blocks in this order, then looks at some of them.
+/// Marks blocks in this order, then reads some of them.
 fn write_and_read(
     probe: &mut Probe<'_, '_>,
     marker: &Marker,
@@ -204,7 +204,7 @@ fn write_and_read(
         marker.write(probe.store, probe.meter, at);
         probe.tick()?;
     }
-    // A failure is counted, and seen in what is lost.
+    // A failure is counted; lost blocks are found when they are read.
     let _ = probe.store.flush_counted(probe.meter, 0);
     let mut held = BTreeMap::new();
     for &at in looked_at {
@@ -214,8 +214,7 @@ fn write_and_read(
     Ok(held)
 }
 
-/// The first block that is lost, between one that holds what is written to it
-/// and one that does not.
+/// Returns the first lost block between one that keeps its data and one that does not.
 fn narrow(
     probe: &mut Probe<'_, '_>,
     marker: &Marker,
@@ -249,18 +248,18 @@ fn narrow(
     Ok(lost)
 }
 
-/// Blocks as they were.
+/// Original content of the blocks.
 #[derive(Default)]
 struct Rescue {
-    /// True from the first write on: blocks may have been overwritten.
+    /// Set before the first write: blocks may have been overwritten.
     touched: bool,
     saved: BTreeMap<u64, Box<[u8]>>,
     unreadable: BTreeSet<u64>,
 }
 
 impl Rescue {
-    /// Reads blocks before they are written for the first time. One that cannot
-    /// be read is left alone.
+    /// Reads blocks before they are written for the first time. Unreadable blocks are not
+    /// written.
     fn save(&mut self, probe: &mut Probe<'_, '_>, blocks: &[u64]) -> Result<(), WorkError> {
         let mut buffer = IoBuf::zeroed(LENGTH);
         for &at in blocks {
@@ -282,21 +281,21 @@ impl Rescue {
         self.saved.contains_key(&at)
     }
 
-    /// Blocks that may have been written.
+    /// Returns the number of blocks that may have been written.
     fn written(&self) -> u64 {
         self.saved.len() as u64
     }
 
-    /// Blocks that could not be read.
+    /// Returns the blocks that could not be read.
     fn unreadable(&self) -> Vec<u64> {
         self.unreadable.iter().copied().collect()
     }
 
-    /// Writes everything back, and looks whether it is there. Returns the
-    /// blocks that are not as they were.
+    /// Restores all blocks, and reads them back. Returns the blocks that differ from
+    /// their original content.
     ///
-    /// Blocks at which a device has no memory are among them only if they held
-    /// something else before: what is written to them is lost either way.
+    /// Blocks beyond the device's real memory are included only if they had another
+    /// content before: data written to them is lost in any case.
     fn put_back(&self, store: &mut dyn BlockStore, meter: &mut Meter) -> Vec<u64> {
         if !self.touched {
             return Vec::new();
@@ -305,10 +304,10 @@ impl Rescue {
         for (at, saved) in &self.saved {
             let block = buffer.block_mut();
             block.copy_from_slice(saved);
-            // Whether it is there is seen below.
+            // The comparison below finds blocks that were not written.
             let _ = store.write_counted(meter, *at, block);
         }
-        // A failure is counted, and seen below too.
+        // A failure is counted, and the comparison below finds its effects.
         let _ = store.flush_counted(meter, 0);
         let mut differ = Vec::new();
         for (at, saved) in &self.saved {

@@ -1,4 +1,4 @@
-//! The steps of a check of capacity, and the jobs that describe them.
+//! Steps of a capacity check, and the jobs that describe them.
 
 use crate::meter::Meter;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
@@ -13,10 +13,10 @@ pub(super) struct Measured {
     pub(super) done: Result<(), WorkError>,
 }
 
-/// Runs a step between clock start and clock stop, and tells what came of it.
+/// Runs a step between clock start and clock stop, and reports its outcome.
 ///
 /// # Errors
-/// What ended it early.
+/// The error that ended the step early.
 pub(super) fn measured(
     job: &Job,
     path: &Path,
@@ -41,17 +41,17 @@ pub(super) fn measured(
     done
 }
 
-/// Jobs that say what the steps do.
+/// Jobs that describe the steps.
 pub(super) mod job {
     use super::super::CHUNKS_PER_FLUSH;
     use super::super::check::CHUNK;
     use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Rw};
     use assay_model::units::{Bytes, Nanos};
 
-    /// Filling takes hours: an interval of the series is long.
+    /// Interval of the series. It is long because filling takes hours.
     const INTERVAL: Nanos = Nanos::secs(1);
 
-    /// Writes so much, a flush after every few chunks.
+    /// Writes `bytes`, with a flush after every few chunks.
     pub(in super::super) fn of_writing(bytes: u64, direct: bool) -> Job {
         Job {
             direct,
@@ -67,7 +67,7 @@ pub(super) mod job {
         }
     }
 
-    /// Reads so much back.
+    /// Reads `bytes` back.
     pub(in super::super) fn of_checking(bytes: u64, direct: bool) -> Job {
         Job {
             direct,
@@ -77,7 +77,7 @@ pub(super) mod job {
         }
     }
 
-    /// Marks blocks here and there and looks at them.
+    /// Marks scattered blocks and reads them back.
     pub(in super::super) fn of_probing(bytes: u64, direct: bool) -> Job {
         Job {
             direct,

@@ -1,4 +1,4 @@
-//! Storage that blocks are read from and written to.
+//! Storage from which blocks are read and to which they are written.
 
 use crate::WorkError;
 use crate::meter::Meter;
@@ -11,19 +11,19 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Storage of a known length. Tests have some that is worse than any device
-/// at hand.
+/// Storage of a known length. Tests implement it with faults that no available device
+/// has.
 pub(crate) trait BlockStore {
     /// Returns the length in bytes.
     fn bytes(&self) -> u64;
-    /// Reads all of `into` from `offset` on, except what lies behind the end.
+    /// Reads all of `into` from `offset` on, except bytes beyond the end.
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()>;
     /// Writes all of `from` to `offset`.
     fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()>;
-    /// Returns when what was written is safe.
+    /// Flushes: on return, all written data is durable.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// As [`Self::read_at`]; counted.
+    /// Reads like [`Self::read_at`], and counts.
     fn read_counted(&mut self, meter: &mut Meter, at: u64, into: &mut [u8]) -> io::Result<()> {
         let (length, began_ns) = (into.len() as u64, meter.now_ns());
         self.read_at(at, into)
@@ -32,7 +32,7 @@ pub(crate) trait BlockStore {
         Ok(())
     }
 
-    /// As [`Self::write_at`]; counted.
+    /// Writes like [`Self::write_at`], and counts.
     fn write_counted(&mut self, meter: &mut Meter, at: u64, from: &[u8]) -> io::Result<()> {
         let (length, began_ns) = (from.len() as u64, meter.now_ns());
         self.write_at(at, from)
@@ -41,7 +41,8 @@ pub(crate) trait BlockStore {
         Ok(())
     }
 
-    /// As [`Self::flush`]; counted. `at`: what was written before it.
+    /// Flushes like [`Self::flush`], and counts. `at` is the end of the data written
+    /// before.
     fn flush_counted(&mut self, meter: &mut Meter, at: u64) -> io::Result<()> {
         let began_ns = meter.now_ns();
         self.flush()
@@ -54,13 +55,13 @@ pub(crate) trait BlockStore {
 /// Access for which a file or device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// To be read.
+    /// For reading.
     Read,
-    /// To be read and written; a device is held exclusively.
+    /// For reading and writing; a device is held exclusively.
     Write,
 }
 
-/// A file or device past the page cache.
+/// A file or device, accessed without the page cache if possible.
 #[derive(Debug)]
 pub(crate) struct DirectFile {
     file: File,
@@ -69,7 +70,7 @@ pub(crate) struct DirectFile {
 }
 
 impl DirectFile {
-    /// Opens it with `O_DIRECT`, or, where the file system has none, without:
+    /// Opens a path with `O_DIRECT`, or without if the file system does not support it:
     /// its pages are then dropped first.
     pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
         let failed = |errno| WorkError::call(format!("cannot open {}", shown(path)), errno);
@@ -78,10 +79,10 @@ impl DirectFile {
             Use::Write => OFlags::RDWR | OFlags::EXCL,
         };
         let (file, direct) = open_direct(path, flags | OFlags::NOFOLLOW).map_err(failed)?;
-        // Unlike its metadata, this is the length of a device too.
+        // Unlike the metadata, this also returns the length of a device.
         let bytes = seek(&file, SeekFrom::End(0)).map_err(failed)?;
         if !direct {
-            // What stays cached is seen in the evidence.
+            // Pages that stay cached appear in the evidence.
             let _ = fadvise(&file, 0, None, Advice::DontNeed);
         }
         Ok(Self {
@@ -91,13 +92,13 @@ impl DirectFile {
         })
     }
 
-    /// Returns true if it is read and written past the page cache.
+    /// Returns true if it is accessed without the page cache.
     pub(crate) const fn is_direct(&self) -> bool {
         self.direct
     }
 }
 
-/// Opens with `O_DIRECT` where that is to be had, and says whether it was.
+/// Opens with `O_DIRECT` if that is supported; returns `true` if it was.
 pub(crate) fn open_direct(path: &Path, flags: OFlags) -> Result<(File, bool), Errno> {
     let open = |more| held::open(path, flags | OFlags::CLOEXEC | more, Mode::empty());
     let (opened, direct) = match open(OFlags::DIRECT) {

@@ -1,14 +1,13 @@
-//! Memory for blocks.
+//! Memory for the blocks of a copy.
 
 use crate::WorkError;
 use assay_model::gnu::{self, Base};
 use assay_model::work::copy::{Extent, FileCopy};
 
-/// Enough for direct I/O everywhere.
+/// Alignment that is sufficient for direct I/O on every system.
 const ALIGNMENT: usize = 4096;
 
-/// A block that begins at the beginning of a page. Memory that is not touched
-/// is not taken.
+/// A block aligned to a page. Memory that is not touched is not allocated by the kernel.
 #[derive(Debug)]
 pub(super) struct PageAlignedBlock {
     memory: Vec<u8>,
@@ -17,11 +16,11 @@ pub(super) struct PageAlignedBlock {
 }
 
 impl PageAlignedBlock {
-    /// `None` when there is not so much memory.
+    /// Allocates a block; `None` if there is not enough memory.
     fn new(length: u64) -> Option<Self> {
         let length = usize::try_from(length).ok()?;
         let size = length.checked_add(ALIGNMENT)?;
-        // What follows would end the process.
+        // Checked first, because a failed allocation below would abort the process.
         Vec::<u8>::new().try_reserve_exact(size).ok()?;
         let memory = vec![0; size];
         let start = memory.as_ptr().align_offset(ALIGNMENT);
@@ -37,17 +36,17 @@ impl PageAlignedBlock {
     }
 }
 
-/// The blocks of a copy.
+/// Blocks of a copy.
 #[derive(Debug)]
 pub(super) struct Buffers {
     pub(super) input: PageAlignedBlock,
-    /// `None`: what is read is written from where it was read to.
+    /// `None` if data is written from the input block.
     pub(super) output: Option<PageAlignedBlock>,
 }
 
 impl Buffers {
     pub(super) fn new(work: &FileCopy) -> Result<Self, WorkError> {
-        // Nothing will be read: dd does not ask for the memory either.
+        // Nothing will be read: dd does not allocate the memory either.
         let idle = work.count.is_some_and(Extent::is_empty);
         let size = |block: u64| {
             if idle && work.seek.is_empty() && work.skip.is_empty() {

@@ -1,4 +1,4 @@
-//! Conversion of the bytes between reading and writing.
+//! Conversion of the data between reading and writing.
 
 use super::Halt;
 use assay_model::work::copy::{FileCopy, Records};
@@ -8,21 +8,21 @@ pub(super) trait Sink {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Halt>;
 }
 
-/// A conversion under way.
+/// State of a conversion.
 #[derive(Debug)]
 pub(super) struct Converter {
     table: Option<Box<[u8; 256]>>,
     swap_pairs: bool,
-    /// The first of a pair whose second was not read yet.
+    /// First byte of a pair whose second byte was not read yet.
     single: Option<u8>,
     records: Option<Records>,
     newline: u8,
     space: u8,
     /// Bytes of a record.
     width: u64,
-    /// Place in the line or record.
+    /// Position in the line or record.
     column: u64,
-    /// Spaces that are kept only if something follows.
+    /// Pending spaces, which are output only if another byte follows.
     spaces: u64,
     /// Lines that were longer than a record.
     pub(super) truncated: u64,
@@ -46,7 +46,7 @@ impl Converter {
         }
     }
 
-    /// Converts what was read, in place as far as that goes.
+    /// Converts the bytes of a read, in place if possible.
     pub(super) fn feed(&mut self, bytes: &mut [u8], sink: &mut impl Sink) -> Result<(), Halt> {
         if let Some(table) = &self.table {
             for byte in bytes.iter_mut() {
@@ -60,7 +60,7 @@ impl Converter {
         }
     }
 
-    /// Finishes incomplete records after the last read.
+    /// Completes incomplete records after the last read.
     pub(super) fn close(&mut self, sink: &mut impl Sink) -> Result<(), Halt> {
         if let Some(single) = self.single.take() {
             self.recorded(&[single], sink)?;
@@ -99,8 +99,8 @@ impl Converter {
         }
     }
 
-    /// A line becomes a record: the rest is filled with spaces, what does not
-    /// fit is lost.
+    /// Converts a line into a record: pads it with spaces, and truncates it if it is too
+    /// long.
     fn block(&mut self, byte: u8, sink: &mut impl Sink) -> Result<(), Halt> {
         if byte == self.newline {
             self.pad(sink)?;
@@ -120,7 +120,7 @@ impl Converter {
         (self.column..self.width).try_for_each(|_| sink.put(&[self.space]))
     }
 
-    /// A record becomes a line: spaces at its end are lost.
+    /// Converts a record into a line: removes trailing spaces.
     fn unblock(&mut self, byte: u8, sink: &mut impl Sink) -> Result<(), Halt> {
         if self.column == self.width {
             self.spaces = 0;

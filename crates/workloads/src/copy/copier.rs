@@ -1,4 +1,4 @@
-//! A copy under way: its loop, what it counts, and how it listens.
+//! State of a copy: its loop, its counters, and its reaction to requests.
 
 mod reading;
 mod writing;
@@ -21,10 +21,10 @@ use rustix::fs::{FileType, SeekFrom, fstat, ftruncate, seek};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
-/// Between two reports of progress.
+/// Interval of progress reports.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A copy under way.
+/// A copy in progress.
 pub(super) struct Copier<'a> {
     pub(super) work: &'a FileCopy,
     pub(super) ends: Ends,
@@ -37,9 +37,9 @@ pub(super) struct Copier<'a> {
     failure: Option<String>,
     pub(super) reading: reading::ReadState,
     pub(super) writing: writing::WriteState,
-    /// When progress is due.
+    /// Time of the next progress report.
     tick: Instant,
-    /// Bytes at the last report of progress.
+    /// Bytes at the last progress report.
     told: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// The clock starts.
+    /// Starts the clock.
     pub(super) fn start(&mut self) {
         self.started = Instant::now();
         self.tick = self.started + TICK;
@@ -88,7 +88,7 @@ impl<'a> Copier<'a> {
         self.failure.as_deref()
     }
 
-    /// Copies.
+    /// Copies until the end of the input, a stop, or an error.
     pub(super) fn run(
         &mut self,
         mut buffers: Buffers,
@@ -146,7 +146,7 @@ impl<'a> Copier<'a> {
     ) -> Result<(), Halt> {
         let mut reblock = Reblock::new(self, output, context);
         while let Come::Bytes(count) = reblock.next_block(input)? {
-            // For the statistics that somebody may ask for meanwhile.
+            // Updated each time for statistics that may be requested meanwhile.
             reblock.truncated(converter.truncated);
             converter.feed(&mut input[..count], &mut reblock)?;
         }
@@ -154,8 +154,7 @@ impl<'a> Copier<'a> {
         reblock.close()
     }
 
-    /// A hole at the end of the output is no data yet: the file has to end
-    /// behind it.
+    /// Completes a hole at the end of the output: the file must be extended to its end.
     fn end_hole(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if !self.writing.last_was_hole || self.failure_of_writing() {
             return Ok(());
@@ -186,7 +185,7 @@ impl<'a> Copier<'a> {
         errors.any(|error| error.direction == Some(Direction::Write))
     }
 
-    /// Everything that is done however the copy ended, up to the last flush.
+    /// Completes the copy after success or failure, up to the last flush.
     pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if context.stopped() {
             self.report.stopped = true;
@@ -203,8 +202,8 @@ impl<'a> Copier<'a> {
         nanos(self.started.elapsed())
     }
 
-    /// Does what was asked for from outside. Called before each system call that
-    /// may wait.
+    /// Handles requests to report or to stop. Called before each system call that may
+    /// block.
     #[inline]
     pub(super) fn attend(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if context.report_wanted() {
@@ -216,7 +215,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// Tells how the copy stands.
+    /// Sends an interim report.
     pub(super) fn tell_stand(&mut self, context: &mut Context<'_>) {
         self.report.elapsed_ns = self.elapsed_ns();
         context
@@ -224,7 +223,7 @@ impl<'a> Copier<'a> {
             .stands(WorkReport::Copy(self.report.clone()));
     }
 
-    /// Tells about once a second how far the copy is, if that is wanted.
+    /// Reports the progress about once a second, if requested.
     pub(super) fn tell_progress(&mut self, context: &mut Context<'_>) {
         if self.work.progress && Instant::now() >= self.tick {
             self.tick += TICK;
@@ -232,8 +231,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// A flush can take long: what was copied since the last report is told
-    /// before.
+    /// Reports the progress before a flush if bytes were copied since the last report,
+    /// because a flush can take long.
     fn announce_flush(&mut self, context: &mut Context<'_>) {
         let flushes = self.writing.fdatasync || self.writing.fsync;
         let news = self.told.is_some_and(|told| told < self.report.bytes);
@@ -254,21 +253,21 @@ impl<'a> Copier<'a> {
         });
     }
 
-    /// Says something that is no failure, unless only failures are wanted.
+    /// Reports a warning, unless only errors are requested.
     pub(super) fn warn(&self, text: String, context: &mut Context<'_>) {
         if !self.work.quiet {
             context.observer.note(NoteWeight::Warning, text);
         }
     }
 
-    /// Something failed; the copy may go on.
+    /// Reports an error; the copy may continue.
     pub(super) fn fail(&mut self, text: String, context: &mut Context<'_>) {
         context.observer.note(NoteWeight::Error, text.clone());
         self.failure.get_or_insert(text);
         self.report.failed = true;
     }
 
-    /// Something failed, and the copy ends.
+    /// Reports an error that ends the copy.
     pub(super) fn give_up<T>(
         &mut self,
         text: String,
@@ -278,7 +277,7 @@ impl<'a> Copier<'a> {
         Err(Halt::Failed)
     }
 
-    /// A read or a write failed, or a flush (`None`).
+    /// Records a failed read, write or flush (`None`).
     pub(super) fn record_error(&mut self, direction: Option<Direction>, length: usize, why: Errno) {
         let offset = match direction {
             Some(Direction::Read) => self.report.read_bytes,
@@ -297,7 +296,7 @@ impl<'a> Copier<'a> {
 
     pub(super) fn write_failed(&mut self, doing: &str, why: Errno, context: &mut Context<'_>) {
         if why == Errno::PIPE {
-            // A signal ends dd there, without a word.
+            // A signal terminates dd in this case, without a message.
             self.report.reader_gone = true;
             self.failure.get_or_insert(words::errno(why));
             return;
@@ -314,8 +313,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Raw results. Of two files only the one whose storage is evidence counts as
-    /// measured; what is known of the other is in the report.
+    /// Returns the raw results. Of two files, only the one whose storage is evidence
+    /// counts as measured; figures of the other are in the report.
     pub(super) fn results(mut self, job: &Job) -> (Measurement, CopyReport) {
         self.report.read_latency = self.reads.to_record();
         let written = DirectionTotals {
@@ -351,8 +350,8 @@ impl Sink for Reblock<'_, '_, '_> {
     }
 }
 
-/// So many errors of reading, of writing and of flushing are located each; all
-/// are counted. Many errors of one kind hide none of another.
+/// Errors located for each of reading, writing and flushing, at most; all are counted.
+/// Many errors of one kind do not displace those of another.
 const KEPT_ERRORS: usize = 8;
 
 /// Counts an error, and keeps the first ones of its direction.
@@ -365,7 +364,7 @@ fn count_error(errors: &mut IoErrors, error: IoErrorRecord) {
     }
 }
 
-/// A block of the output that is being filled.
+/// An output block that is being filled.
 struct Reblock<'r, 'a, 'c> {
     copier: &'r mut Copier<'a>,
     context: &'r mut Context<'c>,
@@ -391,7 +390,7 @@ impl<'r, 'a, 'c> Reblock<'r, 'a, 'c> {
         self.copier.report.truncated = lines;
     }
 
-    /// Adds bytes, and writes what became full.
+    /// Adds bytes, and writes each block that is full.
     #[inline]
     fn add(&mut self, mut bytes: &[u8]) -> Result<(), Halt> {
         while !bytes.is_empty() {
@@ -422,7 +421,7 @@ impl<'r, 'a, 'c> Reblock<'r, 'a, 'c> {
         Err(Halt::Failed)
     }
 
-    /// Writes what is left.
+    /// Writes the incomplete last block.
     fn close(self) -> Result<(), Halt> {
         if self.filled == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A copy as a job, by which its evidence is judged.
+//! Description of a copy as a job, for the evaluation of its evidence.
 
 use super::ends::{End, Ends};
 use assay_engine::held::shown;
@@ -8,7 +8,7 @@ use assay_model::units::Bytes;
 use assay_model::work::copy::{EndKind, FileCopy};
 use rustix::fs::OFlags;
 
-/// The job of the end whose storage is evidence.
+/// Returns the job of the file whose storage is evidence.
 pub(super) fn job(work: &FileCopy, ends: &Ends) -> Job {
     let writes = ends.output.kind.is_storage() || !ends.input.kind.is_storage();
     let (end, block, at) = if writes {
@@ -40,7 +40,7 @@ pub(super) fn job(work: &FileCopy, ends: &Ends) -> Job {
     job
 }
 
-/// Bytes that will be copied; 0 where that cannot be known.
+/// Returns the bytes that will be copied; 0 if unknown.
 fn expected(work: &FileCopy, input: &End) -> u64 {
     let skipped = work.skip.of_blocks(work.input_block);
     let there = input.size.map(|size| size.saturating_sub(skipped));
@@ -67,7 +67,7 @@ fn flush(work: &FileCopy) -> Option<FlushCall> {
 }
 
 fn content(input: &End) -> Content {
-    // What else is copied is not known; nothing is said of it then.
+    // Other input has unknown content, which is treated as incompressible.
     if input.kind == EndKind::Character {
         Content::Zero
     } else {
@@ -75,7 +75,7 @@ fn content(input: &End) -> Content {
     }
 }
 
-/// `copy of FILE to a pipe`.
+/// Returns a description such as `copy of FILE to a pipe`.
 fn description(ends: &Ends) -> String {
     format!("copy {} to {}", end(&ends.input), end(&ends.output))
 }

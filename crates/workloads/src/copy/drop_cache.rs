@@ -1,17 +1,17 @@
-//! Dropping what was copied from the page cache (`nocache`).
+//! Dropping of copied data from the page cache (`nocache`).
 
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-/// Dropped at a time, so that small blocks do not cost a call each.
+/// Bytes dropped at a time, so that small blocks do not need a call each.
 const AT_ONCE: u64 = 128 << 10;
 
-/// Page cache of one end that is to be dropped.
+/// State of dropping one file's pages.
 #[derive(Debug)]
 pub(super) struct DropCache {
-    /// Up to here all is dropped; `None`: the end has no places.
+    /// Offset up to which pages are dropped; `None` if the file is not seekable.
     dropped_to: Option<u64>,
     pending: u64,
 }
@@ -24,16 +24,16 @@ impl DropCache {
         }
     }
 
-    /// Goes on from another place.
+    /// Continues from the file's current offset.
     pub(super) fn moved(&mut self, end: impl AsFd) {
         self.dropped_to = seek(end, SeekFrom::Current(0)).ok();
     }
 
-    /// So much more was copied.
+    /// Records that more bytes were copied.
     pub(super) fn copied(&mut self, end: impl AsFd, bytes: u64) {
         self.pending += bytes;
         if self.pending >= AT_ONCE {
-            // It is only advice.
+            // A failure is ignored, because the call is only advice.
             let _ = self.drop_pending(end);
         }
     }
@@ -46,7 +46,8 @@ impl DropCache {
         dropped
     }
 
-    /// Drops the rest of what was copied; `to_end`: all that follows too.
+    /// Drops the remaining copied data; with `to_end`, everything up to the end of the
+    /// file.
     pub(super) fn rest(&mut self, end: impl AsFd, to_end: bool) -> Result<(), Errno> {
         if !to_end && self.pending > 0 {
             return self.drop_pending(end);

@@ -1,4 +1,4 @@
-//! Opening both ends of a copy.
+//! Opening of a copy's input and output.
 
 use super::words::{self, Name};
 use crate::{Context, WorkError};
@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Permissions of a new output, less the user's mask.
+/// Permissions of a new output, before the umask.
 const PERMISSIONS: u32 = 0o666;
 
 /// A descriptor, the process's own or a standard stream.
@@ -33,7 +33,7 @@ impl AsFd for Descriptor {
     }
 }
 
-/// One end of a copy.
+/// Input or output of a copy.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) fd: Descriptor,
@@ -43,7 +43,7 @@ pub(super) struct End {
     pub(super) path: Option<PathBuf>,
     /// Size of the end in bytes, if it has one.
     pub(super) size: Option<u64>,
-    /// The flags in force: some do nothing on a stream that was open before.
+    /// Flags in force: some have no effect on a stream that was already open.
     pub(super) flags: OFlags,
 }
 
@@ -78,7 +78,7 @@ fn kind(fd: &Descriptor) -> (EndKind, Option<u64>) {
     }
 }
 
-/// The metadata of a device does not have it.
+/// Returns the size of a device, which its metadata does not contain.
 fn device_size(fd: &Descriptor) -> Option<u64> {
     let here = seek(fd, SeekFrom::Current(0)).ok()?;
     let end = seek(fd, SeekFrom::End(0)).ok();
@@ -86,12 +86,12 @@ fn device_size(fd: &Descriptor) -> Option<u64> {
     end
 }
 
-/// Both ends.
+/// Input and output of a copy.
 #[derive(Debug)]
 pub(super) struct Ends {
     pub(super) input: End,
     pub(super) output: End,
-    /// Error that did not end the copy.
+    /// Error that does not end the copy.
     pub(super) problem: Option<String>,
 }
 
@@ -110,12 +110,12 @@ impl Ends {
         })
     }
 
-    /// The file or device whose storage is evidence of the copy's speed.
+    /// Returns the file or device whose storage is evidence of the copy's speed.
     pub(super) fn evidence_path(&self) -> Option<PathBuf> {
         self.judged().and_then(|end| end.path.clone())
     }
 
-    /// The end that is on storage; the output if both are.
+    /// Returns the file on storage; the output if both are.
     fn judged(&self) -> Option<&End> {
         [&self.output, &self.input]
             .into_iter()
@@ -125,7 +125,7 @@ impl Ends {
 
 fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     let name = Name::of(work.input.as_deref(), "standard input");
-    // Synchronized reads, where a system has such a thing.
+    // Synchronized reads, on systems that support them.
     let flags = flags(work.input_flags);
     let Some(path) = &work.input else {
         let fd = Descriptor::Standard(rustix::stdio::stdin());
@@ -147,15 +147,15 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     };
     let treatment = work.treatment;
     flags.set(OFlags::CREATE, !treatment.must_exist);
-    // What is removed afterwards must be the copy's own, also when somebody
-    // else made a file of that name meanwhile.
+    // A file that is removed afterwards must have been created by the copy, even if another program
+    // creates a file of that name meanwhile.
     flags.set(OFlags::EXCL, treatment.exclusive || work.remove_output);
     flags.set(
         OFlags::TRUNC,
         work.seek.blocks == 0 && !treatment.keep_length,
     );
     check_length(work)?;
-    // To be read where it can only be passed over by reading.
+    // Also for reading, because an output that is not seekable can only be skipped by reading.
     let read_too = if work.seek.blocks == 0 {
         None
     } else {
@@ -171,7 +171,7 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
 }
 
 fn flags(wanted: Flags) -> OFlags {
-    // Some share bits, so none is ever taken away.
+    // Some flags share bits, so none is ever cleared.
     [
         (wanted.append, OFlags::APPEND),
         (wanted.direct, OFlags::DIRECT),
@@ -188,7 +188,7 @@ fn flags(wanted: Flags) -> OFlags {
     .fold(OFlags::empty(), |flags, (_, flag)| flags | flag)
 }
 
-/// A pipe is only open when somebody opens its other end: that can take time.
+/// Opens a file. A pipe blocks until another process opens its other end.
 fn open_as(path: &Path, flags: OFlags, context: &Context<'_>) -> Result<OwnedFd, Errno> {
     loop {
         match held::open(
@@ -216,7 +216,7 @@ fn failed(what: &str, why: Errno) -> WorkError {
     }
 }
 
-/// Flags of a stream that is open already.
+/// Sets flags of a stream that is already open.
 fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkError> {
     let creation = OFlags::DIRECTORY | OFlags::NOCTTY | OFlags::NOFOLLOW;
     if flags.is_empty() {
@@ -255,8 +255,7 @@ fn check_length(work: &FileCopy) -> Result<(), WorkError> {
     )))
 }
 
-/// Makes the output end at `seek=`. What cannot be made shorter or longer is no
-/// matter, unless it is a file.
+/// Makes the output end at `seek=`. A failure is ignored unless the output is a file.
 fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, WorkError> {
     let length = work.seek.of_blocks(work.output_block);
     let Err(why) = ftruncate(&output.fd, length) else {

@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, read};
 
 impl Copier<'_> {
-    /// Passes over the beginning of the input.
+    /// Skips the beginning of the input.
     pub(super) fn skip(
         &mut self,
         buffers: &mut Buffers,
@@ -38,8 +38,8 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Moves in the input; whether all of it could be passed over. Behind the
-    /// end of a file there is nothing.
+    /// Seeks in the input; `true` if all of it could be skipped, `false` if the file is
+    /// shorter.
     fn seek_input(&mut self, length: u64) -> Result<bool, Errno> {
         let forward = i64::try_from(length).map_err(|_| Errno::OVERFLOW)?;
         seek(&self.ends.input.fd, SeekFrom::Current(forward))?;
@@ -50,7 +50,7 @@ impl Copier<'_> {
         Ok(passed == length)
     }
 
-    /// Reads over the beginning of what cannot be moved in.
+    /// Skips the beginning of an unseekable input by reading.
     fn read_over(
         &mut self,
         buffers: &mut Buffers,
@@ -85,12 +85,12 @@ impl Copier<'_> {
                 last = 0;
             }
         }
-        // What was skipped was not copied.
+        // Skipped data does not count as copied.
         self.report.read_bytes = 0;
         Ok(true)
     }
 
-    /// Passes over the beginning of the output.
+    /// Skips the beginning of the output.
     pub(super) fn seek(
         &mut self,
         buffers: &mut Buffers,
@@ -113,8 +113,8 @@ impl Copier<'_> {
         }
     }
 
-    /// Reads over the beginning of an output that cannot be moved in, a tape for
-    /// example, and fills up with zeros where it ends too early.
+    /// Skips the beginning of an unseekable output, such as a tape, by reading, and pads
+    /// it with zeros if it is too short.
     fn go_over_output(
         &mut self,
         buffers: &mut Buffers,
@@ -161,7 +161,7 @@ impl Copier<'_> {
     }
 }
 
-/// In bytes, where that is a place in a file.
+/// Returns an extent in bytes, if that is a valid file offset.
 fn exact(extent: Extent, block: u64) -> Option<u64> {
     let bytes = extent
         .blocks

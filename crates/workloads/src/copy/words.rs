@@ -1,4 +1,4 @@
-//! Messages in dd's words (without the program's name).
+//! Messages in the format of dd (without the program's name).
 
 use assay_engine::held::named;
 use assay_model::gnu::{quoted, quoted_if_needed};
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Displayed name of an end.
+/// Displayed name of an input or output.
 #[derive(Clone, Debug)]
 pub(super) struct Name(std::ffi::OsString);
 
@@ -20,18 +20,18 @@ impl Name {
         Self(name.to_owned())
     }
 
-    /// In quotes.
+    /// Returns the name in quotes.
     pub(super) fn quoted(&self) -> String {
         quoted(&self.0)
     }
 
-    /// At the beginning of a message.
+    /// Returns the name for the beginning of a message.
     pub(super) fn leading(&self) -> String {
         quoted_if_needed(&self.0)
     }
 }
 
-/// An error number in words, as the C library has them.
+/// Returns the text of an error number, as in the C library.
 pub(super) fn errno(errno: Errno) -> String {
     let text = io::Error::from(errno).to_string();
     match text.rfind(" (os error") {

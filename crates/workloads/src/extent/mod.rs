@@ -1,7 +1,7 @@
 //! Samples over the extent of a device or file, as GNOME Disks takes them.
 //!
-//! The clock runs only while a sample is taken: finding its place, and reading
-//! what is to be written back, are no part of it.
+//! The clock runs only while a sample is taken: positioning, and reading the data to write back,
+//! are excluded.
 
 mod place;
 mod sampler;
@@ -19,13 +19,13 @@ use assay_model::work::{StepDetail, WorkReport};
 use place::ExtentFile;
 use sampler::Sampler;
 
-/// A sample lies in memory as a whole.
+/// Bytes of a sample, at most: a sample is held in memory as a whole.
 const LARGEST_SAMPLE: u64 = 1 << 30;
 
-/// Takes the samples that are asked for.
+/// Takes the requested samples.
 ///
 /// # Errors
-/// When a sample is too large, or the place cannot be opened, is too small, or fails all the time.
+/// If a sample is too large, or the path cannot be opened, is too small, or fails repeatedly.
 pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     if work.sample_bytes > LARGEST_SAMPLE {
         return Err(WorkError::Refused(format!(
@@ -98,7 +98,7 @@ fn step(
     done
 }
 
-/// Says what a step does.
+/// Describes a step as a job.
 fn job(work: &Extent, of: SampleKind, place: &ExtentFile) -> Job {
     let (name, rw, bs, number) = match of {
         SampleKind::Read => ("read", Rw::Read, work.sample_bytes, work.samples),
@@ -127,7 +127,7 @@ fn job(work: &Extent, of: SampleKind, place: &ExtentFile) -> Job {
     }
 }
 
-/// So many places, evenly over a length, each at the begin of a page.
+/// Returns `samples` offsets, evenly distributed over a length and aligned to pages.
 fn offsets(length: u64, samples: u32, page: u64) -> Vec<u64> {
     let samples = u64::from(samples.max(1));
     let last_page = (length / page).saturating_sub(1) * page;
@@ -140,7 +140,7 @@ fn offsets(length: u64, samples: u32, page: u64) -> Vec<u64> {
         .collect()
 }
 
-/// So many pages of a length at random; they may come twice.
+/// Returns `samples` random page offsets within a length, possibly with repetitions.
 fn random(length: u64, samples: u32, page: u64, seed: u64) -> Vec<u64> {
     let mut rng = SplitMix64::new(seed);
     let pages = (length / page).max(1);

@@ -1,4 +1,4 @@
-//! The device or file that samples are taken of.
+//! Device or file from which samples are taken.
 
 use crate::capacity::store::open_direct;
 use crate::meter::nanos;
@@ -17,7 +17,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Name of the file that is made in a folder, one that the agent knows to remove.
+/// Name of the file that is made in a folder; the agent knows it and removes the file.
 const FILE: &str = "data";
 
 /// An opened device or file.
@@ -31,7 +31,7 @@ pub(super) struct ExtentFile {
 }
 
 impl ExtentFile {
-    /// Opens it; in a folder, makes a file first.
+    /// Opens a path; for a folder, creates a file first.
     pub(super) fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, WorkError> {
         let path = match context.folder {
             Some(folder) => {
@@ -68,7 +68,7 @@ impl ExtentFile {
                 "the file system refuses direct I/O: cached pages are dropped before each sample";
             context.observer.note(NoteWeight::Warning, text.to_owned());
         }
-        // Unlike its metadata, this is the length of a device too.
+        // Unlike the metadata, this also returns the length of a device.
         let bytes = seek(&file, SeekFrom::End(0))
             .map_err(|errno| WorkError::io("find the length of", &path, &errno.into()))?;
         Ok(Self {
@@ -88,7 +88,7 @@ impl ExtentFile {
         self.bytes
     }
 
-    /// Bytes of a page of memory, in which samples are measured out.
+    /// Returns the size of a memory page, to which samples are aligned.
     pub(super) const fn page(&self) -> u64 {
         self.page
     }
@@ -111,10 +111,10 @@ impl ExtentFile {
         rustix::fs::fsync(&self.file).map_err(Into::into)
     }
 
-    /// Without direct I/O: drops pages, so that the device is asked.
+    /// Without direct I/O, drops pages so that the device is accessed.
     pub(super) fn forget(&self, offset: u64, length: u64) {
         if !self.direct {
-            // What stays cached is seen in the evidence.
+            // Pages that stay cached appear in the evidence.
             let _ = fadvise(
                 &self.file,
                 offset,
@@ -125,7 +125,7 @@ impl ExtentFile {
     }
 }
 
-/// Makes a file of which every block was really written.
+/// Creates a file and writes all of its blocks.
 fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), WorkError> {
     let file =
         held::create_new(path).map_err(|errno| WorkError::io("create", path, &errno.into()))?;

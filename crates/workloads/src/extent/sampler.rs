@@ -10,7 +10,7 @@ use assay_model::job::Direction;
 use assay_model::work::extent::{ExtentSample, SampleKind};
 use std::io;
 
-/// After so many failures in a row there is nothing to sample.
+/// Consecutive failures after which sampling is given up.
 const HOPELESS: u32 = 16;
 
 /// Takes samples of one kind.
@@ -42,13 +42,12 @@ impl<'a> Sampler<'a> {
         let Some((&first, rest)) = offsets.split_first() else {
             return offsets;
         };
-        // An error will show again.
+        // An error will occur again when the sample is taken.
         let _ = self.place.read(self.buffer.block_mut(), first);
         rest
     }
 
-    /// Takes a sample at each of these places. One that fails is counted and
-    /// left out.
+    /// Takes a sample at each of these offsets. Failed samples are counted and left out.
     pub(super) fn take(
         &mut self,
         offsets: &[u64],
@@ -101,7 +100,7 @@ impl<'a> Sampler<'a> {
 
     fn sample(&mut self, offset: u64, meter: &mut Meter) -> io::Result<ExtentSample> {
         let place = self.place;
-        // The last ones may not have room for all of it.
+        // There may be less space than a whole sample after the last offsets.
         let left = place.bytes() - offset;
         let bytes = self.length.min(left - left % place.page());
         let usable = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -131,14 +130,14 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Goes to a place by reading its first page.
+/// Moves to an offset by reading its first page.
 fn find(place: &ExtentFile, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
     let page = usize::try_from(place.page()).unwrap_or(usize::MAX);
     let page = page.min(buffer.len());
     read(place, &mut buffer[..page], offset, meter)
 }
 
-/// Reads; a failure is counted.
+/// Reads; counts a failure.
 fn read(place: &ExtentFile, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
     let length = buffer.len() as u64;
     place
@@ -157,7 +156,7 @@ fn timed_read(
     Ok(meter.moved(Direction::Read, length, began_ns))
 }
 
-/// Writes and flushes; both count.
+/// Writes and flushes; the time of both counts.
 fn timed_write(
     place: &ExtentFile,
     buffer: &[u8],

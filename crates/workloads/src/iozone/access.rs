@@ -1,4 +1,4 @@
-//! A test file, opened as a test wants it, and one I/O on it.
+//! Access to a test file in the way of a test.
 
 use super::buffers::Buffers;
 use super::files::TestFile;
@@ -17,18 +17,18 @@ use std::path::Path;
 /// System calls that transfer a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// It is the next one: `read(2)`, `write(2)`.
+    /// Sequentially: `read(2)`, `write(2)`.
     Next,
-    /// `lseek(2)` before.
+    /// With a preceding `lseek(2)`.
     Seek,
-    /// `pread(2)`, `pwrite(2)`.
+    /// At an offset: `pread(2)`, `pwrite(2)`.
     At,
-    /// `preadv(2)`, `pwritev(2)`.
+    /// At an offset, with vectors: `preadv(2)`, `pwritev(2)`.
     Vector,
 }
 
 impl Method {
-    /// That of a test. `sequential`: mixed reads and writes are.
+    /// Returns the method of a test; `sequential` applies to mixed reads and writes.
     pub(super) const fn of(test: Test, sequential: bool) -> Self {
         match test {
             Test::RandomRead
@@ -80,7 +80,7 @@ pub(super) struct AccessRequest<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// Opens a file, makes it where the test does, and locks it.
+    /// Opens a file, creates it if the test does, and locks it.
     pub(super) fn open(wanted: AccessRequest<'a>) -> Result<Self, WorkError> {
         let path = wanted.file.path.as_path();
         let way = if is_buffered_twice(wanted.test) {
@@ -112,7 +112,7 @@ impl<'a> Access<'a> {
         Ok(())
     }
 
-    /// Moves the record at `offset`, the `index`-th I/O.
+    /// Transfers the record at `offset` as the `index`-th I/O.
     // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(super) fn transfer(
@@ -215,7 +215,7 @@ impl<'a> Access<'a> {
         flushed.map_err(|errno| self.failed("flush", 0, errno))
     }
 
-    /// Closes the file; C's streams write what they still hold.
+    /// Closes the file; C streams write their buffered data.
     pub(super) fn close(self) -> Result<(), WorkError> {
         match self.way {
             AccessFile::Stream(stream) => stream.close().map_err(|errno| {
@@ -225,7 +225,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// The offset of a record, which must not be beyond what files can have.
+    /// Returns the offset of a record, which must not exceed the largest file offset.
     #[inline]
     pub(super) const fn offset(&self, record: u64) -> u64 {
         record * self.record
@@ -311,7 +311,7 @@ impl AccessRequest<'_> {
         Ok(AccessFile::Mapped(file, map, sync))
     }
 
-    /// Given back when the file is closed.
+    /// Locks the file; closing it releases the lock.
     fn lock(&self, file: &File) -> Result<(), WorkError> {
         let how = if self.writes {
             FlockOperation::LockExclusive

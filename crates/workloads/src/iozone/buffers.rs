@@ -1,4 +1,4 @@
-//! Buffers that are written, and those that are read into.
+//! Buffers for writing and reading.
 
 use crate::WorkError;
 use assay_engine::EngineError;
@@ -8,17 +8,17 @@ use assay_model::rng::SplitMix64;
 use assay_model::work::iozone::Iozone;
 use std::path::Path;
 
-/// Each record begins with it, so that a file that is to be written over can
-/// be told from one that holds something.
+/// Begin of each record, so that a file of an earlier test can be distinguished from one
+/// with other data.
 pub(super) const MARK: [u8; 16] = *b"assay iozone  1\n";
-/// iozone's work area with many buffers (`-m`).
+/// Size of iozone's buffer area with many buffers (`-m`).
 const MANY: usize = 16 << 20;
 
-/// Looks whether all buffers fit into half of the machine's memory: the rest is
-/// the page cache's, which the tests are about.
+/// Checks that all buffers fit into half of the machine's memory: the remainder is for
+/// the page cache, which the tests measure.
 ///
 /// # Errors
-/// When they do not.
+/// If they do not fit.
 pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
     let info = rustix::system::sysinfo();
     #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
@@ -34,7 +34,7 @@ fn fits(work: &Iozone, memory: u64) -> Result<(), WorkError> {
     } else {
         record
     };
-    // C's streams have a third of one record.
+    // C streams use another third of a record.
     let of_child = area.saturating_mul(2).saturating_add(record);
     let children = work.children.iter().max().map_or(1, |&most| most);
     let needed = of_child.saturating_mul(u64::from(children));
@@ -50,13 +50,13 @@ fn fits(work: &Iozone, memory: u64) -> Result<(), WorkError> {
     )))
 }
 
-/// The buffers of a child.
+/// Buffers of a child.
 pub(super) struct Buffers {
     write: IoBuf,
     read: IoBuf,
     /// Bytes of a record.
     record: usize,
-    /// Records that the area has room for.
+    /// Records that fit into the area.
     windows: usize,
     area: usize,
     verify: Option<u8>,
@@ -88,7 +88,7 @@ impl Buffers {
         })
     }
 
-    /// From here on for records of that size.
+    /// Prepares the buffers for records of this size.
     pub(super) fn prepare(&mut self, record_kib: u64) {
         let record = bytes(record_kib).min(self.area);
         if record == self.record {
@@ -116,7 +116,7 @@ impl Buffers {
         usize::try_from(index % windows).unwrap_or(0) * self.record
     }
 
-    /// The record to write at the `index`-th I/O.
+    /// Returns the record to write in the `index`-th I/O.
     #[inline]
     pub(super) fn to_write(&self, index: u64) -> &[u8] {
         let start = self.start(index);
@@ -131,7 +131,8 @@ impl Buffers {
         &mut self.read.block_mut()[start..start + record]
     }
 
-    /// Compares what the `index`-th I/O read with what was written; what differs.
+    /// Compares the data of the `index`-th read with the data written; returns a
+    /// description of a difference.
     pub(super) fn check(&self, index: u64, offset: u64, path: &Path) -> Option<String> {
         let start = self.start(index);
         let read = &self.read.block()[start..start + self.record];
@@ -148,8 +149,8 @@ impl Buffers {
     }
 }
 
-/// One byte all over, or with `diagnose` another at each place, so that bytes
-/// that are shifted are found too.
+/// Fills a block with one byte, or with `diagnose` with a different byte at each
+/// position, so that shifted data is detected as well.
 fn fill_pattern(block: &mut [u8], pattern: u8, diagnose: bool) {
     if !diagnose {
         block.fill(pattern);

@@ -1,4 +1,4 @@
-//! One child of a test: opens its file, runs its clock, closes the file.
+//! One child of a test: opens its file, measures, and closes the file.
 
 use super::access::{Access, AccessRequest, is_buffered_twice};
 use super::buffers::Buffers;
@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 /// State shared by the children of a step.
 pub(super) struct ChildrenState<'a> {
-    /// The work is to end.
+    /// A stop was requested.
     pub(super) stop: &'a AtomicBool,
-    /// A child is done, and the others are to stop.
+    /// A child is done, and the others must stop.
     pub(super) halt: AtomicBool,
-    /// Bytes moved by each.
+    /// Bytes transferred by each child.
     moved: Vec<AtomicU64>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> ChildrenState<'a> {
         }
     }
 
-    /// Bytes moved by all.
+    /// Returns the bytes transferred by all children.
     pub(super) fn moved(&self) -> u64 {
         let each = self.moved.iter().map(|moved| moved.load(Ordering::Relaxed));
         each.sum()
@@ -53,7 +53,7 @@ pub(super) struct Came {
     pub(super) entries: Vec<RecordLatency>,
     /// Mismatch between the data read and the data written.
     pub(super) mismatch: Option<String>,
-    /// It did all that there was.
+    /// It transferred all of its records.
     pub(super) whole: bool,
     /// Failure that ended the child early.
     pub(super) failure: Option<ChildFailure>,
@@ -69,7 +69,7 @@ pub(super) struct ChildFailure {
 /// A child that is ready to start.
 pub(super) struct Child<'a> {
     wanted: AccessRequest<'a>,
-    /// `None` once it was closed.
+    /// `None` after the file was closed.
     access: Option<Access<'a>>,
     order: RecordOrder,
     records: u64,
@@ -103,9 +103,8 @@ impl<'a> Child<'a> {
         })
     }
 
-    /// The measured part. After a failure it tells what was done until then.
-    /// `tell` is called a few times a second with the bytes done, which does
-    /// not count.
+    /// Runs the measured part. After a failure, the result covers the part before it. `tell` is
+    /// called a few times a second with the bytes done; its time is not counted.
     pub(super) fn measure(&mut self, tell: &mut dyn FnMut(u64)) -> Came {
         let work = self.wanted.work;
         let mut came = Came {
@@ -131,7 +130,7 @@ impl<'a> Child<'a> {
             idle_ns: nanos(idle),
         };
         if came.failure.is_some() {
-            // Nothing more is done to this file.
+            // A failed file is not used any more.
             self.access = None;
         }
         came
@@ -152,7 +151,7 @@ impl<'a> Child<'a> {
                 came.flush.record(nanos(before.elapsed()));
             }
         }
-        // A file that others' end left short is still written below.
+        // If other children ended first, this file is incomplete and is completed below.
         if work.close
             && came.whole
             && let Some(access) = self.access.take()
@@ -162,7 +161,7 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// `offset`: of the record; `None`: a flush failed.
+    /// Creates the failure for the record at `offset`; `None` for a failed flush.
     #[cold]
     fn failure(&self, error: WorkError, offset: Option<u64>, start: Instant) -> ChildFailure {
         let direction = if self.wanted.writes {
@@ -268,7 +267,7 @@ impl<'a> Child<'a> {
     }
 }
 
-/// Keeps the processor busy; the time that it really took.
+/// Keeps the processor busy; returns the actual time.
 fn compute(time: Duration) -> Duration {
     let start = Instant::now();
     loop {

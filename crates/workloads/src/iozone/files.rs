@@ -1,5 +1,4 @@
-//! The files that are worked on: which may be written, and what becomes of
-//! them.
+//! Files of the tests: which may be written, and which are removed.
 
 use super::buffers::MARK;
 use crate::WorkError;
@@ -11,31 +10,30 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// iozone's files begin with this, and zeros.
+/// Begin of iozone's files: this, and zeros.
 const MARK_OF_IOZONE: [u8; 16] = *b"________\0\0\0\0\0\0\0\0";
 
-/// The files of a work.
+/// Files of a work.
 #[derive(Debug)]
 pub(super) struct Files {
     files: Vec<TestFile>,
 }
 
-/// One file.
+/// A test file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TestFile {
     pub(super) path: PathBuf,
-    /// A block device: it is neither made nor removed.
+    /// A block device, which is neither created nor removed.
     pub(super) device: bool,
     /// True if the content is disposable: the file may be written and removed.
     pub(super) ours: bool,
 }
 
 impl Files {
-    /// Looks at everything before anything is written.
+    /// Checks all files before anything is written.
     ///
     /// # Errors
-    /// When a file would be read that is not there or too short, or one written
-    /// that holds something.
+    /// If a file to read is missing or too short, or a file to write contains other data.
     pub(super) fn admit(work: &Iozone) -> Result<Self, WorkError> {
         let files = work.files.iter().map(|path| look(work, path));
         Ok(Self {
@@ -49,7 +47,7 @@ impl Files {
         &self.files[..children.min(self.files.len())]
     }
 
-    /// Removes what the tests wrote, unless it is to stay.
+    /// Removes the files of the tests, unless they are to be kept.
     pub(super) fn clear(&self, work: &Iozone) -> Result<(), WorkError> {
         if work.keep {
             return Ok(());
@@ -128,7 +126,7 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
     })
 }
 
-/// The length of a file or device.
+/// Returns the length of a file or device.
 fn length(path: &Path) -> io::Result<u64> {
     held::open_to_read(path)?.seek(SeekFrom::End(0))
 }

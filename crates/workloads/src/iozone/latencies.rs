@@ -1,4 +1,4 @@
-//! `wol.dat` and the like (`-Q`): where each record began, and how long it took.
+//! `wol.dat` and similar files (`-Q`): offset and latency of each record.
 
 use crate::WorkError;
 use assay_engine::held::{self, shown};
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// One record.
+/// Latency of one record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordLatency {
     pub(super) offset: u64,
@@ -16,15 +16,15 @@ pub(super) struct RecordLatency {
     pub(super) bytes: u64,
 }
 
-/// The first line, whose begin tells such a file from one that holds something
-/// else; iozone's children have a blank less in the rest.
+/// First line. Its begin distinguishes such a file from one with other data; files of
+/// iozone's children have one space less in the rest.
 const HEAD: &str = "Offset in kBytes   Latency in microseconds  Transfer size in bytes\n";
 const HEAD_BEGINS: &str = "Offset in kBytes   Latency in microseconds ";
 
-/// Looks at the files that will be written.
+/// Checks the files that will be written.
 ///
 /// # Errors
-/// When one of them holds something else.
+/// If one of them contains other data.
 pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
     for path in work.latency_paths() {
         match is_free(&path) {
@@ -46,7 +46,7 @@ pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
     Ok(())
 }
 
-/// Nothing is there, or only what may be written over.
+/// Returns `true` if the file does not exist, or may be overwritten.
 fn is_free(path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -72,7 +72,7 @@ pub(super) fn write(path: &Path, entries: &[RecordLatency]) -> Result<(), WorkEr
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Not through a link that was put there since.
+    // Does not follow a link that was created meanwhile.
     let opened = held::open(path, flags, Mode::from_raw_mode(0o666));
     let file = opened.map(File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.write_all(text.as_bytes()))

@@ -1,9 +1,9 @@
 //! iozone's tests on files, with the calls that iozone 3.489 makes.
 //!
-//! In single mode one child works on one file, row after row; in throughput
-//! mode several work at the same time, each on a file of its own. Children are
-//! threads in both: with a table of open files of its own a thread makes system
-//! calls as cheaply as a process does.
+//! In single mode one child works on one file, row after row; in throughput mode several
+//! children work at the same time, each on a separate file. Children are threads in both
+//! modes: a thread with its own table of open files makes system calls as cheaply as a
+//! process.
 
 mod access;
 mod buffers;
@@ -25,8 +25,8 @@ use files::Files;
 use std::time::{Duration, Instant};
 use step::StepSetup;
 
-/// Steps are stored when the last were stored longer ago: waiting for the store
-/// after each of a few milliseconds would take longer than they do.
+/// Age of the last stored step after which steps are stored. Waiting for the store after
+/// each step of a few milliseconds would take longer than the steps.
 const UNKEPT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
@@ -70,7 +70,7 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
     Ok(())
 }
 
-/// Buffers are made once and only made larger: filling them takes time.
+/// Creates buffers once and only enlarges them, because filling them takes time.
 fn prepare_buffers(
     work: &Iozone,
     row: IozoneRow,

@@ -1,9 +1,9 @@
-//! The order of records.
+//! Order of the records.
 
 use assay_model::work::iozone::Test;
 
-/// The generator MT19937-64 (Matsumoto and Nishimura, 2004), which iozone
-/// begins with the four numbers of its authors' example.
+/// Random generator MT19937-64 (Matsumoto and Nishimura, 2004), which iozone initializes
+/// with the four numbers of the authors' example.
 struct Twister {
     state: [u64; N],
     next: usize,
@@ -26,7 +26,7 @@ impl Twister {
         Self { state, next: N }
     }
 
-    /// As `init_by_array64` does.
+    /// Initializes the state like `init_by_array64`.
     fn new() -> Self {
         let mut twister = Self::seeded(19_650_218);
         let state = &mut twister.state;
@@ -81,8 +81,8 @@ impl Twister {
     }
 }
 
-/// Each number below `records` once, in iozone's random order: the same for
-/// every run (Fisher and Yates, from the end).
+/// Returns each number below `records` once, in iozone's random order, which is the same
+/// for every run (Fisher-Yates, from the end).
 fn shuffled(records: u64) -> Vec<u64> {
     let mut order: Vec<u64> = (0..records).collect();
     let mut twister = Twister::new();
@@ -94,23 +94,23 @@ fn shuffled(records: u64) -> Vec<u64> {
     order
 }
 
-/// Which record comes when.
+/// Order in which a test processes the records.
 #[derive(Debug)]
 pub(super) enum RecordOrder {
-    /// One after the other.
+    /// Ascending order.
     Forward,
-    /// The last first.
+    /// Descending order.
     Backward { records: u64 },
-    /// Always the first.
+    /// Always the first record.
     Same,
-    /// These.
+    /// The listed order.
     Listed(Vec<u64>),
-    /// Every so many, and from one further on when the end is near.
+    /// Every `stride`-th record; near the end, restarts one record after the last start.
     Stride { records: u64, stride: u64 },
 }
 
 impl RecordOrder {
-    /// The order of a test. `sequential`: mixed reads and writes are.
+    /// Returns the order of a test; `sequential` applies to mixed reads and writes.
     pub(super) fn of(test: Test, records: u64, stride: u64, sequential: bool) -> Self {
         match test {
             Test::RandomRead | Test::RandomWrite => Self::Listed(shuffled(records)),
@@ -122,7 +122,7 @@ impl RecordOrder {
         }
     }
 
-    /// The record of each I/O, in order.
+    /// Returns a cursor over the records of the I/Os.
     pub(super) fn records(&self) -> OrderCursor<'_> {
         OrderCursor {
             order: self,
@@ -143,7 +143,7 @@ pub(super) struct OrderCursor<'a> {
 }
 
 impl OrderCursor<'_> {
-    /// The next record.
+    /// Returns the next record.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         let count = self.count;
@@ -160,8 +160,8 @@ impl OrderCursor<'_> {
         }
     }
 
-    /// iozone turns back when less than two records are left behind the next,
-    /// and does not move at all when a stride is as long as the file.
+    /// Returns the record and advances. iozone turns back if less than two records remain
+    /// after the next, and does not move at all if a stride is as long as the file.
     fn stride(&mut self, records: u64, stride: u64) -> u64 {
         let now = self.at;
         let next = now.saturating_add(stride);
@@ -187,7 +187,7 @@ mod tests {
         (0..records).map(|_| walk.next()).collect()
     }
 
-    /// Seen with strace on iozone 3.489 (`-s 128 -r 8 -i 2`).
+    /// Observed with strace on iozone 3.489 (`-s 128 -r 8 -i 2`).
     #[test]
     fn random_records_come_in_the_order_of_iozone() {
         let seen = [1, 5, 7, 13, 10, 6, 0, 8, 14, 3, 11, 2, 4, 12, 9, 15];
@@ -198,7 +198,7 @@ mod tests {
         assert!(all.into_iter().eq(0..10_000));
     }
 
-    /// Seen with strace on iozone 3.489 (`-i 5`, `-j 3`).
+    /// Observed with strace on iozone 3.489 (`-i 5`, `-j 3`).
     #[test]
     fn strides_turn_back_where_those_of_iozone_do() {
         let from_22 = [

@@ -8,15 +8,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Unmounts a file system and mounts it again with the same words.
+/// Unmounts a file system and mounts it again with the same options.
 ///
 /// # Errors
-/// When nothing is mounted there, or it is in use.
+/// If nothing is mounted at the path, or the file system is in use.
 pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
     let mounts = fs::read_to_string("/proc/self/mounts")
         .map_err(|error| WorkError::io("read", Path::new("/proc/self/mounts"), &error))?;
     let mut found = mounts.lines().filter_map(Mount::parse);
-    // The last is on top of the others.
+    // The last entry is mounted on top of the others.
     let mount = found.rfind(|mount| Path::new(&mount.target) == place);
     let Some(mount) = mount else {
         return Err(WorkError::Refused(format!(
@@ -28,9 +28,9 @@ pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
     mount_again(&mount, call)
 }
 
-/// Mounts what was unmounted. A file system that does not take its own words
-/// back is mounted without them, so that others find their files; the test does
-/// not go on with another mount than it was asked for.
+/// Mounts a file system again. If it rejects the options that the kernel listed for it,
+/// it is mounted without them, so that its files are accessible again; the test then
+/// fails, because it would run with other options than requested.
 fn mount_again(
     mount: &Mount,
     call: impl Fn(&mut Command) -> Result<(), WorkError>,
@@ -87,7 +87,7 @@ impl Mount {
     }
 }
 
-/// Blanks and the like are written as `\040` there.
+/// Decodes octal escapes such as `\040` for a space.
 fn unescape(word: &str) -> String {
     let mut parts = word.split('\\');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -129,7 +129,8 @@ mod tests {
         );
         assert_eq!(Mount::parse("one two"), None);
     }
-    /// Mounts what `takes` says yes to; what was tried, and the words at the end.
+    /// Mounts with a fake that accepts the options for which `takes` is true. Returns the
+    /// attempts, and the final error.
     fn tried(options: &str, takes: fn(&str) -> bool) -> (Vec<String>, Option<String>) {
         let line = format!("/dev/loop0 /mnt ext4 {options} 0 0");
         let mount = Mount::parse(&line).unwrap();

@@ -18,7 +18,7 @@ use assay_stats::histogram::Histogram;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// I/O errors told one by one.
+/// I/O errors listed in detail, at most.
 const ERRORS_KEPT: usize = 16;
 
 /// Description of a step.
@@ -27,9 +27,9 @@ pub(super) struct StepSetup<'a> {
     pub(super) work: &'a Iozone,
     pub(super) row: IozoneRow,
     pub(super) test: Test,
-    /// A file for each child.
+    /// One file for each child.
     pub(super) files: &'a [TestFile],
-    /// Steps done before.
+    /// Number of steps done before.
     pub(super) steps_done: u32,
 }
 
@@ -46,7 +46,7 @@ impl Together {
             .find_map(|came| came.mismatch.as_deref())
     }
 
-    /// The first failed call, as what the step ends with.
+    /// Returns the first failed call, with which the step ends.
     fn failure(&mut self) -> Option<WorkError> {
         let mut failures = self.children.iter_mut();
         failures.find_map(|came| Some(came.failure.take()?.error))
@@ -64,7 +64,7 @@ impl Together {
 }
 
 impl StepSetup<'_> {
-    /// Measures, and tells the observer what came of it.
+    /// Measures, and reports the outcome to the observer.
     pub(super) fn run(
         self,
         buffers: &mut [Buffers],
@@ -95,7 +95,7 @@ impl StepSetup<'_> {
     fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
         let told = self.outcome(&together);
         if let Some(error) = together.failure() {
-            // No cell: its figure would be taken for that of the whole file.
+            // Without details, because a partial result would look like that of the whole file.
             let told = StepOutcome {
                 detail: None,
                 ..told
@@ -106,14 +106,14 @@ impl StepSetup<'_> {
             let error = WorkError::failed(message);
             return (error.outcome(), told, Err(error));
         }
-        // With a stonewall only the first child does all.
+        // With a stonewall, only the first child completes its file.
         if !together.children.iter().any(|came| came.whole) {
             return (Outcome::Interrupted, told, Err(WorkError::Stopped));
         }
         (Outcome::Completed, told, self.log(&together))
     }
 
-    /// Describes it for whoever judges what it measured.
+    /// Returns the job for the evaluation of the measurement.
     pub(super) fn job(&self) -> Job {
         let Self {
             work, row, test, ..
@@ -155,7 +155,7 @@ impl StepSetup<'_> {
         };
         let synced = mapped && work.mapped == Some(MapSync::Sync) && job.rw.writes();
         job.flush = Flush {
-            // msync(2) after each record.
+            // `msync(2)` after each record.
             every: synced.then_some((1, FlushCall::Fsync)),
             at_end: (work.flush && test.writes()).then_some(FlushCall::Fsync),
         };
@@ -197,8 +197,8 @@ impl StepSetup<'_> {
         }
     }
 
-    /// One child needs no thread of its own: a small step is over before a
-    /// sleeping thread is awake.
+    /// Runs a single child on this thread: a small step would be over before a sleeping thread
+    /// wakes up.
     fn alone(
         &self,
         step: crate::ObservedStep<'_>,
@@ -243,7 +243,7 @@ impl StepSetup<'_> {
         }
     }
 
-    /// For telling how far it is.
+    /// Creates the progress reporter of the step.
     pub(super) fn progress(&self) -> ProgressReporter {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
@@ -308,7 +308,7 @@ fn totals(children: &[Came], writes: bool, row: IozoneRow) -> DirectionTotals {
     }
 }
 
-/// Walks over as much memory as the processor's caches hold.
+/// Touches as much memory as the processor's caches hold, which evicts their content.
 fn purge(cache_kib: u64) {
     let length = usize::try_from(cache_kib << 10).unwrap_or(0);
     let mut memory = vec![1_u8; length];

@@ -1,4 +1,4 @@
-//! The children of a step, each in a thread.
+//! Children of a step, each in a thread.
 
 use super::buffers::Buffers;
 use super::child::{Came, Child, ChildrenState};
@@ -11,17 +11,17 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Instant;
 
-/// Gates at which children wait.
+/// Gates at which the children wait.
 #[derive(Default)]
 struct Gates {
-    /// Until all are ready; then the clock runs.
+    /// Opens when all are ready and the clock starts.
     start: StartLine<()>,
-    /// Until the clock has stopped.
+    /// Opens when the clock has stopped.
     settle: StartLine<()>,
 }
 
 impl Gates {
-    /// Sends all home, also those that are still to come.
+    /// Releases all children without work, including those that arrive later.
     fn cancel(&self) {
         self.start.cancel();
         self.settle.cancel();
@@ -58,7 +58,7 @@ impl StepSetup<'_> {
                     }
                 }
             }
-            // A channel whose children are all gone must say so.
+            // The channels must report when all children have ended.
             drop((ready, done));
             let came = self.conduct(step, shared, &gates, &is_ready, &is_done, context);
             gates.cancel();
@@ -71,7 +71,7 @@ impl StepSetup<'_> {
         })
     }
 
-    /// The life of a child.
+    /// Body of a child's thread.
     fn live(
         &self,
         number: usize,
@@ -97,7 +97,7 @@ impl StepSetup<'_> {
         child.filter(|_| settles).map_or(Ok(()), Child::settle)
     }
 
-    /// Starts the children together, follows them, and sees them end.
+    /// Starts the children together, collects their results, and waits for their end.
     fn conduct(
         &self,
         step: crate::ObservedStep<'_>,
@@ -138,7 +138,7 @@ impl StepSetup<'_> {
         while words.len() < self.files.len() {
             match is_done.recv_timeout(EVERY) {
                 Ok(word) => {
-                    // One that failed will not be waited for by the others.
+                    // If a child failed, the others stop as well.
                     if word.1.failure.is_some() {
                         shared.halt.store(true, Ordering::Relaxed);
                     }

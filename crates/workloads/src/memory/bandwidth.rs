@@ -1,7 +1,7 @@
-//! Rates of loops over arrays: one thread, then all.
+//! Data rates of loops over arrays: with one thread, then with all.
 //!
-//! Each thread has arrays of its own, which it touches first, so that they are near
-//! to its CPU. A pass lasts from the first thread that begins to the last that ends.
+//! Each thread initializes separate arrays, so that they are in memory near its CPU. A pass
+//! lasts from the first begin to the last end of all threads.
 
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
@@ -22,13 +22,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, yield_now};
 use std::time::Instant;
 
-/// Arrays where the caches are not known.
+/// Bytes of an array if the sizes of the caches are unknown.
 const ARRAY_BYTES: u64 = 256 << 20;
-/// The smallest arrays: a pass over them is long enough for a clock.
+/// Bytes of an array, at least: a pass must be long enough for the clock.
 const LEAST_BYTES: u64 = 16 << 20;
 /// Bytes of a word of an array.
 const WORD: u64 = 8;
-/// This part of the room is taken by all arrays together, at most.
+/// Divisor of the available memory: all arrays together use at most this part.
 const PART_OF_ROOM: u64 = 2;
 
 /// Runs all kernels with one thread, then with all.
@@ -48,8 +48,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Bytes of each array: what was asked for, else enough to be beyond the caches, as
-/// far as there is room.
+/// Returns the bytes of each array: the requested size, or a size that exceeds the caches, as
+/// far as memory is available.
 fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -> u64 {
     if let Some(bytes) = work.array_bytes {
         return bytes;
@@ -71,7 +71,7 @@ fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -
     bytes
 }
 
-/// One pass that a thread is asked for.
+/// Request of one pass to a thread.
 #[derive(Clone, Copy)]
 struct PassRequest {
     kernel: Kernel,
@@ -80,9 +80,9 @@ struct PassRequest {
 
 /// Message from a thread.
 enum BandwidthReply {
-    /// It has its arrays: where they lie.
+    /// The arrays are allocated, at this location.
     Ready(Result<ArrayPlacement, std::io::Error>),
-    /// Begin and end of the pass, and page faults with I/O.
+    /// Begin and end of the pass, and major page faults.
     Done((u64, u64), u64),
 }
 
@@ -91,7 +91,7 @@ struct ArrayPlacement {
     cpu: Option<u32>,
     words: usize,
     huge_asked: bool,
-    /// Begin and end of each.
+    /// Begin and end address of each array.
     ranges: Vec<(u64, u64)>,
 }
 
@@ -130,7 +130,7 @@ fn with_threads(
     })
 }
 
-/// The life of a thread: it ends with the orders.
+/// Body of a thread, which ends with the channel of requests.
 fn serve(
     cpu: Option<u32>,
     words: usize,
@@ -155,7 +155,7 @@ fn serve(
         huge_asked: arrays.regions().iter().all(|region| region.huge_asked()),
         ranges: ranges.collect(),
     };
-    // Who does not listen any more sends no orders either.
+    // Without a receiver, no requests follow either.
     let _ = say.send(BandwidthReply::Ready(Ok(place)));
     for order in orders {
         let faults = major_faults();
@@ -167,14 +167,14 @@ fn serve(
     }
 }
 
-/// Threads that wait for orders.
+/// Threads that wait for requests.
 struct Team {
     orders: Vec<Sender<PassRequest>>,
     heard: Receiver<BandwidthReply>,
 }
 
 impl Team {
-    /// Measures all kernels, in an order drawn from the seed.
+    /// Measures all kernels, in an order derived from the seed.
     fn measure(
         &self,
         work: &Bandwidth,
@@ -229,7 +229,7 @@ impl Team {
         Ok(())
     }
 
-    /// Waits until all have their arrays.
+    /// Waits until all threads have their arrays.
     fn places(&self, bytes: u64) -> Result<Vec<ArrayPlacement>, WorkError> {
         let mut places = Vec::new();
         for _ in &self.orders {
@@ -243,8 +243,8 @@ impl Team {
         Ok(places)
     }
 
-    /// Returns the duration of a pass from the first begin to the last end, and the page faults
-    /// with I/O.
+    /// Returns the duration of a pass from the first begin to the last end, and the major page
+    /// faults.
     fn pass(&self, order: PassRequest) -> Result<(u64, u64), WorkError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost_threads())?;
@@ -261,12 +261,12 @@ impl Team {
     }
 }
 
-/// A number of threads.
+/// Converts a number of threads.
 fn count(threads: usize) -> u32 {
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// Kernels and their stores in an order of the seed's.
+/// Returns the kernels and their stores in an order derived from the seed.
 fn order(seed: u64) -> Vec<(Kernel, Stores)> {
     let all = Kernel::ALL.into_iter();
     let each = all.flat_map(|kernel| kernel.stores().iter().map(move |stores| (kernel, *stores)));
@@ -277,10 +277,10 @@ fn order(seed: u64) -> Vec<(Kernel, Stores)> {
     order
 }
 
-/// Looks before the processor is given to others.
+/// Polls before the processor is yielded.
 const SPINS: u32 = 20_000;
 
-/// A barrier for so many threads, again and again.
+/// Reusable barrier for a number of threads.
 pub(super) struct SpinBarrier {
     all: u32,
     here: AtomicU32,
@@ -296,7 +296,7 @@ impl SpinBarrier {
         }
     }
 
-    /// Returns when all are here.
+    /// Waits until all threads have arrived.
     pub(super) fn wait(&self) {
         let round = self.round.load(Ordering::Acquire);
         if self.here.fetch_add(1, Ordering::AcqRel) + 1 == self.all {

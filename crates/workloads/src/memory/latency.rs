@@ -1,4 +1,4 @@
-//! Latency against the size of the working set: a chain of dependent loads.
+//! Latency as a function of the size of the working set: a chain of dependent loads.
 
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
@@ -11,14 +11,14 @@ use std::io;
 use std::thread::Builder;
 use std::time::Instant;
 
-/// Loads of a pass: a millisecond and more, even from the first cache.
+/// Loads of a pass, which takes at least a millisecond even from the first cache.
 const LOADS: u64 = 1 << 20;
 /// Passes over each working set.
 const PASSES: usize = 5;
 /// Assumed size of a cache line in bytes if the kernel does not report it.
 const LINE_BYTES: u32 = 64;
 
-/// Walks through each working set, the smallest first.
+/// Measures each working set, the smallest first.
 pub(super) fn run(
     work: &Latency,
     steps: &mut Steps<'_>,
@@ -27,7 +27,7 @@ pub(super) fn run(
     let machine = steps.around.machine();
     let line_bytes = machine.caches.iter().filter_map(|cache| cache.line_bytes);
     let line_bytes = line_bytes.max().unwrap_or(LINE_BYTES);
-    // The first CPU has most of the interrupts.
+    // The first CPU handles most interrupts.
     let cpu = machine.cpus.last().copied();
     let fits = |set: &u64| machine.room_bytes().is_none_or(|room| *set <= room / 2);
     for set_bytes in work.sets().filter(fits) {
@@ -49,7 +49,8 @@ pub(super) fn run(
                 let (go, wait) = std::sync::mpsc::channel::<()>();
                 let walk = move || walk.on(cpu, &say, &wait);
                 let walker = Builder::new().spawn_scoped(scope, walk)?;
-                // Pages are looked up while the chain is there and nothing is measured.
+                // Page sizes are read while the chain exists and before the measurement
+                // starts.
                 let huge_bytes = chain
                     .recv()
                     .ok()
@@ -68,7 +69,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A working set to walk through.
+/// A working set to measure.
 struct WorkingSet {
     set_bytes: u64,
     line_bytes: u32,
@@ -76,8 +77,8 @@ struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Walks on a CPU: once through all of it, then measured. Tells where the set lies,
-    /// and goes on when told to.
+    /// Measures on a CPU, after one pass over the whole set. Sends the addresses of the
+    /// set, and continues after a message on `go`.
     fn on(
         &self,
         cpu: Option<u32>,
@@ -88,7 +89,7 @@ impl WorkingSet {
         let bytes = usize::try_from(self.set_bytes).unwrap_or(usize::MAX);
         let mut chain = Chain::new(bytes, self.line_bytes as usize, self.seed)?;
         let from = chain.region().address();
-        // Both are of the thread that waits for this one.
+        // The other end of both channels is in the thread that waits for this one.
         let _ = say.send((from, from + self.set_bytes));
         let _ = go.recv();
         chain.walk((self.set_bytes / u64::from(self.line_bytes.max(1))).min(8 * LOADS));

@@ -1,5 +1,5 @@
-//! Main memory: rates of loops over arrays, latency against the size of the
-//! working set, and whether it keeps what is written to it.
+//! Main memory: data rates of loops over arrays, latency as a function of the size of the
+//! working set, and tests for bit flips.
 
 mod bandwidth;
 mod latency;
@@ -14,20 +14,20 @@ use std::io;
 
 /// Machine information that only the agent can look up.
 pub trait Surroundings {
-    /// Caches, nodes, room.
+    /// Returns caches, nodes and available memory.
     fn machine(&self) -> Machine;
     /// Returns the number of thermal throttling events since boot, over all CPUs.
     fn throttled(&self) -> Option<u64>;
-    /// Bytes of this process between two addresses that are in huge pages.
+    /// Returns the bytes of this process between two addresses that are in huge pages.
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64>;
     /// Returns the physical address of an address of this process.
     fn physical(&self, address: u64) -> Option<u64>;
 }
 
-/// Carries out what is asked for.
+/// Carries out a work on main memory.
 ///
 /// # Errors
-/// When there is no room, or it was stopped.
+/// If there is not enough memory, or the work was stopped.
 pub fn run(
     work: &Memory,
     around: &dyn Surroundings,
@@ -46,14 +46,14 @@ pub fn run(
     Ok(WorkReport::Steps)
 }
 
-/// The steps, told to the observer one after the other.
+/// Steps of a work, which are reported to the observer one after the other.
 struct Steps<'a> {
     done: u32,
     around: &'a dyn Surroundings,
 }
 
 impl Steps<'_> {
-    /// One step. `measure` does it while the clock runs.
+    /// Runs one step; `measure` runs while the clock runs.
     fn take(
         &mut self,
         job: &Job,
@@ -83,13 +83,13 @@ impl Steps<'_> {
             detail,
         };
         context.observer.ended(outcome, came);
-        // Storing disturbs nothing: no step of main memory touches storage.
+        // Storing does not disturb: no step of main memory uses storage.
         context.observer.keep();
         ended
     }
 }
 
-/// There is no room for what is asked for.
+/// Creates the error for memory that cannot be allocated.
 pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
     WorkError::Failed {
         message: format!(
@@ -100,7 +100,7 @@ pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
     }
 }
 
-/// Threads that were to measure are gone.
+/// Creates the error for measuring threads that ended unexpectedly.
 fn lost_threads() -> WorkError {
     WorkError::failed(
         "a measuring thread ended unexpectedly: it is a bug in assay, please report it",

@@ -1,33 +1,35 @@
-//! Checking the file system under test, with the programs that belong to it. It has to be
-//! unmounted for that, and its journal replayed: before, every check finds faults.
+//! Check of the file system under test, with its own check program. Before the check, the
+//! file system must have been mounted, which replays its journal, and unmounted again:
+//! otherwise every check finds errors.
 
 use super::mount;
 use assay_model::work::powercut::{FileSystemCheck, Powercut};
 use std::process::{Command, Stdio};
 
-/// So many lines of a check are kept.
+/// Lines kept of a check's output, at most.
 const LINES: usize = 10;
 /// Folders searched for root's programs if `PATH` does not contain them.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
-/// A program that checks a file system and writes nothing.
+/// A program that checks a file system without writing.
 struct Checker {
     program: String,
     flags: &'static [&'static str],
-    /// The exit codes that mean damage, as bits or as one value.
+    /// Returns `true` for an exit code that means damage.
     damaged: fn(i32) -> bool,
 }
 
-/// For the file systems that promise to be whole after a cut: those with a journal.
+/// Returns the checker of file systems that guarantee consistency after a power cut:
+/// those with a journal.
 fn checker(fs_type: &str) -> Option<Checker> {
     match fs_type {
-        // e2fsck(8): 4 is "errors left uncorrected", and codes add up.
+        // e2fsck(8): 4 means "errors left uncorrected", and codes are added.
         "ext3" | "ext4" => Some(Checker {
             program: format!("fsck.{fs_type}"),
             flags: &["-f", "-n"],
             damaged: |code| code & 4 != 0,
         }),
-        // xfs_repair(8): 1 is "corruption was detected".
+        // xfs_repair(8): 1 means "corruption was detected".
         "xfs" => Some(Checker {
             program: "xfs_repair".to_owned(),
             flags: &["-n"],
@@ -37,8 +39,8 @@ fn checker(fs_type: &str) -> Option<Checker> {
     }
 }
 
-/// Unmounts what is tested, checks it, and mounts it again. `None` where there is no
-/// program for that, or where assay does not mount it.
+/// Unmounts the file system under test, checks it, and mounts it again. `None` if there
+/// is no check program, or assay does not mount the file system.
 pub(super) fn check(work: &Powercut) -> Option<FileSystemCheck> {
     let mounting = work.mount.as_ref()?;
     let checker = checker(&mounting.fs_type)?;
@@ -46,7 +48,7 @@ pub(super) fn check(work: &Powercut) -> Option<FileSystemCheck> {
         return None;
     }
     let found = run(&checker, &mounting.device.to_string_lossy());
-    // That it cannot be mounted any more shows when its files are looked for.
+    // If mounting fails, the verification of the files reports it.
     let _ = mount::mount(work);
     found
 }
@@ -85,7 +87,7 @@ mod tests {
         let checked = || run(&checker("ext4").unwrap(), text(&image)).unwrap();
         let sound = checked();
         assert_eq!((sound.exit_code, sound.damaged), (Some(0), false));
-        // The table of inodes, or what is near it.
+        // Damages the inode table or its neighbourhood.
         let file = OpenOptions::new().write(true).open(&image).unwrap();
         file.write_all_at(&[0xa5; 65_536], 64 << 10).unwrap();
         let broken = checked();

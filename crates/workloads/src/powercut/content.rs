@@ -4,17 +4,17 @@
 use assay_model::rng::SplitMix64;
 use assay_model::work::powercut::DurabilityKind;
 
-/// No device writes less.
+/// Smallest unit that any device writes.
 pub(super) const SECTOR: usize = 512;
-/// Slots of a stream: few enough that most are written again, so that old and new
-/// contents differ, and enough that many are checked.
+/// Slots of a stream: few enough that most are overwritten, so that old and new contents differ,
+/// and enough that many are checked.
 pub(super) const SLOTS: u64 = 128;
-/// Begins each sector.
+/// Begin of each sector.
 const MAGIC: u64 = u64::from_le_bytes(*b"assaycut");
 /// Bytes of the head: magic, seed, stream, index in the write, slot, sequence.
 const HEAD: usize = 40;
 
-/// Whose writes they are.
+/// Identity of a stream's writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     /// Seed of the cycle.
@@ -26,13 +26,13 @@ pub(super) struct Stream {
 /// Content of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sector {
-    /// That of this write; 0: what was there before the first.
+    /// Content of this write; 0 for the initial content.
     Of(u64),
-    /// Zeros: nothing was written.
+    /// Zeros: never written.
     Zero,
-    /// The begin of this write's, and something else.
+    /// Begin of this write's content, followed by something else.
     Torn(u64),
-    /// Nothing that was written there.
+    /// Content that was never written there.
     Garbage,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// Fills `bytes`, whole sectors, with a write.
+    /// Fills `bytes`, which are whole sectors, with the content of a write.
     pub(super) fn fill(self, slot: u64, sequence: u64, bytes: &mut [u8]) {
         for (index, sector) in (0_u32..).zip(bytes.chunks_mut(SECTOR)) {
             self.sector(slot, sequence, index, sector);
@@ -92,7 +92,8 @@ impl Stream {
         let same = expected.iter().zip(sector).take_while(|(a, b)| a == b);
         match same.count() {
             SECTOR if sequence == 0 || self.slot(kind, sequence) == slot => Sector::Of(sequence),
-            // The head alone may be chance of an old sector; a byte behind it is none.
+            // An equal head alone may be left from an old sector; equal bytes after it are
+            // conclusive.
             same if same > HEAD && same < SECTOR => Sector::Torn(sequence),
             _ => Sector::Garbage,
         }

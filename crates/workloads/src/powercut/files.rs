@@ -1,4 +1,4 @@
-//! Writes that make files: a new one renamed over the old, and one that grows.
+//! Writes to files: a new file renamed over the old one, and an append to a file.
 
 use super::StreamWriter;
 use super::content::{SECTOR, Sector, Stream};
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-/// Puts a new file in the place of the old one.
+/// Replaces the file by a new one.
 pub(super) struct Renamer {
     folder: PathBuf,
     stream: Stream,
@@ -45,12 +45,12 @@ impl StreamWriter for Renamer {
     }
 }
 
-/// Records that are read past the last acknowledged one: more than a writer makes while its words
-/// are under way.
+/// Records that are read past the last acknowledged one: more than a writer makes while its
+/// messages are in transit.
 const BEYOND: u64 = 64 << 10;
 
-/// Reads the whole file, if it is no longer than that, else a byte more: on a damaged file system
-/// a file may have any length.
+/// Reads the file up to `longest` bytes, and one more byte if it is longer: on a damaged file
+/// system a file may have any length.
 fn read(place: &StreamStorage<'_>, longest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = held::open_to_read(&place.file())?;
@@ -59,7 +59,7 @@ fn read(place: &StreamStorage<'_>, longest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The file is one whole write, the last acknowledged or a later one.
+/// Checks that the file is one whole write, the last acknowledged or a later one.
 pub(super) fn verify_renamed(
     place: &StreamStorage<'_>,
     stream: Stream,
@@ -170,7 +170,7 @@ pub(super) fn verify_appended(
                 let what = format!("only {} of its bytes are there", record.len());
                 findings.lost(sequence, &what);
             }
-            // Zeros, or a part: what was under way.
+            // Zeros or a part of a record belong to a write in progress.
             (_, false) => {}
         }
     }

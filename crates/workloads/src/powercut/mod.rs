@@ -1,12 +1,13 @@
-//! Acknowledged writes until the power goes, and what of them is there when it is back.
+//! Acknowledged writes until the power is cut, and verification of them after the power
+//! returns.
 //!
-//! - [`content`]: what each sector of each write holds.
-//! - [`mod@write`]: the streams, each on a thread of its own.
-//! - [`slots`], [`files`], [`rows`]: how a stream writes, and what has to be there.
-//! - [`mount`], [`check`]: the file system that is tested.
+//! - [`content`]: content of each sector of each write.
+//! - [`mod@write`]: the streams, each on a separate thread.
+//! - [`slots`], [`files`], [`rows`]: kinds of writes, and the verification of each.
+//! - [`mount`], [`check`]: the file system under test.
 //!
-//! Nothing here is undone at the end: what was written has to be there when the power is
-//! back, and is removed by the look at it.
+//! Nothing is removed at the end of writing: the data must exist when the power returns, and
+//! the verification removes it.
 
 mod check;
 mod content;
@@ -29,10 +30,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// So many things that are wrong are named for each stream.
+/// Examples of faults kept for each stream, at most.
 const EXAMPLES: usize = 5;
 
-/// Makes one write after the other; what returns is acknowledged.
+/// Makes successive writes; a write that has returned is acknowledged.
 trait StreamWriter: Send {
     fn write(&mut self, sequence: u64) -> io::Result<()>;
 }
@@ -62,7 +63,7 @@ pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkRepo
     }
 }
 
-/// Looks at what is there, and removes it.
+/// Verifies the data, and removes it.
 fn verify(
     work: &Powercut,
     known: &[KnownWrites],
@@ -107,7 +108,7 @@ fn verify(
         report.streams.push(findings.found);
     }
     if !work.device {
-        // The next cycle makes all anew; that it cannot be removed shows there.
+        // The next cycle makes everything anew, and reports a failure to remove it.
         let above = HeldFolder::open(&work.path);
         let _ = above.and_then(|above| fs::remove_dir_all(above.path().join(FOLDER)));
     }
@@ -117,7 +118,7 @@ fn verify(
 /// Location that a stream writes to.
 struct StreamStorage<'a> {
     work: &'a Powercut,
-    /// Leads into the folder of all files; the device's path where there is none.
+    /// Path of the folder of all files; the device's path if there is no folder.
     folder: &'a Path,
     number: u32,
     kind: DurabilityKind,
@@ -141,7 +142,7 @@ impl StreamStorage<'_> {
     }
 }
 
-/// The folder of all files, `None` for a device; or what is wrong with it.
+/// Opens the folder of all files; `None` for a device. The error describes the problem.
 fn open(work: &Powercut) -> Result<Option<HeldFolder>, String> {
     if work.device {
         return Ok(None);
@@ -162,7 +163,7 @@ fn folder(work: &Powercut) -> PathBuf {
     work.path.join(FOLDER)
 }
 
-/// Which start of the machine this is.
+/// Returns the identifier of the machine's current boot.
 fn boot_id() -> Option<String> {
     let id = fs::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).ok()?;
     Some(id.trim().to_owned())
@@ -194,7 +195,7 @@ impl Findings {
         }
     }
 
-    /// An acknowledged write is not there; `instead` is.
+    /// Records an acknowledged write that is missing; `instead` was found.
     fn lost(&mut self, sequence: u64, instead: &str) {
         self.found.lost += 1;
         self.lost.push(sequence);
@@ -211,13 +212,13 @@ impl Findings {
         self.example(|| what);
     }
 
-    /// A write is there; `acknowledged` is the last that was.
+    /// Records a write that exists; `acknowledged` is the last acknowledged one.
     fn there(&mut self, sequence: u64, acknowledged: u64) {
         self.newest = self.newest.max(sequence);
         self.found.beyond += u64::from(sequence > acknowledged);
     }
 
-    /// Lost writes before the newest that is there: the order was not kept.
+    /// Counts lost writes before the newest one found: the order was not kept.
     fn judge_order(&mut self) {
         let newest = self.newest;
         let before = self.lost.iter().filter(|lost| **lost < newest).count();

@@ -1,4 +1,4 @@
-//! The file system under test: mounting it, and what the kernel says of that.
+//! Mounting of the file system under test, and related messages of the kernel.
 
 use crate::WorkError;
 use crate::files::run_program;
@@ -10,12 +10,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// So many lines of the kernel's are kept.
+/// Kernel messages kept, at most.
 const LINES: usize = 20;
-/// A message of the kernel's log is not longer (`PRINTKRB_RECORD_MAX`, with its head).
+/// Bytes of a record in the kernel log, at most (`PRINTKRB_RECORD_MAX`, with its prefix).
 const LONGEST_LINE: usize = 8192;
 
-/// Mounts what is asked for, unless something is mounted there already.
+/// Mounts the file system, unless one is mounted already.
 pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
     let Some(wanted) = &work.mount else {
         return Ok(());
@@ -35,7 +35,7 @@ pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
     })
 }
 
-/// Unmounts it; whether that could be done.
+/// Unmounts the file system; `true` if that was successful.
 pub(super) fn unmount(work: &Powercut) -> bool {
     run_program(Command::new("umount").arg(&work.path)).is_ok()
 }
@@ -56,7 +56,7 @@ pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
     let names = names(work);
     let since = match work.mount {
         Some(_) => before,
-        // It was mounted before anybody could look.
+        // The file system was mounted before the log could be read.
         None => 0,
     };
     let log = kernel_log().into_iter().skip(since);
@@ -78,8 +78,8 @@ fn says(line: &str, name: &str) -> bool {
     })
 }
 
-/// The device as the user names it, as it is mounted (a loop device), and the disk that a
-/// partition is on.
+/// Returns the kernel names of the device given by the user, of the mounted device (such as a
+/// loop device), and of the disk of a partition.
 fn names(work: &Powercut) -> BTreeSet<String> {
     let named = work.mount.as_ref().map(|mount| mount.device.clone());
     let itself = work.device.then(|| work.path.clone());
@@ -91,7 +91,8 @@ fn names(work: &Powercut) -> BTreeSet<String> {
             .starts_with(point)
             .then_some((point.len(), source))
     });
-    // The file system that the path is in has the longest name, and was mounted last.
+    // The path is in the file system with the longest mount point, and the last one mounted
+    // there.
     let source = sources.max_by_key(|(length, _)| *length);
     let source = source
         .filter(|_| !work.device)
@@ -108,13 +109,15 @@ fn names(work: &Powercut) -> BTreeSet<String> {
     disks.chain(names.iter().cloned()).collect()
 }
 
-/// `/dev/disk/by-label/data` is a link to the node of the kernel's name.
+/// Returns the kernel name of a device node, also through links such as
+/// `/dev/disk/by-label/data`.
 fn kernel_name(path: &PathBuf) -> Option<String> {
     let node = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     Some(node.file_name()?.to_string_lossy().into_owned())
 }
 
-/// The kernel's log from its begin, without heads; empty where it may not be read.
+/// Returns the kernel log from its begin, without prefixes; empty without permission to read
+/// it.
 fn kernel_log() -> Vec<String> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let opened = OpenOptions::new()
@@ -126,7 +129,8 @@ fn kernel_log() -> Vec<String> {
     };
     let mut lines = Vec::new();
     let mut line = vec![0; LONGEST_LINE];
-    // One read is one message; EAGAIN is the end, EPIPE one that was overwritten.
+    // One read returns one message; EAGAIN is the end, EPIPE means that messages were
+    // overwritten.
     loop {
         match log.read(&mut line) {
             Ok(0) => return lines,

@@ -9,7 +9,7 @@ use assay_model::work::powercut::{DurabilityKind, KnownWrites};
 use rusqlite::{Connection, Error, OpenFlags, params};
 use std::io;
 
-/// Adds a row in a transaction of its own.
+/// Inserts a row in a separate transaction.
 pub(super) struct RowWriter {
     database: Connection,
     stream: Stream,
@@ -57,7 +57,7 @@ impl StreamWriter for RowWriter {
     }
 }
 
-/// The database is sound and holds every acknowledged row, as it was written.
+/// Checks that the database is intact and contains every acknowledged row unchanged.
 pub(super) fn verify(
     place: &StreamStorage<'_>,
     stream: Stream,

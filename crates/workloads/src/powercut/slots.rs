@@ -1,4 +1,4 @@
-//! Writes that overwrite: a file, or a part of a device, of slots of one write each.
+//! Overwriting: a file, or a part of a device, consists of slots with one write each.
 
 use super::StreamWriter;
 use super::content::{SECTOR, SLOTS, Sector, Stream};
@@ -85,8 +85,8 @@ impl StreamWriter for SlotWriter {
     }
 }
 
-/// Every slot holds the last write that was acknowledged, or a later one; its sectors
-/// may be of several of these, for a write is not atomic as a whole.
+/// Checks that every slot contains the last acknowledged write or a later one; its sectors
+/// may be of several of these, because a write is not atomic as a whole.
 pub(super) fn verify(
     place: &StreamStorage<'_>,
     stream: Stream,

@@ -1,5 +1,5 @@
-//! The streams: each a thread that writes, one write after the other, until the power
-//! goes or the host says so.
+//! Streams: each is a thread that makes one write after the other, until the power is cut or the
+//! host stops it.
 
 use super::content::Stream;
 use super::files::{Appender, Renamer};
@@ -30,7 +30,7 @@ enum StreamMessage {
     Failed(String),
 }
 
-/// Writes until the host, or the power, is gone.
+/// Writes until the host stops the work or disconnects, or the power is cut.
 pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), WorkError> {
     let (writers, _made) = prepare(work, context.seed)?;
     context
@@ -59,7 +59,7 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
     }
 }
 
-/// Tells the host, until no stream is left.
+/// Forwards messages to the host until all streams have ended.
 fn pass_on(told: &Receiver<StreamMessage>, context: &mut Context<'_>, stop: &AtomicBool) {
     loop {
         if context.stopped() {
@@ -99,7 +99,7 @@ fn drive(
     }
 }
 
-/// Prepares all streams and the folder of their files, with their initial content on the storage.
+/// Prepares all streams and the folder of their files; their initial content is durable.
 pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError> {
     let made = match work.device {
         true => None,
@@ -124,13 +124,13 @@ pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError>
         writers.push(writer);
     }
     if let Some(made) = &made {
-        // The files' names have to be there, too.
+        // The files' directory entries must be durable as well.
         syncfs(made).map_err(|errno| WorkError::call("syncfs", errno))?;
     }
     Ok((writers, made))
 }
 
-/// A new folder in the place of what a cycle before this one left.
+/// Makes a new folder, and removes that of the previous cycle.
 fn make_anew(work: &Powercut) -> Result<HeldFolder, WorkError> {
     let path = folder(work);
     let above = HeldFolder::open(&work.path).map_err(|e| WorkError::io("open", &work.path, &e))?;

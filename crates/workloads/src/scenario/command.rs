@@ -1,5 +1,5 @@
-//! A program of the user's: without a shell, in the folder of the scenario, with a time
-//! limit, and ended with all that it has started.
+//! A program of the user: run without a shell, in the folder of the scenario, with a time
+//! limit, and killed together with its children.
 
 use super::Play;
 use super::scene::Scene;
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Maximum number of bytes kept of the program's standard error.
 const SAID_MOST: u64 = 4096;
 
-/// A program that is run.
+/// A program to run.
 pub(super) struct Program<'a> {
     wanted: &'a Wanted,
     root: PathBuf,
@@ -45,7 +45,7 @@ impl<'a> Program<'a> {
         WorkError::failed(format!("{name}: {why}{}", self.complaint()))
     }
 
-    /// The last line that it said on standard error.
+    /// Returns the last line of its standard error.
     fn complaint(&self) -> String {
         let mut text = Vec::new();
         let file = held::open_to_read(&self.root.join("command.stderr"));
@@ -117,7 +117,7 @@ impl Play for Program<'_> {
     }
 }
 
-/// A program under way, with all that it has started.
+/// A running program with its children; dropping it kills them.
 struct Running(Child);
 
 impl Drop for Running {

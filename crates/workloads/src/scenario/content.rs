@@ -5,10 +5,10 @@ use assay_engine::buffer::fill_random;
 use assay_model::rng::SplitMix64;
 use sha2::{Digest, Sha256};
 
-/// Bytes come back after this distance, beyond the reach of compressors; each sector of
-/// them is marked, so that no two are alike.
+/// Distance in bytes after which content repeats, larger than the window of compressors; each
+/// sector has a mark, so that no two are equal.
 const PERIOD: usize = 1 << 20;
-/// Every so many bytes there is a mark.
+/// Distance of the marks in bytes.
 const SECTOR: u64 = 4096;
 const MARK_STEP: usize = 4096;
 /// Bytes that are hashed at a time.
@@ -19,11 +19,11 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct Recipe {
     /// Seed of the bytes.
     pub(super) seed: u64,
-    /// Length.
+    /// Length in bytes.
     pub(super) bytes: u64,
     /// Percentage of blocks that are holes.
     pub(super) holes_percent: u8,
-    /// Size of these blocks.
+    /// Size in bytes of the blocks that may be holes.
     pub(super) block: u64,
 }
 
@@ -38,8 +38,8 @@ impl Recipe {
         draw.below(100) < u64::from(self.holes_percent)
     }
 
-    /// SHA-256 of all that was written: holes are left out, because what a device has
-    /// there is not the file's.
+    /// Returns the SHA-256 of all written data. Holes are skipped, because the content of a
+    /// device there is not that of the file.
     pub(super) fn digest(&self) -> String {
         let source = ContentSource::new(self.seed);
         let mut hasher = Sha256::new();
@@ -52,9 +52,9 @@ impl Recipe {
         hex(&hasher.finalize())
     }
 
-    /// Offsets and lengths of what was written, at most so many bytes each.
+    /// Returns offsets and lengths of the written data, at most `most` bytes each.
     pub(super) fn extents(&self, most: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        // A piece never reaches beyond a block that may be a hole.
+        // A piece must not extend over a block that may be a hole.
         let piece = match self.holes_percent {
             0 => most,
             _ => most.min(self.block.max(1)),
@@ -78,7 +78,7 @@ impl Recipe {
     }
 }
 
-/// Makes the bytes of a seed.
+/// Generates the bytes of a seed.
 pub(super) struct ContentSource {
     seed: u64,
     base: Vec<u8>,
@@ -91,7 +91,7 @@ impl ContentSource {
         Self { seed, base }
     }
 
-    /// The bytes that belong at an offset.
+    /// Fills a buffer with the content at an offset.
     pub(super) fn fill(&self, into: &mut [u8], offset: u64) {
         let mut at = usize::try_from(offset % PERIOD as u64).unwrap_or(0);
         let mut rest = &mut into[..];
@@ -105,7 +105,7 @@ impl ContentSource {
         self.mark(into, offset);
     }
 
-    /// Each sector begins with a word of its own.
+    /// Marks each sector at its begin with a different word.
     fn mark(&self, into: &mut [u8], offset: u64) {
         let end = offset + into.len() as u64;
         let first = offset - offset % SECTOR;
@@ -122,7 +122,7 @@ impl ContentSource {
     }
 }
 
-/// Small letters and digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,5 @@
-//! Reading one file, inflating, writing another: how an update gets from where it was
-//! downloaded to where it is installed.
+//! Reading one file, inflating, and writing another, like the installation of an update
+//! that was downloaded.
 
 use super::Play;
 use super::content::Recipe;
@@ -16,7 +16,7 @@ use assay_model::work::scenario::Copying;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// A file that is copied.
+/// A file to copy.
 pub(super) struct Copier<'a> {
     spec: &'a Copying,
     scene: &'a Scene,
@@ -34,7 +34,8 @@ impl<'a> Copier<'a> {
         let source = open_to_read(&from, false, true)?;
         let bytes = length(&source, &from)?;
         let target = open_to_write(scene, &to, spec.direct)?;
-        // What of it is cached would make its writes look like reads that are not.
+        // Cached pages of the target would turn partial writes into reads that do not
+        // belong to the copy.
         page_cache::evict(&target, &to)?;
         let there = length(&target, &to)?;
         free_space::check(scene, &to, bytes.saturating_sub(there))?;
@@ -51,8 +52,8 @@ impl<'a> Copier<'a> {
         })
     }
 
-    /// Offsets and lengths of what is copied: holes are left out, as `simg2img` and
-    /// `bmaptool` leave them out.
+    /// Returns offsets and lengths of the data to copy. Holes are left out, as in
+    /// `simg2img` and `bmaptool`.
     fn extents(&self) -> Vec<(u64, u64)> {
         match &self.recipe {
             Some(recipe) => recipe.extents(self.spec.block).collect(),

@@ -13,7 +13,7 @@ use assay_stats::histogram::Histogram;
 use rustix::fs::Mode;
 use std::path::PathBuf;
 
-/// A database, ready for its transactions.
+/// A database that is ready for its transactions.
 pub(super) struct Transactions<'a> {
     phase: &'a DatabasePhase,
     folder: PathBuf,
@@ -79,7 +79,7 @@ impl Play for Transactions<'_> {
                 break;
             }
         }
-        // What SQLite handed to the kernel; how long each call took it does not tell.
+        // Writes that SQLite passed to the kernel; their latencies are unknown.
         if let (Some(before), Some(after)) = (before, ThreadIo::look()) {
             let io = after.since(before);
             turn.meter.wrote_beside(&DirectionTotals {

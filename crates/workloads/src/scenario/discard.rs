@@ -9,10 +9,10 @@ use assay_engine::{discard_range, held};
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-/// So much is discarded by one call: between two of them a word to stop is heard.
+/// Bytes that are discarded by one call; a stop takes effect between two calls.
 const PIECE: u64 = 1 << 30;
 
-/// A device or file whose blocks are given back.
+/// A device or file whose blocks are discarded.
 pub(super) struct Discarding<'a> {
     scene: &'a Scene,
     name: &'a str,
@@ -67,7 +67,7 @@ impl Play for Discarding<'_> {
     }
 }
 
-/// A file, or a folder with all that is in it.
+/// A file, or a folder with its content, to delete.
 pub(super) struct Deletion<'a> {
     scene: &'a Scene,
     name: &'a str,
@@ -102,7 +102,8 @@ impl Play for Deletion<'_> {
             false => held::remove_file(&self.path),
         };
         removed.map_err(|error| WorkError::io("remove", &self.path, &error))?;
-        // Room comes free, and blocks are discarded, only when that is on the device.
+        // Deleted blocks are free, and discarded, only after the deletion is on the
+        // device.
         let began_ns = turn.meter.now_ns();
         self.scene.settle()?;
         turn.meter.flushed(began_ns);

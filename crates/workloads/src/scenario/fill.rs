@@ -1,5 +1,5 @@
-//! Filling a file system to a level. Most of a large one is only allocated: what is
-//! written at most is the user's to say, for flash wears.
+//! Filling a file system to a level. Most of a large file is only allocated: the user limits
+//! the bytes that are written, because flash wears.
 
 use super::Play;
 use super::content::ContentSource;
@@ -16,12 +16,12 @@ use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Written at a time.
+/// Bytes written at a time.
 const BLOCK: u64 = 1 << 20;
-/// Flushed after so much, so that the page cache does not hold it all.
+/// Bytes after which the file is flushed, so that the page cache does not hold all of it.
 const FLUSH_EVERY: u64 = 64 << 20;
 
-/// A file that takes the room.
+/// A file that occupies the space.
 pub(super) struct Filler<'a> {
     spec: &'a Filling,
     scene: &'a Scene,

@@ -16,20 +16,20 @@ pub(super) struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// Looks at the file system of a path.
+    /// Determines the free space of a path's file system.
     pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
         let stat = rustix::fs::statvfs(path)
             .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(path)), errno))?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Self {
-            // As df counts: what root keeps is neither used nor free.
+            // As in df: the part reserved for root is neither used nor free.
             size: bytes(used.saturating_add(stat.f_bavail)),
             free: bytes(stat.f_bavail),
         })
     }
 
-    /// The part in use, in percent.
+    /// Returns the used part in percent.
     pub(super) fn percent(self) -> u8 {
         let used = self.size.saturating_sub(self.free);
         let percent = u128::from(used) * 100 / u128::from(self.size.max(1));
@@ -37,7 +37,7 @@ impl FreeSpace {
     }
 }
 
-/// Refuses to write so much more, if less than the reserve would stay free.
+/// Refuses to write `bytes` more if less than the reserve would remain free.
 pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkError> {
     let Some(folder) = path
         .parent()

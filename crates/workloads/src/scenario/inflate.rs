@@ -1,6 +1,6 @@
-//! Work for the processor: inflating (RFC 1951), as installers do between reading and
-//! writing. The same text-like block is inflated over and over: what is measured is the
-//! processor's part in the time, not a format.
+//! CPU load: inflating (RFC 1951), as installers do between reading and writing. The same
+//! text-like block is inflated repeatedly, because the purpose is the processor's share
+//! of the time, not a format.
 
 use super::Play;
 use super::scene::Scene;
@@ -14,14 +14,14 @@ use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 const BLOCK: usize = 256 << 10;
 /// Compression level; gzip's default.
 const LEVEL: u8 = 6;
-/// Words that the text is made of.
+/// Number of different words in the text.
 const WORDS: u64 = 4096;
 
-/// A compressed block, and room for what comes out of it.
+/// A compressed block, and a buffer for its content.
 pub(super) struct Inflater {
     packed: Vec<u8>,
     out: Vec<u8>,
-    /// Bytes that were asked for, but are less than a block.
+    /// Requested bytes that are less than a block.
     owed: u64,
 }
 
@@ -34,7 +34,7 @@ impl Inflater {
         }
     }
 
-    /// Inflates so many bytes, in whole blocks over time; how many it were.
+    /// Inflates `bytes`, in whole blocks on average; returns the bytes inflated now.
     pub(super) fn inflate(&mut self, bytes: u64) -> u64 {
         self.owed += bytes;
         let mut done = 0;
@@ -50,12 +50,12 @@ impl Inflater {
     }
 }
 
-/// Words in an order that follows from the seed: compresses to about a third.
+/// Returns text in an order derived from the seed, which compresses to about a third.
 fn text(seed: u64) -> Vec<u8> {
     let mut rng = SplitMix64::new(seed);
     let mut text = Vec::with_capacity(BLOCK + 16);
     while text.len() < BLOCK {
-        // Small numbers are frequent, as some words are.
+        // Small numbers are frequent, like some words in a text.
         let most = 1 + rng.below(WORDS);
         let number = rng.below(most);
         text.extend_from_slice(format!("w{:x} ", number * 2_654_435_761 % 16_777_213).as_bytes());
@@ -64,7 +64,7 @@ fn text(seed: u64) -> Vec<u8> {
     text
 }
 
-/// The processor alone.
+/// CPU load without I/O.
 pub(super) struct Inflating {
     inflater: Inflater,
     bytes: u64,

@@ -1,8 +1,8 @@
-//! Scenarios: stages of acts, each act a step with evidence of its own.
+//! Scenarios: stages of acts, each act a step with separate evidence.
 //!
-//! An act is a [`Play`]: prepared outside the clock, then played on a thread of
-//! its own. Acts of one stage begin together; those in the background go on until those
-//! in the foreground have ended.
+//! An act is a [`Play`]: prepared outside the clock, then run on a separate thread. Acts
+//! of one stage begin together; background acts continue until all foreground acts have
+//! ended.
 
 mod command;
 mod content;
@@ -42,9 +42,9 @@ use turn::Turn;
 use verify::Verifier;
 use write::FileWriter;
 
-/// An act that is ready to be played.
+/// An act that is ready to run.
 trait Play: Send {
-    /// The files or devices whose storage and pages are evidence.
+    /// Returns the files or devices whose storage and cached pages are evidence.
     fn paths(&self) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -54,15 +54,15 @@ trait Play: Send {
         None
     }
 
-    /// Does it, while the clock of the turn runs.
+    /// Runs the act, while the clock of the turn runs.
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
 }
 
 /// Carries out a scenario.
 ///
 /// # Errors
-/// When it cannot be carried out here, an act fails, or it is stopped. What was made is
-/// in the private folder, which goes with it, or on the scratch device.
+/// If it cannot be carried out here, an act fails, or it is stopped. Its files are in the
+/// private folder, which is removed, or on the scratch device.
 pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     rules::check(work)?;
     let scene = Scene::new(work, context)?;
@@ -79,10 +79,10 @@ pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkRepo
     Ok(WorkReport::Steps)
 }
 
-/// Brings everything to the state that an act finds; nothing is measured yet.
+/// Prepares the state that an act requires; nothing is measured yet.
 ///
 /// # Errors
-/// When it cannot be brought there.
+/// If the state cannot be prepared.
 fn prepare<'a>(
     act: &'a Act,
     scene: &'a Scene,
@@ -102,7 +102,7 @@ fn prepare<'a>(
         Action::Command(spec) => Box::new(Program::new(spec, scene)?),
         Action::Pause { time_ns } => Box::new(Pause(Duration::from_nanos(*time_ns))),
         Action::DropCaches => Box::new(DropCaches::new(scene)),
-        // Only whoever stands around the steps can; it never comes here.
+        // Formatting is left to the observer and handled before.
         Action::Format { .. } => {
             return Err(WorkError::Refused(
                 "making a file system must be the only act of its stage".to_owned(),
@@ -111,7 +111,7 @@ fn prepare<'a>(
     })
 }
 
-/// Nothing, for a while.
+/// An act that only waits.
 struct Pause(Duration);
 
 impl Play for Pause {
@@ -120,11 +120,11 @@ impl Play for Pause {
     }
 }
 
-/// Writing a number here makes the kernel drop what is clean: 1 pages, 2 entries of
-/// folders and files.
+/// File that makes the kernel drop clean caches: 1 for pages, 2 for dentries and inodes,
+/// 3 for both.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Everything is written back, and what may be dropped is.
+/// Writes back all data, then drops the caches.
 struct DropCaches<'a> {
     scene: &'a Scene,
 }
@@ -140,13 +140,13 @@ impl Play for DropCaches<'_> {
         let began_ns = turn.meter.now_ns();
         self.scene.settle()?;
         turn.meter.flushed(began_ns);
-        // Only root may; what stays cached is seen in the evidence.
+        // Only root may do this; pages that stay cached appear in the evidence.
         let _ = fs::write(DROP_CACHES, "3");
         Ok(())
     }
 }
 
-/// Drops entries of folders and files that nobody uses, as far as this user may.
+/// Drops unused dentries and inodes, if this user may.
 fn drop_entries() {
     let _ = fs::write(DROP_CACHES, "2");
 }

@@ -1,4 +1,4 @@
-//! Reading a file block after block.
+//! Reading a file block by block.
 
 use super::Play;
 use super::scene::Scene;
@@ -16,7 +16,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A file that is read.
+/// A file to read.
 pub(super) struct FileReader<'a> {
     spec: &'a Reading,
     path: PathBuf,
@@ -30,7 +30,7 @@ impl<'a> FileReader<'a> {
         let path = scene.path(&spec.file)?;
         let file = open_to_read(&path, spec.direct, spec.cold)?;
         if spec.random && !spec.direct {
-            // As a program does that knows where it reads.
+            // Like a program that knows its access pattern.
             let _ = fadvise(&file, 0, None, Advice::Random);
         }
         let there = length(&file, &path)?;
@@ -74,7 +74,7 @@ impl Play for FileReader<'_> {
     }
 }
 
-/// Opens a file of the scene; a cold one has no pages in the page cache then.
+/// Opens a file of the scene; with `cold`, drops its pages from the page cache.
 pub(super) fn open_to_read(path: &Path, direct: bool, cold: bool) -> Result<File, WorkError> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     if direct {
@@ -101,7 +101,7 @@ pub(super) fn read_block(
 ) -> Result<(), WorkError> {
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     let began_ns = turn.meter.now_ns();
-    // A direct read is of whole sectors, also where the file ends in one.
+    // A direct read needs whole sectors, even if the file ends within one.
     let whole = buffer.block().len();
     let into = &mut buffer.block_mut()[..wanted.next_multiple_of(4096).min(whole)];
     let mut got = 0;

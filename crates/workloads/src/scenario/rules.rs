@@ -6,12 +6,12 @@ use crate::WorkError;
 use assay_model::work::scenario::{Act, Action, DEVICE, Scenario};
 use std::collections::HashSet;
 
-/// The most acts at the same time: each has a thread.
+/// Simultaneous acts, at most: each has a thread.
 const MOST_TOGETHER: usize = 64;
-/// The largest block.
+/// Bytes of a block, at most.
 const MOST_BLOCK: u64 = 256 << 20;
 
-/// Refuses what cannot be carried out.
+/// Refuses a scenario that cannot be carried out.
 pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
     let mut names = HashSet::new();
     for stage in &work.stages {

@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The file that stands for the scratch device in a folder.
+/// File that replaces the scratch device in a folder.
 const STAND_IN: &str = "device.img";
 
 /// Location of a scenario, shared by concurrent acts.
 pub(super) struct Scene {
-    /// The name of the scenario.
+    /// Name of the scenario.
     pub(super) name: String,
     device: Option<PathBuf>,
     pub(super) seed: u64,
-    /// Room that stays free.
+    /// Space that must remain free, in bytes.
     pub(super) reserve: u64,
     known: Mutex<SceneFiles>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Scene {
 /// Information about the files.
 #[derive(Default)]
 struct SceneFiles {
-    /// The folder of all files; `None`: there is no file system yet.
+    /// Folder of all files; `None` while there is no file system.
     root: Option<PathBuf>,
     /// Contents of files, by their names in the scenario.
     recipes: BTreeMap<String, Recipe>,
@@ -38,14 +38,14 @@ struct SceneFiles {
 /// Many files in a folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Planted {
-    /// The size of each.
+    /// Sizes of the files in bytes.
     pub(super) sizes: Vec<u64>,
     /// Number of files removed, counted from the first.
     pub(super) removed: usize,
 }
 
 impl Scene {
-    /// Prepares the folder, where there is a file system already.
+    /// Prepares the folder, if there is a file system already.
     pub(super) fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, WorkError> {
         let scene = Self {
             name: work.name.clone(),
@@ -60,7 +60,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Files are made in this folder from here on; those before are gone.
+    /// Sets the folder for files; earlier files are gone.
     pub(super) fn settle_in(&self, folder: &Path) -> Result<(), WorkError> {
         let root = folder.join(SCENE);
         held::make_folders(&root, Mode::RWXU)
@@ -77,7 +77,7 @@ impl Scene {
         self.device.as_ref()
     }
 
-    /// The folder of all files.
+    /// Returns the folder of all files.
     pub(super) fn root(&self) -> Result<PathBuf, WorkError> {
         self.known().root.clone().ok_or_else(|| {
             WorkError::Refused(
@@ -87,7 +87,7 @@ impl Scene {
         })
     }
 
-    /// Writes back all that is dirty in its file system, if there is one.
+    /// Writes back all dirty data in the file system, if there is one.
     pub(super) fn settle(&self) -> Result<(), WorkError> {
         let root = self.known().root.clone();
         root.map_or(Ok(()), |root| write_back(&root))
@@ -114,7 +114,7 @@ impl Scene {
         self.known().recipes.get(name).cloned()
     }
 
-    /// From here on a file holds this, or nobody knows what.
+    /// Records the content of a file; `None` if it is unknown.
     pub(super) fn holds(&self, name: &str, recipe: Option<Recipe>) {
         let mut known = self.known();
         match recipe {
@@ -123,17 +123,17 @@ impl Scene {
         }
     }
 
-    /// The files of a folder that an act has made.
+    /// Returns the files of a folder that an act has made.
     pub(super) fn planted(&self, folder: &str) -> Option<Planted> {
         self.known().trees.get(folder).cloned()
     }
 
-    /// A folder has these files now.
+    /// Records the files of a folder.
     pub(super) fn plant(&self, folder: &str, planted: Planted) {
         self.known().trees.insert(folder.to_owned(), planted);
     }
 
-    /// A file or folder is gone.
+    /// Records that a file or folder is removed.
     pub(super) fn forget(&self, name: &str) {
         let mut known = self.known();
         let within = |other: &String| other == name || Path::new(other).starts_with(name);

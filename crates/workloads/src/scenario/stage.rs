@@ -1,5 +1,5 @@
-//! One stage: its acts are prepared one after the other, begin together, and are told
-//! with the evidence of the time in which they ran.
+//! One stage: its acts are prepared one after the other, begin together, and are reported
+//! with the evidence of their common time.
 
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS_TO_TELL: u32 = 50;
 
-/// An act that has ended.
+/// Result of an act.
 type EndedAct = (StepOutcome, Result<(), WorkError>);
 
-/// Plays the acts of a stage.
+/// Runs the acts of a stage, and reports all of them.
 ///
 /// # Errors
-/// The first error of an act. All of them are told by then.
+/// The first error of an act.
 pub(super) fn run(
     stage: &Stage,
     scene: &Scene,
@@ -48,7 +48,7 @@ pub(super) fn run(
     }
     let mut plays = Vec::new();
     for (act, place) in stage.acts.iter().zip(0..) {
-        // Contents and orders of acts differ.
+        // The number makes contents and orders of acts differ.
         match prepare(act, scene, number << 8 | place) {
             Ok(play) => plays.push(play),
             Err(error) if measured => {
@@ -66,7 +66,7 @@ pub(super) fn run(
         paths: &paths,
     };
     if measured {
-        // What acts before have left in memory is not written back in the time of this one.
+        // Dirty data of earlier acts must not be written back during this stage.
         scene.settle()?;
         context.observer.clock_starts(step);
     }
@@ -77,7 +77,7 @@ pub(super) fn run(
     tell(stage, ended, measured, context)
 }
 
-/// Hands over what came of each act; the first error.
+/// Reports the outcome of each act; returns the first error.
 fn tell(
     stage: &Stage,
     ended: Vec<EndedAct>,
@@ -88,7 +88,7 @@ fn tell(
     let mut all = Vec::new();
     for (act, (came, done)) in stage.acts.iter().zip(ended) {
         let outcome = WorkError::outcome_of(&done);
-        // A stop is the word of all of them, an error of one is why.
+        // After a stop all acts report it, so another error takes precedence as the cause.
         if let (None | Some(WorkError::Stopped), Err(error)) = (&first_error, done) {
             first_error = Some(error);
         }
@@ -184,7 +184,7 @@ fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> En
     let Turn { meter, step, .. } = turn;
     let measured = meter.stop();
     if done.is_err() {
-        // Nobody needs what the others would still do.
+        // After a failure, the other acts of the stage end as well.
         over.store(true, Ordering::Relaxed);
     }
     let came = StepOutcome {
@@ -194,7 +194,7 @@ fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> En
     (came, done)
 }
 
-/// Waits for the acts in the foreground, tells how far they are, and ends the others.
+/// Waits for the foreground acts, reports their progress, and ends the others.
 fn follow(
     stage: &Stage,
     threads: &[ScopedJoinHandle<'_, EndedAct>],
@@ -229,8 +229,8 @@ fn follow(
     over.store(true, Ordering::Relaxed);
 }
 
-/// A file system on the scratch device, made by whoever stands around the steps: only
-/// there are the means to undo it after a kill.
+/// Makes a file system on the scratch device. The observer does so, because only the agent
+/// can undo it after a kill.
 fn format(
     act: &Act,
     kind: &str,
@@ -266,7 +266,7 @@ fn format(
     done
 }
 
-/// The paths of all plays, each once.
+/// Returns the paths of all plays without duplicates.
 fn union(plays: &[Box<dyn Play + '_>]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = plays.iter().flat_map(|play| play.paths()).collect();
     paths.sort();

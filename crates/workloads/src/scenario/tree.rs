@@ -1,4 +1,4 @@
-//! Many files in a folder: made, read, asked about, removed.
+//! Many files in a folder: created, read, queried, removed.
 
 use super::Play;
 use super::content::ContentSource;
@@ -17,15 +17,15 @@ use assay_stats::histogram::Histogram;
 use rustix::fs::{Advice, Mode, fadvise};
 use std::path::{Path, PathBuf};
 
-/// Files in one folder; then the next one is begun.
+/// Files in one folder; further files are in the next one.
 const IN_ONE_FOLDER: usize = 100;
-/// The first bytes of a file say which one is next.
+/// Bytes at the begin of a file that contain the number of the next one.
 const LINK_BYTES: u64 = 4;
-/// So many files are named as evidence; of more, only the folder is, and what is cached
-/// of them is then not known.
+/// Files listed as evidence, at most. For more files only the folder is listed, and their
+/// cached pages are unknown.
 const MOST_NAMED: usize = 4096;
 
-/// Makes ready what is done with many files.
+/// Prepares an act on many files.
 pub(super) fn prepare<'a>(
     spec: &'a Tree,
     scene: &'a Scene,
@@ -65,7 +65,7 @@ pub(super) fn prepare<'a>(
     Ok(Box::new(forest))
 }
 
-/// Sizes of new files, and folders for them.
+/// Chooses sizes of new files, and creates folders for them.
 fn sow(
     spec: &Tree,
     scene: &Scene,
@@ -83,7 +83,7 @@ fn sow(
     Ok(Planted { sizes, removed: 0 })
 }
 
-/// By the logarithm, small sizes are as frequent as large ones.
+/// Draws a size, evenly distributed by its logarithm.
 fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
     let (least, most) = (least.max(LINK_BYTES), most.max(least).max(LINK_BYTES));
     if least == most {
@@ -94,7 +94,7 @@ fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
     as_u64(size.exp()).clamp(least, most)
 }
 
-/// Which file follows which: one ring through all of them.
+/// Returns the successor of each file: one ring through all of them.
 fn chain(planted: &Planted, seed: u64) -> Vec<u32> {
     let count = u32::try_from(planted.sizes.len()).unwrap_or(u32::MAX);
     let mut ring: Vec<u32> = (0..count).collect();
@@ -110,7 +110,7 @@ fn folder_name(number: usize) -> String {
     format!("d{number:03}")
 }
 
-/// Many files, and what is done with them.
+/// An act on many files.
 struct Forest<'a> {
     spec: &'a Tree,
     scene: &'a Scene,
@@ -129,8 +129,8 @@ impl Forest<'_> {
         self.root.join(folder).join(format!("f{number:06}"))
     }
 
-    /// Takes the files out of the page cache, and what is known of their folders as far
-    /// as root may.
+    /// Drops the files from the page cache, and unused dentries and inodes if this user
+    /// is root.
     fn cool(&self) -> Result<(), WorkError> {
         for &number in &self.order {
             drop(open_to_read(&self.file(number), false, true)?);
@@ -167,7 +167,7 @@ impl Forest<'_> {
     ) -> Result<(), WorkError> {
         let file = open_to_write(self.scene, path, false)?;
         let mut flusher = Flusher::new(match self.spec.sync {
-            // A file is durable when all of it is.
+            // A file is durable only when all of it is.
             Sync::Each(_) => Sync::AtEnd,
             _ => Sync::None,
         });
@@ -201,7 +201,7 @@ impl Forest<'_> {
         let file = open_to_read(path, false, false)?;
         let size = self.planted.sizes[number];
         let mut at = size;
-        // From the end, so that the first bytes are those in the buffer at last.
+        // From the end, so that the buffer finally contains the first bytes.
         let blocks = size.div_ceil(self.spec.block);
         for block in (0..blocks).rev() {
             let begin = block * self.spec.block;
@@ -210,13 +210,13 @@ impl Forest<'_> {
             at = begin;
         }
         if self.spec.cold && turn.again() {
-            // The next pass finds it cold, too.
+            // The next pass must find the file uncached as well.
             let _ = fadvise(&file, 0, None, Advice::DontNeed);
         }
         Ok(())
     }
 
-    /// Which file comes after this one: what it holds says it, or the order.
+    /// Returns the file after this one: from the content of this file, or from the order.
     fn follower(&self, at: usize, buffer: &IoBuf) -> Option<usize> {
         if !self.spec.chained {
             return self.order.get(at).copied();
@@ -244,7 +244,7 @@ impl Forest<'_> {
         Ok(done)
     }
 
-    /// Flushes everything created, in one go.
+    /// Flushes all created files at once.
     fn settle(&self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let together = matches!(self.spec.sync, Sync::AtEnd | Sync::EveryBytes(_));
         if !together || self.spec.act == TreeAct::Read {
@@ -288,7 +288,7 @@ impl Play for Forest<'_> {
                 self.planted.sizes.truncate(made);
                 self.scene.plant(&self.spec.folder, self.planted.clone());
             }
-            // Only the first ones can be told apart from those that are left.
+            // The remaining files are known only if the first ones were removed.
             TreeAct::Delete if !self.spec.random => {
                 self.planted.removed += done;
                 self.scene.plant(&self.spec.folder, self.planted.clone());

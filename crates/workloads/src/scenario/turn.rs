@@ -1,4 +1,4 @@
-//! State that an act under way shares with all others: its clock, its pace, and the stop signal.
+//! State that a running act shares with the others: its clock, its pace, and the stop signal.
 
 use crate::WorkError;
 use crate::meter::{Meter, nanos};
@@ -6,29 +6,29 @@ use assay_model::work::scenario::{ActPace, Deadlines, ScenarioStep};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The longest sleep before a word to end is looked for.
+/// Longest sleep before the signals are checked.
 const NAP: Duration = Duration::from_millis(50);
 /// Width of an interval of the series.
 const INTERVAL_NS: u64 = 100_000_000;
 
 /// Signals to and from concurrent acts.
 pub(super) struct Signals<'a> {
-    /// The scenario is to stop.
+    /// Set when the scenario must stop.
     pub(super) stop: &'a AtomicBool,
     /// True if all foreground acts have ended, or one has failed.
     pub(super) over: &'a AtomicBool,
-    /// Bytes, or operations, that this act has done.
+    /// Bytes or operations that this act has done.
     pub(super) done: &'a AtomicU64,
 }
 
-/// An act while its clock runs.
+/// State of an act while its clock runs.
 pub(super) struct Turn<'a> {
     pub(super) meter: Meter,
     pub(super) step: ScenarioStep,
     signals: Signals<'a>,
     background: bool,
     pace: ActPace,
-    /// When the next operation is due.
+    /// Time at which the next operation is due.
     next_ns: u64,
 }
 
@@ -58,11 +58,10 @@ impl<'a> Turn<'a> {
         self.background
     }
 
-    /// Waits until the next operation is due; when that was, or `None` when there is to
-    /// be none.
+    /// Waits until the next operation is due; returns that time, or `None` if the act must end.
     ///
     /// # Errors
-    /// When the scenario is to stop.
+    /// [`WorkError::Stopped`] if the scenario must stop.
     pub(super) fn due(&mut self) -> Result<Option<u64>, WorkError> {
         loop {
             if self.signals.stop.load(Ordering::Relaxed) {
@@ -78,7 +77,7 @@ impl<'a> Turn<'a> {
             };
             if now_ns >= self.next_ns {
                 let due_ns = self.next_ns;
-                // Who is late stays late: what comes in does not wait.
+                // A delay is not made up for: the next operation is due as if there was none.
                 self.next_ns += every_ns;
                 return Ok(Some(due_ns));
             }
@@ -86,7 +85,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// An operation that was due then is over, with all that makes it durable.
+    /// Records the end of an operation that was due at `due_ns`, including its flush.
     pub(super) fn over(&mut self, due_ns: u64) {
         self.step.operations += 1;
         let took_ns = self.meter.now_ns().saturating_sub(due_ns);
@@ -98,15 +97,15 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Tells how much is done.
+    /// Adds to the progress.
     pub(super) fn tell(&self, more: u64) {
         self.signals.done.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Sleeps, unless it is to end.
+    /// Sleeps, until the time is over or the act must end.
     ///
     /// # Errors
-    /// When the scenario is to stop.
+    /// [`WorkError::Stopped`] if the scenario must stop.
     pub(super) fn sleep(&mut self, time: Duration) -> Result<(), WorkError> {
         let until_ns = self.meter.now_ns().saturating_add(nanos(time));
         loop {

@@ -1,6 +1,6 @@
-//! Reading a file back, and comparing its SHA-256 with that of what was written. What it
-//! has to be is worked out before the clock starts; hashing what is read is part of the
-//! time, as it is where a product checks what it has installed.
+//! Reading a file back, and comparing its SHA-256 with that of the data written. The
+//! expected digest is computed before the clock starts. Hashing counts, as it does when a
+//! product verifies an installed update.
 
 use super::Play;
 use super::content::{Recipe, hex};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// A file that is checked.
+/// A file to verify.
 pub(super) struct Verifier<'a> {
     spec: &'a Verifying,
     path: PathBuf,

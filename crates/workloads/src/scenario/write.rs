@@ -1,4 +1,4 @@
-//! Writing a file block after block.
+//! Writing a file block by block.
 
 use super::Play;
 use super::content::{ContentSource, Recipe};
@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A file that is written.
+/// A file to write.
 pub(super) struct FileWriter<'a> {
     spec: &'a Writing,
     scene: &'a Scene,
@@ -41,7 +41,7 @@ impl<'a> FileWriter<'a> {
             (false, _) => spec.bytes.saturating_sub(length),
         };
         free_space::check(scene, &path, growth)?;
-        // Whoever goes on where another act ended goes on with its content.
+        // An act that appends to the file of another act continues with its content.
         let before = scene.recipe(&spec.file).filter(|_| spec.append);
         let seed = before.as_ref().map(|recipe| recipe.seed);
         let seed = seed.unwrap_or_else(|| SplitMix64::new(scene.seed ^ number << 32).next_u64());
@@ -105,7 +105,7 @@ impl Play for FileWriter<'_> {
                 let length = self.one(at, &mut buffer, turn)?;
                 turn.over(due_ns);
                 turn.tell(length);
-                // In order, what was written so far is what the file holds.
+                // In sequential order, the file contains exactly the data written so far.
                 self.recipe.bytes = self.recipe.bytes.max(self.base + at + length);
             }
             if !turn.again() {
@@ -122,7 +122,7 @@ impl Play for FileWriter<'_> {
     }
 }
 
-/// Offsets of blocks, in the order in which they are written or read: a random one with a
+/// Returns the offsets of blocks in the order of access: ascending, or random with a
 /// seed.
 pub(super) fn offsets(bytes: u64, block: u64, shuffled: Option<u64>) -> Vec<u64> {
     let blocks = bytes.div_ceil(block);
@@ -152,7 +152,7 @@ pub(super) fn write_block(
     Ok(())
 }
 
-/// Flushes a file as it is asked for.
+/// Flushes a file as requested.
 pub(super) struct Flusher {
     sync: Sync,
     unflushed: u64,
@@ -163,7 +163,7 @@ impl Flusher {
         Self { sync, unflushed: 0 }
     }
 
-    /// So much was written just now.
+    /// Records that bytes were written, and flushes if a flush is due.
     pub(super) fn wrote(
         &mut self,
         bytes: u64,
@@ -222,7 +222,7 @@ impl Flusher {
     }
 }
 
-/// Opens a file of the scene, making it if it is not there; a device is held.
+/// Opens a file of the scene, creating it if necessary; a device is held exclusively.
 pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<File, WorkError> {
     let is_device = scene.device().is_some_and(|device| device == path);
     let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -239,7 +239,7 @@ pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<
         .map_err(|errno| WorkError::io("open", path, &errno.into()))
 }
 
-/// The length of a file or device.
+/// Returns the length of a file or device.
 pub(super) fn length(file: &File, path: &Path) -> Result<u64, WorkError> {
     rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
         .map_err(|errno| WorkError::io("look at", path, &errno.into()))

@@ -1,4 +1,4 @@
-//! The blocks of a soak: reading, comparing, writing.
+//! Blocks of a soak: reading, comparing, writing.
 
 use super::content;
 use crate::capacity::store::{BlockStore, DirectFile, Use};
@@ -11,7 +11,7 @@ use assay_model::work::soak::{Checkpoint, Fault, HeldContent, Soak};
 use std::io;
 use std::path::Path;
 
-/// So many faults of a stretch are told apart; all are counted.
+/// Faults of a stretch listed in detail, at most; all are counted.
 const FAULTS_KEPT: usize = 64;
 
 /// Result of a stretch.
@@ -19,12 +19,12 @@ const FAULTS_KEPT: usize = 64;
 pub(super) struct Came {
     pub(super) faults_seen: u64,
     pub(super) faults: Vec<Fault>,
-    /// Writes after the checkpoint, up to the last that is there as a whole.
+    /// Writes after the checkpoint, up to the last one that is complete.
     pub(super) newer_writes: u64,
     pub(super) interrupted_blocks: u64,
 }
 
-/// The area.
+/// Storage that a soak writes and checks.
 pub(super) struct Area {
     store: DirectFile,
     order: SoakOrder,
@@ -33,13 +33,13 @@ pub(super) struct Area {
     block_bytes: u64,
     found: IoBuf,
     expected: IoBuf,
-    /// Blocks of writes before this one may hold them already: they were made before a
-    /// kill.
+    /// First write that is compared again. Blocks of earlier writes may contain them already,
+    /// because they were made before a kill.
     tolerant_until: u64,
 }
 
 impl Area {
-    /// Opens the device, or the file, which is made at the begin of a run.
+    /// Opens the device, or the file, which is created at the begin of a run.
     pub(super) fn open(work: &Soak) -> Result<Self, WorkError> {
         if work.own_file && work.from.is_none() {
             make(&work.path, work.blocks.saturating_mul(work.block_bytes))?;
@@ -69,7 +69,7 @@ impl Area {
         self.store.is_direct()
     }
 
-    /// The next write, after what its block holds was compared.
+    /// Makes the next write, after its block was compared with the previous one.
     pub(super) fn renew(
         &mut self,
         checkpoint: &mut Checkpoint,
@@ -118,8 +118,8 @@ impl Area {
         })
     }
 
-    /// Compares a block with what was written to it last; with `newer`, it may hold a
-    /// write after the checkpoint as well.
+    /// Compares a block with its last write; with `newer`, it may also contain a write after the
+    /// checkpoint.
     pub(super) fn check(
         &mut self,
         block: u64,
@@ -165,7 +165,7 @@ impl Area {
     /// which was not flushed and may or may not have completed.
     fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut Came) -> bool {
         let newest = content::newest(self.found.block(), self.seed, block);
-        // A number far beyond is no write of this run.
+        // A number far beyond the checkpoint is not a write of this run.
         let latest = checkpoint
             .next
             .saturating_add(self.blocks.saturating_mul(1 << 16));
@@ -177,7 +177,7 @@ impl Area {
         };
         self.tolerant_until = self.tolerant_until.max(number + 1);
         if self.holds(number, block) {
-            // One write follows the other, so all before it were made too.
+            // Writes are sequential, so all before this one were made too.
             came.newer_writes = came.newer_writes.max(number + 1 - checkpoint.next);
         } else if content::is_interrupted(self.found.block(), self.seed, block) {
             came.interrupted_blocks += 1;
@@ -234,7 +234,7 @@ impl Came {
     }
 }
 
-/// Makes a new file of that length.
+/// Creates a file of that length.
 fn make(path: &Path, bytes: u64) -> Result<(), WorkError> {
     let made = held::create_new(path).map_err(io::Error::from);
     let made = made.and_then(|file| file.set_len(bytes));

@@ -8,8 +8,8 @@ const WORDS: usize = SECTOR / 8;
 /// First word of every sector, mixed with the seed.
 const MAGIC: u64 = 0x4153_5341_5953_4f4b;
 
-/// Fills a block: of each sector the first words are the mark, the number of the write,
-/// the block and the place in it; the others are random by all of these.
+/// Fills a block: the first words of each sector are the mark, the number of the write, the block
+/// and the position in it; the others are random, derived from all of these.
 pub(super) fn fill(bytes: &mut [u8], seed: u64, number: u64, block: u64) {
     for (place, sector) in (0_u64..).zip(bytes.chunks_exact_mut(SECTOR)) {
         fill_sector(sector, seed, number, block, place);
@@ -102,8 +102,8 @@ pub(super) fn held(
     }
 }
 
-/// Not all sectors are whole ones of assay's: bits of the expected write differ, parts
-/// were written by others, or it is all foreign.
+/// Classifies a block that does not consist of intact sectors of assay: bits of the expected write
+/// differ, other writes overwrote parts, or everything is foreign.
 fn flipped(
     found: &[u8],
     expected: &[u8],
@@ -117,7 +117,7 @@ fn flipped(
     let bits: u64 = (found.iter().zip(expected))
         .map(|(a, b)| u64::from((a ^ b).count_ones()))
         .sum();
-    // Random bytes differ from others in half of their bits.
+    // Unrelated random data differs in half of its bits.
     let differing = found.iter().zip(expected).filter(|(a, b)| a != b).count() as u64;
     if known == 0 && bits * 4 > found.len() as u64 * 8 {
         return HeldContent::Foreign;
@@ -141,7 +141,7 @@ pub(super) fn is_interrupted(found: &[u8], seed: u64, block: u64) -> bool {
     })
 }
 
-/// The highest number of a write that a whole sector of a block is of.
+/// Returns the highest number of a write of which the block contains an intact sector.
 pub(super) fn newest(found: &[u8], seed: u64, block: u64) -> Option<u64> {
     let sectors = found.chunks_exact(SECTOR);
     let whole = sectors.filter_map(|sector| said(sector, seed));

@@ -1,8 +1,8 @@
 //! Writing and checking storage for hours to weeks.
 //!
-//! Every block is read and compared before it is written anew, so each write is checked
+//! Every block is read and compared before it is overwritten, so each write is checked
 //! after a whole pass over the area, and all of them once more at the end. After every
-//! stretch what was written is flushed, and how it stands is stored: a checkpoint.
+//! stretch the area is flushed, and the state is stored as a checkpoint.
 
 mod area;
 mod content;
@@ -24,7 +24,7 @@ use std::thread::{Builder, JoinHandle};
 
 /// Width of an interval of the series.
 const INTERVAL: Nanos = Nanos::secs(1);
-/// Blocks that may fail to be written before there is no use in going on.
+/// Blocks that may be unwritable before the soak ends, at most.
 const MOST_SUSPECTS: usize = 64;
 
 /// Device information that only the agent can look up.
@@ -36,8 +36,8 @@ pub trait Surroundings {
 /// Carries out a soak.
 ///
 /// # Errors
-/// When it cannot begin or go on, or was stopped. The file then stays, so that it can be
-/// gone on with.
+/// If it cannot begin or continue, or was stopped. Its file then remains, so that the
+/// soak can be resumed.
 pub fn run(
     work: &Soak,
     around: &dyn Surroundings,
@@ -74,7 +74,7 @@ enum StretchKind {
     Checking,
 }
 
-/// A soak under way.
+/// A soak in progress.
 struct Soaker<'a> {
     work: &'a Soak,
     around: &'a dyn Surroundings,
@@ -93,7 +93,7 @@ impl Soaker<'_> {
             || limit.is_some_and(|limit| elapsed_ns >= limit)
     }
 
-    /// One step, stored before the next one begins.
+    /// Runs one step, which is stored before the next one begins.
     fn stretch(
         &mut self,
         kind: StretchKind,
@@ -154,8 +154,8 @@ impl Soaker<'_> {
         }
     }
 
-    /// Checks and writes until the next checkpoint is due, or a block was not what it
-    /// should be: that is stored at once.
+    /// Checks and writes until the next checkpoint is due. Returns early after a fault,
+    /// so that it is stored at once.
     fn write(
         &mut self,
         meter: &mut Meter,
@@ -200,7 +200,7 @@ impl Soaker<'_> {
             ended = flushed.and(ended);
         }
         if is_gone(&ended) {
-            // What is not flushed is written again, as after a kill.
+            // Unflushed writes are made again, as after a kill.
             self.checkpoint = began;
         }
         ended
@@ -297,7 +297,7 @@ struct MemoryCounts {
 }
 
 impl Beside {
-    /// Over so many bytes; without, it does nothing.
+    /// Starts the test of `bytes` of memory; does nothing for `None`.
     fn new(bytes: Option<u64>) -> Result<Self, WorkError> {
         let counts = Arc::new(MemoryCounts::default());
         let thread = match bytes {
@@ -320,7 +320,7 @@ impl Beside {
         Ok(Self { counts, thread })
     }
 
-    /// Flips and bytes so far, with those before a run was resumed.
+    /// Returns flips and bytes so far, including those before the run was resumed.
     fn since(&self, from: Option<&Checkpoint>) -> (u64, u64) {
         let (flips, bytes) = from.map_or((0, 0), |from| (from.memory_flips, from.memory_bytes));
         (
@@ -334,7 +334,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         self.counts.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Its panic is told by itself.
+            // The panic handler has printed the message of a panic.
             let _ = thread.join();
         }
     }

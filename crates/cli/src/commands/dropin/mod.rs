@@ -1,4 +1,4 @@
-//! Drop-ins for other tools: their words, outputs and exit codes.
+//! Drop-ins for other tools: their arguments, outputs and exit codes.
 
 pub mod androbench;
 pub mod dd;
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use assay_model::text::{clean, shorten};
 use std::ffi::OsString;
 
-/// Words of another tool, all of which are UTF-8.
+/// Returns the arguments of another tool as text; they must be UTF-8.
 fn texts(words: &[OsString]) -> Result<Vec<String>, Failure> {
     let text = |word: &OsString| {
         word.to_str().map(str::to_owned).ok_or_else(|| {

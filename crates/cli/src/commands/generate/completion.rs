@@ -1,7 +1,7 @@
 //! Completion of the command line: scripts for shells, and the candidates that they ask for.
 //!
-//! A script calls `assay` with [`VARIABLE`] set. That opens the store only to read it, starts no
-//! other program, and prints no error: whatever fails gives no candidates.
+//! A script calls `assay` with [`VARIABLE`] set. That opens the store only for reading, starts no
+//! other program, and prints no error: after a failure there are no candidates.
 
 use crate::commands::command_of;
 use crate::commands::language::localized;
@@ -24,13 +24,13 @@ use std::fs;
 
 /// Variable with the name of the shell that asks for candidates.
 const VARIABLE: &str = "ASSAY_COMPLETE";
-/// Most candidates from the store.
+/// Maximum number of candidates from the store.
 const MOST: u32 = 200;
 
-/// Candidates for a value that begins with a text.
+/// Function that returns the candidates for a value that begins with a text.
 type Candidates = fn(&str) -> Vec<CompletionCandidate>;
 
-/// Candidates by the name that a value has in the help. Files are completed where the value is a
+/// Candidate functions by the name of the value in the help. Files are completed if the value is a
 /// path.
 const CANDIDATES: [(&str, Candidates); 10] = [
     ("RUN", runs),
@@ -49,7 +49,7 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     ("SCENARIO", scenarios),
 ];
 
-/// Subjects that `--vary` takes, besides settings of `/proc/sys/vm`.
+/// Subjects of `--vary`, besides settings of `/proc/sys/vm`.
 const SUBJECTS: [&str; 14] = [
     "scheduler=",
     "read_ahead_kb=",
@@ -68,7 +68,7 @@ const SUBJECTS: [&str; 14] = [
 ];
 
 /// Function of bash in front of that of clap. Bash splits words at `:`, `=` and `@`, and expects
-/// candidates for the last piece (`$2`); assay reads words as they were typed.
+/// candidates for the last piece (`$2`); assay needs words as they were typed.
 const BASH: &str = r#"
 _assay() {
     local words=() line="${COMP_LINE:0:COMP_POINT}" last=-1 index piece
@@ -91,15 +91,15 @@ _assay() {
 
 /// Last line of clap's script for zsh, which registers its function.
 const ZSH_ENDS: &str = "compdef _clap_dynamic_completer_assay assay";
-/// The same for a script that is sourced, and for one that zsh loads as the function `_assay`
-/// when it first completes.
+/// Replacement of that line, for a script that is sourced as well as for one that zsh loads as the
+/// function `_assay` when it first completes.
 const ZSH: &str = r#"if [[ "$funcstack[1]" == _assay ]]; then
     _clap_dynamic_completer_assay "$@"
 else
     compdef _clap_dynamic_completer_assay assay
 fi"#;
 
-/// Returns the script of a shell, for `assay` on the search path.
+/// Returns the completion script of a shell, for `assay` on the search path.
 pub fn script(shell: &str) -> Option<String> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell)?;
@@ -117,7 +117,7 @@ pub fn script(shell: &str) -> Option<String> {
     })
 }
 
-/// Returns the answer to a shell that completes the words after `--`; `None` if none asks.
+/// Returns the candidates for a shell that completes the words after `--`; `None` without a request.
 pub fn candidates(words: &[OsString]) -> Option<Vec<u8>> {
     let shell = std::env::var(VARIABLE).ok()?;
     let start = words.iter().position(|word| word == "--")?;
@@ -163,7 +163,7 @@ fn or_files(word: &str, mut candidates: Vec<CompletionCandidate>) -> Vec<Complet
     candidates
 }
 
-/// The store that the command line names so far, else the default one.
+/// Opens the store of the incomplete command line, else the default one.
 fn store() -> Option<Store> {
     let mut words = std::env::args_os().skip_while(|word| word != "--");
     let named = words.find_map(|word| match word.to_str()?.strip_prefix("--store")? {
@@ -175,7 +175,7 @@ fn store() -> Option<Store> {
     Store::open_to_read(&StoreArgs { store }.location().ok()?).ok()
 }
 
-/// Runs and imports by name or id, with what they are; behind an @ the conditions of a run.
+/// Returns runs and imports by name or id, with descriptions; after an @, the conditions of a run.
 fn runs(word: &str) -> Vec<CompletionCandidate> {
     let Some(store) = store() else {
         return Vec::new();
@@ -195,8 +195,8 @@ fn runs(word: &str) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// Returns true if a shell takes a text as it is. Shells insert what they are given: a text in a
-/// store from elsewhere could be a command.
+/// Returns `true` if a text has no special characters for a shell. Shells insert candidates
+/// unquoted, and a text in a store from elsewhere could contain a command.
 fn is_plain(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || "-_.,+:/@=".contains(c))
@@ -225,7 +225,7 @@ fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(clean(&known.join(", ")).into()))
 }
 
-/// Kinds of targets, hosts of ssh's configuration, and targets of stored runs.
+/// Returns kinds of targets, hosts of ssh's configuration, and targets of stored runs.
 fn targets(word: &str) -> Vec<CompletionCandidate> {
     let kinds = ["local", "ssh://", "adb:", "labgrid:"].map(str::to_owned);
     let hosts = known::of_files()

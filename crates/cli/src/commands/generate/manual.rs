@@ -1,8 +1,8 @@
-//! Pages of the manual, one for each command, made from its help.
+//! Manual pages, one for each command, made from its help.
 //!
-//! The end of a help is made of paragraphs. Those that begin with `Examples:` and `Exit codes:`
-//! become sections of the page, the others a part of its description. The help of another tool
-//! is read in the same way.
+//! The end of a help text consists of paragraphs. Those that begin with `Examples:` and
+//! `Exit codes:` become sections of the page, the others a part of its description. The help of
+//! another tool is parsed in the same way.
 
 use crate::commands::{Cli, GROUPS};
 use crate::config::{SETTINGS, VARIABLES};
@@ -20,10 +20,10 @@ use std::path::Path;
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
 const DATE: &str = "SOURCE_DATE_EPOCH";
 
-/// Tools that assay can take the place of; each has a page of its own.
+/// Tools with a drop-in; each has its own page.
 const TOOLS: [&str; 3] = ["dd", "fio", "iozone"];
 
-/// Sentences for the pages of these tools.
+/// Text for the pages of these tools.
 const OF_TOOLS: &str = "--on TARGET in front of the tool's own options measures on another machine: \
     see assay-qualify(1). A link to assay that is called like the tool behaves as this command.";
 
@@ -96,7 +96,7 @@ fn write_pages(
     Ok(())
 }
 
-/// `assay-agent-push`.
+/// Returns the name of a command's page, such as `assay-agent-push`.
 fn page_name(command: &Command) -> String {
     let name = command.get_display_name();
     name.unwrap_or_else(|| command.get_name()).to_owned()
@@ -112,7 +112,7 @@ fn is_related(page: &str, other: &str) -> bool {
     page != other && groups.all(|(_, names)| is_in(page, names) == is_in(other, names))
 }
 
-/// Help of a command that is another tool.
+/// Returns the help of a command that is another tool; `None` for other commands.
 fn help_of_tool(command: &Command) -> Option<String> {
     match page_name(command).as_str() {
         "assay-fio" => Some(fio::usage()),
@@ -132,11 +132,11 @@ struct HelpSections<'a> {
 }
 
 impl<'a> HelpSections<'a> {
-    /// Reads the end of a command's help, or all help of another tool.
+    /// Parses the end of a command's help, or the whole help of another tool.
     fn read(help: &'a str) -> Self {
         let mut sections = Self::default();
         for paragraph in help.trim_end().split("\n\n") {
-            // A version may stand before the usage.
+            // A version may precede the usage.
             let (usage, rest) = match paragraph.split_once("Usage: ") {
                 Some((_, usage)) => usage.split_once('\n').unwrap_or((usage, "")),
                 None => ("", paragraph),
@@ -227,8 +227,7 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
     Ok(joined(&String::from_utf8_lossy(&out)))
 }
 
-/// Makes one document of several, and changes what renders as something else or is no clean
-/// input.
+/// Joins documents into one, and replaces input that roff would render differently or warn about.
 fn joined(documents: &str) -> String {
     const REPLACED: [(&str, &str); 3] = [(".br\n\n.br\n", ".sp\n"), ("`", r"\(ga"), ("~", r"\(ti")];
     let preamble = Roff::new().render();
@@ -239,14 +238,14 @@ fn joined(documents: &str) -> String {
     preamble + &replaced
 }
 
-/// Day of `SOURCE_DATE_EPOCH`; without it a page has no date.
+/// Formats the day of `SOURCE_DATE_EPOCH`; empty without it.
 fn date() -> String {
     let seconds = std::env::var(DATE).ok().and_then(|text| text.parse().ok());
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(String::new, |time| time.strftime("%F").to_string())
 }
 
-/// Commands in their groups.
+/// Adds the commands in their groups.
 fn groups(roff: &mut Roff, command: &Command) {
     roff.control("SH", ["COMMANDS"]);
     for (heading, names) in GROUPS {
@@ -271,7 +270,7 @@ fn entry(roff: &mut Roff, name: &str, text: &str) {
         .text([roman(text)]);
 }
 
-/// Text that is filled, unless it has indented lines.
+/// Adds text that is filled, unless it has indented lines.
 fn paragraph(roff: &mut Roff, text: &str) {
     roff.control("PP", []);
     match text.lines().any(|line| line.starts_with(' ')) {
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
     use clap::error::ErrorKind;
 
-    /// Gives each command, and its words after `assay`.
+    /// Calls `check` for each command below `command`.
     fn each(command: &Command, check: &mut dyn FnMut(&Command)) {
         check(command);
         command
@@ -327,7 +326,7 @@ mod tests {
         });
     }
 
-    /// Words of an example up to a pipe, a redirection or a remark.
+    /// Returns the words of an example up to a pipe, a redirection or a comment.
     fn words_of(example: &str) -> Vec<String> {
         let ends = ["  ", " > "].map(|end| example.find(end).unwrap_or(example.len()));
         let end = ends[0].min(ends[1]);

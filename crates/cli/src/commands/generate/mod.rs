@@ -1,4 +1,4 @@
-//! `assay --generate`: what packages have besides the program, made from the definition of its
+//! `assay --generate`: files for packages besides the program, made from the definition of its
 //! flags.
 
 pub mod completion;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Writes the manual, or prints a script of completions.
+/// Writes the manual, or prints a completion script.
 pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let what = words.first().and_then(|word| word.to_str());
     let shell = what.and_then(|word| word.strip_prefix("complete-"));

@@ -1,4 +1,4 @@
-//! `assay explain`: where the time of an I/O went, and what would help.
+//! `assay explain`: breakdown of the time of an I/O, and possible improvements.
 
 use crate::checks::part::{bus_mode, device_model};
 use crate::config;

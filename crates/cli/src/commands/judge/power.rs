@@ -1,4 +1,4 @@
-//! `assay power`: which differences so many trials can show.
+//! `assay power`: differences that a number of trials can detect.
 
 use crate::config;
 use crate::exit::{DONE, Failure};
@@ -71,7 +71,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// A table for each metric that decides and whose spread is known.
+/// Makes a table for each deciding metric whose spread is known.
 fn of_source(source: &FigureSource, earlier: &Earlier, margin: f64) -> Result<Vec<Power>, Failure> {
     let primary = source.figures.iter().filter(|figure| figure.primary);
     let metrics: BTreeSet<&String> = primary.clone().map(|figure| &figure.metric).collect();

@@ -1,4 +1,4 @@
-//! `assay rank`: the conditions of a sweep, or of a table, against each other.
+//! `assay rank`: compares the conditions of a sweep, or of a table, with each other.
 
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking::Judged;
@@ -45,7 +45,7 @@ pub struct RankArgs {
     pub store: StoreArgs,
 }
 
-/// Ranks.
+/// Ranks the conditions of a source.
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = FigureSource::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);

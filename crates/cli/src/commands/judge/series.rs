@@ -71,7 +71,7 @@ pub struct SeriesArgs {
     pub store: StoreArgs,
 }
 
-/// Lists, judges or answers series.
+/// Lists series, acts as a gate, or stores an opinion.
 pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
     let mut store = match args.gate {
         true => series::open_for_gate(&args.store)?,
@@ -130,12 +130,12 @@ fn filter(args: &SeriesArgs) -> SeriesFilter {
     }
 }
 
-/// Returns true if a change could be found only since then.
+/// Returns `true` if a change could be found only since that time.
 fn is_new(change: &SeriesChange, since: Option<u64>) -> bool {
     since.is_none_or(|since| change.found_unix_ms >= since)
 }
 
-/// Series with their newest changes; `changes` has the newest first.
+/// Combines series with their newest changes; `changes` has the newest first.
 fn listed(
     all: Vec<StoredSeries>,
     changes: &[(StoredSeries, SeriesChange)],

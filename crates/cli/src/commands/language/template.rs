@@ -1,5 +1,5 @@
-//! The template of translations: every text that assay says to people, taken from the
-//! sources and from the help. `cargo xtask words` writes it; no catalogue has to be complete.
+//! Template of translations: every text for users, extracted from the sources and from the help.
+//! `cargo xtask words` writes it; no catalogue has to be complete.
 
 use crate::commands::Cli;
 use clap::{Command, CommandFactory};
@@ -16,9 +16,9 @@ type Texts = BTreeMap<String, Text>;
 /// One English text.
 #[derive(Default)]
 struct Text {
-    /// Text for any number but one, where something is counted.
+    /// Text for other numbers than one, for texts with a count.
     plural: Option<String>,
-    /// Files that say it.
+    /// Files that contain the text.
     sources: BTreeSet<String>,
 }
 
@@ -51,7 +51,7 @@ fn write_the_template() {
     fs::write(path, template(&all())).unwrap();
 }
 
-/// The texts as a `.pot` file, in the order of their first sources.
+/// Formats the texts as a `.pot` file, in the order of their first sources.
 fn template(texts: &Texts) -> String {
     let mut entries: Vec<_> = texts.iter().collect();
     entries.sort_by_key(|(_, text)| text.sources.first());
@@ -95,7 +95,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The sources of all crates.
+/// Returns the source files of all crates.
 fn sources(crates: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let each = fs::read_dir(crates)
@@ -115,7 +115,7 @@ fn sources(crates: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The texts in `tr!`, `counted!` and `key!`, also within other macros.
+/// Extracts the texts in `tr!`, `counted!` and `key!`, also within other macros.
 fn in_source(tokens: TokenStream, texts: &mut Texts, file: &str) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {
@@ -140,7 +140,7 @@ fn add(texts: &mut Texts, english: String, plural: Option<String>, source: &str)
     text.sources.insert(source.to_owned());
 }
 
-/// The name of one of our macros that is called with the group that follows.
+/// Returns the name of a translation macro that is called with the group that follows.
 fn macro_before(tokens: &[TokenTree]) -> Option<String> {
     let [.., TokenTree::Ident(name), TokenTree::Punct(bang)] = tokens else {
         return None;
@@ -158,7 +158,7 @@ fn literals(tokens: TokenStream) -> impl Iterator<Item = String> {
     literals.map(|literal| literal.value())
 }
 
-/// The texts of a command and of all below it.
+/// Extracts the texts of a command and of its subcommands.
 fn in_help(command: &Command, texts: &mut Texts) {
     let own = [
         command.get_about(),

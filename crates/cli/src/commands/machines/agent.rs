@@ -42,7 +42,7 @@ pub enum AgentCommand {
     Remove(OnArgs),
 }
 
-/// Carries it out, one target after the other.
+/// Carries out the subcommand on one target after the other.
 pub fn run(args: &AgentArgs) -> Result<ExitCode, Failure> {
     let (on, order) = match &args.order {
         AgentCommand::Push(on) => (on, AgentOrder::Push),
@@ -60,7 +60,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode, Failure> {
         match target(on, WhenLost::Stop).and_then(|mut there| Ok(there.agents(order)?)) {
             Ok(agents) => show(&on.to_string(), order, &agents)?,
             Err(failure) => {
-                // The others are seen to all the same.
+                // Continue with the other targets.
                 if let Some(failure) = failed.replace(failure) {
                     say(&clean(&format!("assay: {failure}")));
                 }
@@ -70,7 +70,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode, Failure> {
     failed.map_or(Ok(DONE), Err)
 }
 
-/// A line for each agent; where there is none, that.
+/// Prints a line for each agent, or one for a target without agents.
 fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Failure> {
     if agents.is_empty() {
         say(&clean(&match order {
@@ -90,7 +90,7 @@ fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Fa
     })
 }
 
-/// State of an agent, and what it says of itself.
+/// Describes the state of an agent, and the build and protocol that it reports.
 fn agent_in_words(agent: &AgentThere) -> String {
     let said = agent.greeting.as_ref();
     let state = match (agent.state, said) {

@@ -1,4 +1,4 @@
-//! `assay config`: the settings in force, and where each comes from.
+//! `assay config`: the settings in force, and the source of each.
 
 use crate::config::{self, SETTINGS, Setting, VARIABLES, value_in_words};
 use crate::exit::{DONE, Failure, USAGE};
@@ -25,7 +25,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a setting is not understood.";
 
-/// Version of the JSON: rises when a field changes its meaning or goes.
+/// Version of the JSON format; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
 /// `assay config`.
@@ -64,7 +64,7 @@ fn after_help() -> String {
 struct SettingInForce {
     key: String,
     value: Option<String>,
-    /// Words for people where there is no single value.
+    /// Text for users if there is no single value.
     #[serde(skip)]
     otherwise: &'static str,
     from: &'static str,
@@ -73,7 +73,7 @@ struct SettingInForce {
     flag: &'static str,
 }
 
-/// Shows the settings. Those that are not understood are named.
+/// Shows the settings, and the problems of those that are not understood.
 pub fn run(args: &ConfigArgs, language: Option<&str>) -> Result<ExitCode, Failure> {
     let settings = settings(args, language);
     let problems = config::current().all_problems();
@@ -101,7 +101,7 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
             "store" => args.store.store.as_ref().map(ToString::to_string),
             "language" => language.map(str::to_owned),
             "trials" => args.trials.map(|number| number.to_string()),
-            // As it was given: a share in binary is not exactly a hundredth.
+            // As the user gave it: a share in binary is not exactly a hundredth.
             "margin" => args
                 .margin
                 .map(|share| ((1e8 * share).round() / 1e6).to_string()),
@@ -139,7 +139,7 @@ fn in_force(setting: &'static Setting, key: &str, flag: Option<String>) -> Setti
     }
 }
 
-/// A value as it may be shown: the address of a store without its password.
+/// Formats a value for display: the address of a store without its password.
 fn shown(key: &str, value: &str) -> String {
     match key {
         "store" => match store_location(value.as_ref()) {
@@ -154,7 +154,7 @@ fn shown(key: &str, value: &str) -> String {
     }
 }
 
-/// Returns the value of a setting that is made nowhere; `None` if commands differ in it.
+/// Returns the default of a setting; `None` if it depends on the command.
 fn default(setting: &Setting) -> Option<String> {
     match setting.key {
         "store" => {

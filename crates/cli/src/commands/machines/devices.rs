@@ -1,4 +1,4 @@
-//! `assay devices`: the disks of a machine, and what of them may be tested.
+//! `assay devices`: the disks of a machine, and those that may be tested.
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure};
@@ -39,7 +39,7 @@ pub struct DevicesArgs {
     pub on: OnArgs,
 }
 
-/// Lists them.
+/// Lists the disks of a target.
 pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let mut host = Host::start(target)?;
     let mut list = host.devices()?;
@@ -55,7 +55,7 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     Ok(DONE)
 }
 
-/// Selects the named devices, in that order.
+/// Selects the named devices, in the order of the names.
 fn chosen(list: &DeviceList, names: &[String]) -> Result<Vec<ListedDevice>, Failure> {
     names
         .iter()

@@ -54,7 +54,7 @@ pub struct DisksArgs {
     pub shared: MeasureArgs,
 }
 
-/// Samples are whole pages, of whatever size the target has them.
+/// Largest page size of a target: samples are multiples of it, and so of every page size.
 const LARGEST_PAGE: u64 = 64 << 10;
 
 /// Takes the samples of a path on a target.
@@ -75,14 +75,14 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     done.present(args.shared.json)
 }
 
-/// Builds the work that the arguments ask for on the inspected storage, and its steps.
+/// Builds the work on the inspected storage, and its steps.
 pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);
     Ok((Work::Extent(Box::new(work)), steps))
 }
 
-/// The place to work on, or why not. Reading a device disturbs nobody but the figures.
+/// Admits the place. A device in use is accepted for reading: only the figures suffer.
 fn admit(args: &DisksArgs, inspection: &Inspection) -> Result<Place, Failure> {
     let need = Need {
         writes_device: args.write,
@@ -139,7 +139,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     })
 }
 
-/// Returns the steps by name, for the plan; the agent fills in the rest.
+/// Returns the named steps for the plan; the agent completes them.
 fn steps(work: &Extent) -> Vec<Job> {
     let step = |name, rw, bs| Job::new(name, rw, Bytes(bs), Bytes(work.file_bytes));
     [

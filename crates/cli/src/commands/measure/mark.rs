@@ -1,5 +1,4 @@
-//! `assay mark PATH`: the usual disk marks, SD card classes, and rounds until a
-//! steady state.
+//! `assay mark PATH`: the usual disk marks, SD speed classes, and rounds until a steady state.
 
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::file_size;
@@ -70,12 +69,12 @@ pub struct MarkArgs {
     pub shared: MeasureArgs,
 }
 
-/// The file of a mark or a class, where there is room.
+/// Size of the test file of a mark or a class, if there is enough space.
 const CLASS_FILE: Bytes = Bytes::gib(1);
-/// Trials of a class.
+/// Number of trials of a class check.
 const CLASS_TRIALS: u32 = 3;
 
-/// Question to answer.
+/// Kind of mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Question {
     Marks,
@@ -101,7 +100,7 @@ impl Question {
         }
     }
 
-    /// Returns the size of the file, where there is room; a steady state uses the whole device.
+    /// Returns the size of the test file, if there is space; a steady state uses the whole device.
     fn file(self, inspection: &Inspection) -> Bytes {
         match (self, &inspection.kind) {
             (Self::SteadyState, PathKind::Device { size }) => *size,
@@ -110,7 +109,7 @@ impl Question {
     }
 }
 
-/// Marks a path on a target.
+/// Runs a mark on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let question = Question::of(args);
     let (path, keep) = (&args.path, &args.shared.store);
@@ -149,8 +148,8 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
     Ok(place)
 }
 
-/// The trials: for marks in rounds of random order after one for conditioning; rounds of a
-/// steady state after the whole capacity was written.
+/// Plans the trials: for marks, rounds in random order after a conditioning round; for a steady
+/// state, rounds after the whole capacity was written.
 fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan, Failure> {
     let place = prepared.place.clone();
     let seed = args.shared.seed.unwrap_or_else(random);
@@ -195,7 +194,7 @@ fn scale(
     })
 }
 
-/// The marks as jobs of a sweep, and the size of their file.
+/// Returns the marks as jobs of a sweep, and the size of their file.
 pub fn swept(args: &MarkArgs, inspection: &Inspection) -> Result<(Vec<Job>, Bytes), Failure> {
     let question = Question::of(args);
     if question != Question::Marks {
@@ -208,7 +207,7 @@ pub fn swept(args: &MarkArgs, inspection: &Inspection) -> Result<(Vec<Job>, Byte
     Ok((mark::marks(&scale), scale.file))
 }
 
-/// One job after the other.
+/// Orders all trials of a job before those of the next one.
 fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
     let slots = jobs
         .iter()
@@ -243,7 +242,7 @@ fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
     })
 }
 
-/// Describes how the user reduced a class's measurement; empty if not at all.
+/// Describes how the user's options reduce a class check; empty if they do not.
 fn deviation(plan: &Plan, question: Question) -> String {
     let less = |words: String, is_less: bool| is_less.then_some(words);
     let trials = plan.jobs.iter().map(|planned| planned.trials).max();

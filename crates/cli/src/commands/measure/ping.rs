@@ -27,7 +27,7 @@ Examples:
   assay ping /dev/nvme0n1 --count 100 --interval 10ms
 ";
 
-/// Smallest logical block of any device; direct reads are multiples of it.
+/// Smallest logical block size of devices, in bytes; direct reads are multiples of it.
 const SECTOR: u64 = 512;
 
 /// `assay ping`.
@@ -74,8 +74,8 @@ pub fn run(args: &PingArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     done.conclude()
 }
 
-/// The place to read. The agent never writes to a [`Place::File`], and does not ask for a
-/// device that nobody else uses.
+/// Admits the place to read. The agent never writes to a [`Place::File`], and does not require that
+/// the device is unused.
 fn admit(inspection: &Inspection) -> Result<Place, Failure> {
     let need = Need {
         writes_device: false,
@@ -103,7 +103,7 @@ fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, 
     Ok(interleaved(seed, place, size, jobs.into()))
 }
 
-/// The requests of one trial: direct, at random places, one at a time.
+/// Returns the job of one trial: direct reads at random offsets, one at a time.
 fn job(args: &PingArgs, size: Bytes) -> Result<Job, Failure> {
     let bs = args.bs;
     if bs.0 == 0 || !bs.0.is_multiple_of(SECTOR) || bs > size {

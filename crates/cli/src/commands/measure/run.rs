@@ -1,5 +1,4 @@
-//! `assay run FILE`: a job file of fio, repeated, with assay's own summary and
-//! store.
+//! `assay run FILE`: runs a job file of fio several times, with assay's summary and store.
 
 use crate::checks::admission::can_be_stored;
 use crate::config;
@@ -70,7 +69,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     }
     warn(&left_out(&load), say);
     let store_path = args.store.path()?;
-    // Paths of another machine lead nowhere here.
+    // Paths on another machine have no meaning here.
     if host.target().is_none() {
         let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
         keep_apart(&store_path, files.cloned())?;
@@ -89,7 +88,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     asked.carry_out(target, &mut host, store)
 }
 
-/// The first device of a load, or the folder that its first file is or will be in.
+/// Inspects the first device of a load, or the folder of its first file.
 fn place_of(load: &Load, host: &mut Host) -> Result<Inspection, Failure> {
     let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
     let first = files.map(PathBuf::as_path).next().unwrap_or(Path::new("."));
@@ -100,7 +99,7 @@ fn place_of(load: &Load, host: &mut Host) -> Result<Inspection, Failure> {
                 return Ok(inspection);
             }
             Err(failure) if failure.is_lost() => return Err(failure),
-            // A file, or nothing so far: what is above it.
+            // A file, or a path that does not exist yet: inspect its parent.
             Ok(_) | Err(_) => {}
         }
     }

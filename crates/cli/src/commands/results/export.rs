@@ -1,4 +1,4 @@
-//! `assay export --tidy`: a file for each view of the store.
+//! `assay export --tidy`: writes a file for each view of the store.
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Rows that are kept before they are written: a row group of Parquet.
+/// Number of rows that are buffered before they are written: a row group of Parquet.
 const BATCH: usize = 50_000;
 
 /// `assay export`.

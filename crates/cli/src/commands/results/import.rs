@@ -1,4 +1,4 @@
-//! `assay import FILE...`: results that were made elsewhere.
+//! `assay import FILE...`: imports results of other tools.
 
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
@@ -50,7 +50,7 @@ pub struct ImportArgs {
     pub store: KeepArgs,
 }
 
-/// Takes files in: all of them or none.
+/// Imports all files, or none of them if one fails.
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let location = args.store.store.location()?;
     let import = take(args)?;

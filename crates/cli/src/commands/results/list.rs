@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Version of the JSON of a list: rises when a field changes its meaning or goes.
+/// Version of the JSON of a list; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
 const AFTER_HELP: &str = "\
@@ -138,12 +138,12 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     Ok(DONE)
 }
 
-/// Lines of a list in a terminal.
+/// Default limit of a list in a terminal.
 const FEW: u32 = 50;
-/// Lines that are read at a time.
+/// Number of entries that are read at a time.
 const PAGE: u32 = 500;
 
-/// The newest that are wanted, and whether they are all.
+/// Returns the newest entries that match, and `true` if these are all.
 fn newest(store: &Store, args: &ListArgs) -> Result<(Vec<ListedResult>, bool), Failure> {
     let few = (!args.all && !args.json && prints_to_terminal()).then_some(FEW);
     let limit = args
@@ -179,7 +179,7 @@ impl ListArgs {
     fn filter(&self) -> ListFilter {
         ListFilter {
             since_unix_ms: self.since,
-            // Not all of them are of the command: a path can have its name.
+            // A text match can be another command's: a path can contain the command's name.
             command: self.command.clone(),
             device: self.device.clone(),
             text: self.text.clone(),
@@ -202,8 +202,7 @@ fn of_run(run: RunSummary) -> ListedResult {
         files: Vec::new(),
         device: run.device,
         trials: run.trials_done,
-        // Of a work with steps that only follow from each other, none is known
-        // beforehand.
+        // The steps of a work may be known only as they run, so that none was planned.
         planned: run.trials_planned.max(run.trials_done),
         data_lost: run.data_lost,
         size: None,
@@ -211,7 +210,7 @@ fn of_run(run: RunSummary) -> ListedResult {
     }
 }
 
-/// The files are what tells imports apart, the tool is what made them.
+/// Makes the entry of an import: its files identify it, and its tool stands for the command.
 fn of_import(import: ImportSummary) -> ListedResult {
     ListedResult {
         kind: "import",
@@ -233,8 +232,7 @@ fn of_import(import: ImportSummary) -> ListedResult {
     }
 }
 
-/// Adds what stands in the records. A damaged one is listed without it: `assay show` says what is
-/// wrong.
+/// Adds facts from the records. A damaged record adds none: `assay show` describes the damage.
 fn look_inside(
     entries: &mut [ListedResult],
     store: &Store,
@@ -256,7 +254,7 @@ fn look_inside(
 }
 
 impl ListedResult {
-    /// Adds what stands in the record of a run, of which some trials are there.
+    /// Adds facts from the record of a run, which contains only some of its trials.
     fn take_from(&mut self, some: &Run, store: &Store, traits: impl Fn(&Run) -> Option<KeyFigure>) {
         let size = some.header.plan.file_size;
         self.size = (size.0 > 0).then_some(size);
@@ -271,7 +269,7 @@ impl ListedResult {
         }
     }
 
-    /// `imported` where nothing ran.
+    /// Returns the status, `imported` for an import.
     fn status_word(&self) -> &'static str {
         match self.kind {
             "import" => "imported",
@@ -336,7 +334,7 @@ impl ListedResult {
     }
 }
 
-/// Trials that a list needs of a run: those of its key job, or what its finding stands in.
+/// Returns the trials of a run that a list needs: those of its key job, or those with its finding.
 fn trials_for(header: &RunHeader) -> SomeTrials {
     match command_of(&header.command) {
         "soak" => SomeTrials::Last,

@@ -1,4 +1,4 @@
-//! `assay plot`: one chart, in the terminal or as a file.
+//! `assay plot`: draws one chart, in the terminal or to a file.
 
 use crate::checks::toml_file::meant;
 use crate::exit::{DONE, Failure};
@@ -52,12 +52,12 @@ pub struct PlotArgs {
 
 /// `assay plot`.
 pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
-    // A wrong ending is told before anything is read.
+    // Report an unknown file ending before anything is read.
     let file = match &args.output {
         Some(path) => Some((path, writer_for(path)?)),
         None => None,
     };
-    // A table of numbers is for programs, and the font of pictures is one of Latin letters.
+    // CSV is for programs, and the font for PNG has only Latin letters.
     let chart = match args.output.as_deref().and_then(Path::extension) {
         Some(ending) if ending == "csv" || ending == "png" => in_english(|| wanted(args))?,
         _ => wanted(args)?,
@@ -100,7 +100,7 @@ fn wanted(args: &PlotArgs) -> Result<Wanted, Failure> {
 /// Output of the command.
 enum Wanted {
     Chart(Box<Chart>),
-    /// The names and titles of charts.
+    /// Names and titles of the charts to choose from.
     List(Vec<String>),
 }
 
@@ -151,7 +151,7 @@ fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
     pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 
-/// The chart of that name, or the list of all.
+/// Returns the chart of that name, or the list of all if there is no name.
 fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
     let Some(name) = name else {
         let width = charts

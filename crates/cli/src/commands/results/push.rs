@@ -88,7 +88,7 @@ fn which(store: &Store, args: &PushArgs) -> Result<Which, Failure> {
     Ok(Which::These(ids))
 }
 
-/// Pushes what waits for the store that is named, else for every store.
+/// Pushes the runs that wait for the given store, or for every store if none is given.
 fn push_waiting(
     args: &PushArgs,
     store: &mut Store,
@@ -109,7 +109,7 @@ fn push_waiting(
     let mut transfers = Vec::new();
     for name in names {
         let destination = match to {
-            // It knows a password that the name does not.
+            // The argument may contain a password, which the queue does not store.
             Some(to) if to.to_string() == name => to.clone(),
             _ => name.parse().map_err(Failure::failed)?,
         };
@@ -130,7 +130,7 @@ fn push_waiting(
     code
 }
 
-/// Shows the outcome, and adds it to those for programs; the exit code.
+/// Shows the outcome, or adds it to the JSON output; returns the exit code.
 fn end(
     args: &PushArgs,
     to: &Destination,

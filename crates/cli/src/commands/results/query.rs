@@ -1,4 +1,4 @@
-//! `assay query`: a SELECT over the views of the store.
+//! `assay query`: runs a SELECT on the views of the store.
 
 use crate::checks::input;
 use crate::exit::{DONE, Failure};

@@ -1,4 +1,4 @@
-//! `assay serve`: stored results in a browser, and for programs.
+//! `assay serve`: shows stored results in a browser, and provides them to programs.
 
 use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -65,7 +65,7 @@ pub struct ServeArgs {
 
 /// `assay serve`.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
-    // What is wrong with the store is said at once.
+    // Report a problem with the store before the server starts.
     let location = args.store.open_existing()?.location().clone();
     let token = args.token_file.as_deref().map(token).transpose()?;
     let listener = TcpListener::bind(args.listen).map_err(|error| {
@@ -96,11 +96,11 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// Pause between two looks for runs that are new.
+/// Pause between two checks for new runs.
 const LOOK: Duration = Duration::from_secs(20);
 
-/// Makes new runs points of series while the server runs. A store that may only be read shows the
-/// series that it has, which is told once; another failure is told when it begins.
+/// Adds new runs to series while the server runs. Prints a message once if the store is read-only,
+/// and one for each new failure.
 fn keep_up(location: Location) -> Result<(), Failure> {
     let keep = move || {
         let mut told = None;
@@ -146,7 +146,7 @@ fn warn(address: SocketAddr, has_token: bool) {
     }
 }
 
-/// Longest file of a token.
+/// Maximum size of a token file, in bytes.
 const TOKEN_BYTES: u64 = 4096;
 
 fn token(path: &Path) -> Result<Token, Failure> {
@@ -161,7 +161,7 @@ fn token(path: &Path) -> Result<Token, Failure> {
     })
 }
 
-/// The judge of this program, and the processes of this machine.
+/// Functions of this program for the server: comparisons, and the processes of this machine.
 struct ThisProgram;
 
 impl Program for ThisProgram {
@@ -188,7 +188,7 @@ impl Program for ThisProgram {
     }
 }
 
-/// Sources of the store alone: a word from a browser never names a file.
+/// Compares sources in the store only: a name from a browser must never open a file.
 fn judged(store: &Store, sides: [&[String]; 2]) -> Result<Judged, Failure> {
     let side = |words: &[String]| {
         let units = words

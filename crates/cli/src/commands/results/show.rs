@@ -1,4 +1,4 @@
-//! `assay show`: a stored run or import.
+//! `assay show`: shows a stored run or import.
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};

@@ -1,4 +1,4 @@
-//! `assay store`: what other machines ask of a store, and deriving series again.
+//! `assay store`: serves copies to other machines, and rebuilds series.
 
 use crate::exit::{DONE, Failure};
 use crate::output::print;
@@ -87,7 +87,7 @@ fn talk(
     }
 }
 
-/// Store that is asked for, unless this command has one of its own.
+/// Returns the requested store. A `--store` of this command excludes a request for another one.
 fn location(args: &StoreArgs, wanted: Option<PathBuf>) -> Result<Location, String> {
     match (wanted, args.store.is_some()) {
         (None, _) => args.location().map_err(|failure| failure.to_string()),

@@ -10,7 +10,7 @@ use assay_model::text::clean;
 use clap::{ArgGroup, Args};
 use std::process::ExitCode;
 
-/// A change is asked for.
+/// Group of the options for changes, of which at least one is required.
 fn changes() -> ArgGroup {
     let group = ArgGroup::new("changes").args(["name", "no_name", "tag", "untag", "note"]);
     group.required(true).multiple(true)
@@ -76,7 +76,7 @@ fn change(annotation: &mut Annotation, args: &TagArgs) {
     }
 }
 
-/// An annotation in one line; `None` where there is none.
+/// Formats an annotation in one line; `None` if it is empty.
 fn shown(annotation: &Annotation) -> Option<String> {
     let name = annotation.name.iter().map(|name| tr!("name {name}", name));
     let tags = (!annotation.tags.is_empty()).then(|| annotation.tags.join(", "));

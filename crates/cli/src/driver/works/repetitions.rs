@@ -10,11 +10,11 @@ use assay_model::units::Bytes;
 use assay_model::work::Under;
 use std::path::PathBuf;
 
-/// Conditions under which a work is carried out, each once in every round.
+/// Conditions of a repeated work, each once in every round.
 pub struct Sweep {
-    /// The run.
+    /// Id of the run.
     pub run_id: String,
-    /// Whose storage the settings are of.
+    /// Path on the storage whose settings are varied.
     pub path: PathBuf,
     /// The conditions.
     pub conditions: Vec<Condition>,
@@ -24,9 +24,9 @@ pub struct Sweep {
     pub job: Job,
 }
 
-/// One time.
+/// One repetition.
 pub(super) struct Repetition {
-    /// From 1; 0 makes no figure.
+    /// Number, from 1; 0 if its figures do not count.
     pub(super) trial: u32,
     pub(super) condition: Option<Under>,
 }
@@ -61,7 +61,7 @@ impl Request {
         self.order().len()
     }
 
-    /// `true` if these are its first repetitions, by number and condition.
+    /// `true` if `done` has the first repetitions of this request, by number and condition.
     pub fn begins_with(&self, done: &[(u32, Option<String>)]) -> bool {
         let all = self.repetitions();
         let planned = all.iter().map(|repetition| {
@@ -71,7 +71,7 @@ impl Request {
         done.len() <= all.len() && planned.zip(done).all(|(planned, done)| planned == *done)
     }
 
-    /// Which repetition comes when; the jobs of its slots are not meant.
+    /// Returns the order of the repetitions; the job numbers in its slots have no meaning.
     fn order(&self) -> Vec<Slot> {
         match &self.sweep {
             None => (1..=self.trials)
@@ -82,8 +82,8 @@ impl Request {
     }
 }
 
-/// The steps of a work follow each other in every repetition: their order is
-/// the work's to decide, and is not shuffled.
+/// Makes the plan of the run. Steps are not shuffled: their order in a repetition is that of the
+/// work.
 pub(super) fn plan(request: &Request) -> Plan {
     let steps = &request.steps;
     let order = request.order();
@@ -115,7 +115,7 @@ pub(super) fn plan(request: &Request) -> Plan {
     }
 }
 
-/// The steps of a work: those that were planned, else those that it had before.
+/// Returns the planned steps of a work, else those of its earlier repetitions.
 pub(super) fn steps_so_far(request: &Request, trials: &[TrialRecord]) -> Vec<Job> {
     let mut steps = request.steps.clone();
     if steps.is_empty() {

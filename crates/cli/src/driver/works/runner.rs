@@ -1,4 +1,4 @@
-//! A work under way: its repetitions, and what is heard of each.
+//! A work under way: its repetitions and their messages.
 
 use super::Request;
 use super::repetitions::{Repetition, steps_so_far};
@@ -17,17 +17,17 @@ use assay_target::Target;
 
 /// A work under way.
 pub(super) struct Runner<'a> {
-    /// `None`: it goes unstored.
+    /// Store of the run; `None` if it is not stored.
     pub(super) store: Option<Store>,
     pub(super) header: RunHeader,
     pub(super) trials: Trials,
-    /// Number of repetitions that are not to be done again.
+    /// Number of complete repetitions, which are skipped.
     pub(super) finished: usize,
     pub(super) listener: &'a mut dyn Listener,
 }
 
 impl Runner<'_> {
-    /// Runs all repetitions, to the end.
+    /// Runs all missing repetitions, and closes the run.
     pub(super) fn run(
         mut self,
         target: &mut dyn Target,
@@ -39,7 +39,7 @@ impl Runner<'_> {
         let ending = ended.unwrap_or_else(Ending::of_failure);
         if ending.agent_lost && request.work.spec().private_folder_in().is_some() {
             for leftover in leftovers::clear_after_loss(target, &request.place, &self.header.id) {
-                // What cannot be told is no reason to lose the run.
+                // A note that cannot be shown must not lose the run.
                 let _ = self.listener.note(&notes::of_leftover(&leftover));
             }
         }
@@ -73,7 +73,7 @@ impl Runner<'_> {
                 work: request.work.clone(),
                 under,
             })?;
-            // A wish to stop that was heard before the order was not about it.
+            // A signal before the order cancelled nothing: cancel again.
             if interrupt.exit_code().is_some() {
                 host.cancel()?;
             }
@@ -87,12 +87,12 @@ impl Runner<'_> {
         Ok(Ending::of(RunEnd::Finished, interrupt.exit_code()))
     }
 
-    /// Listens until the work is done.
+    /// Receives messages until the work is done.
     fn follow(&mut self, host: &mut Host) -> Result<(RunEnd, Option<WorkReport>), Failure> {
         loop {
             let store = (&*self.header.id, self.store.as_mut());
             match self.trials.hear(host, store, self.listener)? {
-                // An agent that cannot hear it has ended, which is heard next.
+                // A failed send means that the agent has ended, which the next message shows.
                 Heard::Kept(position) => drop(host.stored(position)),
                 Heard::Done(end, report) => return Ok((end, report)),
             }
@@ -105,10 +105,10 @@ impl Runner<'_> {
     }
 
     fn close(mut self, mut ending: Ending) -> Result<Done, Failure> {
-        // What was heard of an agent that is gone is kept too.
+        // Store the trials of a lost agent, too.
         ending.and_noted(self.keep());
         let trials = self.trials.all;
-        // A work that is refused leaves no run behind.
+        // A refused work leaves no run behind.
         let forget = trials.is_empty();
         Done::close(self.store.as_mut(), self.header, trials, ending, forget)
     }

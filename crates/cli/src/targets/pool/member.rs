@@ -1,4 +1,4 @@
-//! One process of several.
+//! One child process of a pool.
 
 use super::{EndedTask, Task, TaskMessage};
 use crate::child::{self, Claim};
@@ -20,28 +20,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
-/// The longest line that is taken from a process.
+/// Maximum length of a line of a process, in bytes.
 const LONGEST_LINE: u64 = 64 << 10;
 /// Prefix of a failure's line.
 const COMPLAINT: &str = "assay: ";
 
-/// A process under way.
+/// Child process under way.
 pub struct Member {
     pub name: String,
-    /// When its time is over.
+    /// Time at which the process is stopped, and later killed.
     pub deadline: Option<Instant>,
     pub too_late: bool,
     process: Owner,
-    /// Given back when it has ended.
+    /// Lease of a board, released when the process has ended.
     pub lease: Option<Lease>,
-    /// To whom signals go; nobody once it has ended, for its number may be another's.
+    /// Recipient of signals; `None` once the process has ended, because the number may be reused.
     pid: Arc<Mutex<Option<Pid>>>,
     complaint: Option<String>,
     /// Device that the member is about to measure, or measures.
     claim: Option<Claim>,
-    /// It waits for the answer to its claim.
+    /// `true` while the process waits for the answer to its claim.
     pub waits: bool,
-    /// It ends when this does: with this process, if it must.
+    /// Standard input of the process; it ends when this closes, even if this process is killed.
     lifeline: Option<ChildStdin>,
 }
 
@@ -59,7 +59,7 @@ impl Member {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C on the terminal reaches only this process, which tells all.
+            // Own process group: a Ctrl-C on the terminal reaches only this process, which stops all.
             .process_group(0)
             .spawn()
             .map_err(|error| {
@@ -86,7 +86,7 @@ impl Member {
         })
     }
 
-    /// It says what it is about to measure.
+    /// Notes the storage that the process is about to measure.
     pub fn claims(&mut self, claim: Claim) {
         self.claim = Some(claim);
         self.waits = true;
@@ -97,34 +97,33 @@ impl Member {
         self.claim.as_ref()
     }
 
-    /// Lets it measure, or says why not.
+    /// Permits the measurement, or refuses it with a reason.
     pub fn answer(&mut self, refusal: Option<String>) {
         self.waits = false;
         if let Some(lifeline) = &mut self.lifeline {
-            // Who ended meanwhile needs no answer.
+            // A process that has ended meanwhile needs no answer.
             let _ = writeln!(lifeline, "{}", clean(&refusal.unwrap_or_default()));
         }
     }
 
-    /// Asks for an end in good order.
+    /// Requests an orderly end.
     pub fn stop(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends it; its agent cleans up by itself.
+    /// Kills the process; its agent cleans up by itself.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(pid) = *self.pid.lock().unwrap_or_else(PoisonError::into_inner) {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// The line as it is shown. Why it ends without its result is remembered, if the
-    /// line says that.
+    /// Returns a line as it is to be shown. If it is that of a failure, the reason is kept.
     pub fn hear<'a>(&mut self, line: &'a str) -> &'a str {
         let Some(failure) = child::read_failure(line) else {
             return line;
@@ -148,16 +147,16 @@ impl Member {
     }
 }
 
-/// Tells what a process says, and how it ends.
+/// Forwards the lines of a process to standard error, and its end with its standard output.
 fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<TaskMessage>) {
     let out = child.stdout.take().and_then(|mut stdout| {
         let read = move || {
             let mut out = Vec::new();
-            // What came before it broke is kept.
+            // Keep the output from before a read error.
             let _ = stdout.read_to_end(&mut out);
             out
         };
-        // Without a thread its output goes nowhere, which it is told by the kernel.
+        // Without a thread the pipe is closed, so that the process gets a write error.
         Builder::new().spawn(read).ok()
     });
     if let Some(stderr) = child.stderr.take() {
@@ -168,7 +167,7 @@ fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Se
         .and_then(|reader| reader.join().ok())
         .unwrap_or_default();
     let code = status.map_or(FAILED, code);
-    // Nobody listens any more: the whole program ends.
+    // A failed send means that the program is ending.
     let _ = teller.send(TaskMessage::Ended { number, code, out });
 }
 
@@ -189,7 +188,7 @@ fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<TaskMessage>) {
     }
 }
 
-/// Waits for the end; only then its number is given back.
+/// Waits for the end of a process; its pid is reaped only after it is no longer used for signals.
 fn wait(child: &mut Child, pid: &Mutex<Option<Pid>>) -> Option<ExitStatus> {
     assay_target::await_end(child);
     *pid.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -1,9 +1,9 @@
-//! Several runs at the same time, each in a process of its own that measures on one
-//! target, with one display for all.
+//! Several runs at the same time, each in a separate process that measures on one target, with one
+//! display for all.
 //!
-//! A process for each: what a command says, keeps and undoes is then as if it ran
-//! alone, and one that fails takes no other with it. All of them write to one store,
-//! which is made for that.
+//! A process for each: the output, storage and clean-up of a command are the same as if it ran
+//! alone, and a failure does not affect the others. All processes write to one store, which
+//! supports that.
 
 mod member;
 
@@ -24,9 +24,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Time limit for a member to end in good order once its time is over.
+/// Time limit for a member to end in good order after a request to end.
 const GRACE: Duration = Duration::from_secs(90);
-/// The display is drawn anew at most so often.
+/// Minimum time between two updates of the display.
 const FRAME: Duration = Duration::from_millis(100);
 
 /// A command on a target.
@@ -35,16 +35,16 @@ pub struct Task {
     pub name: String,
     /// Address of the target.
     pub address: String,
-    /// The command's words.
+    /// Arguments of the command.
     pub words: Vec<OsString>,
     /// Time limit of the task.
     pub limit: Option<Duration>,
-    /// Lease to give back when the task has ended.
+    /// Lease of a board, released when the task has ended.
     pub lease: Option<Lease>,
 }
 
 impl Task {
-    /// A command on a board of a lab.
+    /// Makes a task on a board of a lab.
     pub fn on_board(lease: Lease, words: &[OsString], limit: Option<Duration>) -> Self {
         Self {
             name: lease.name(),
@@ -55,7 +55,7 @@ impl Task {
         }
     }
 
-    /// A command on a machine that is reached by its name.
+    /// Makes a task on a machine that is reached by its name.
     pub fn on_target(name: String, words: &[OsString], limit: Option<Duration>) -> Self {
         Self {
             address: name.clone(),
@@ -67,24 +67,24 @@ impl Task {
     }
 }
 
-/// A task that has ended.
+/// Task that has ended.
 #[derive(Debug)]
 pub struct EndedTask {
-    /// As [`Crew::start`] called it.
+    /// Number that [`Crew::start`] returned.
     pub number: usize,
-    /// The name of its target.
+    /// Name of the target.
     pub name: String,
-    /// Exit code of the task; that of a signal as shells have it.
+    /// Exit code of the task; 128 plus the number of a signal.
     pub code: u8,
     /// Standard output of the task.
     pub out: Vec<u8>,
-    /// Why it ended without its result, in its own words.
+    /// Reason of the failure, as the task printed it.
     pub complaint: Option<String>,
-    /// The process that it was, as the store knows it.
+    /// Identity of the process, as in the store.
     pub process: Owner,
-    /// It was ended because its time was over.
+    /// `true` if the task was stopped at its time limit.
     pub too_late: bool,
-    /// Somebody else had its board meanwhile: its figures may be of two jobs at a time.
+    /// `true` if another user acquired the board meanwhile: the figures may be of two jobs at a time.
     pub board_lost: bool,
 }
 
@@ -93,13 +93,13 @@ pub struct EndedTask {
 pub enum Event {
     /// A task ended.
     Ended(EndedTask),
-    /// A signal asks for an end; all tasks have been told.
+    /// A signal requests the end; all tasks were asked to stop.
     Stopping,
-    /// The time was over before anything happened.
+    /// The time limit was reached before anything happened.
     Nothing,
 }
 
-/// Message of a thread.
+/// Message of a member's thread, or of the signal handler.
 enum TaskMessage {
     Line(usize, String),
     Ended {
@@ -126,14 +126,14 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Nothing is under way yet; from now on signals end what will be.
+    /// Makes an empty crew; from now on signals end its tasks.
     pub fn new() -> Result<Self, Failure> {
-        // Each member would say the same.
+        // Check here, because each member would print the same error.
         check_agents()?;
         let (teller, told) = channel();
         let on_signal = teller.clone();
         let interrupt = Interrupt::catch(move || {
-            // Nobody listens any more: all has ended.
+            // A failed send means that all tasks have ended.
             let _ = on_signal.send(TaskMessage::Signal);
         })?;
         Ok(Self {
@@ -149,7 +149,7 @@ impl Crew {
         })
     }
 
-    /// The exit code that a signal asks for.
+    /// Returns the exit code for the signal; `None` if there was none.
     pub fn signalled(&self) -> Option<u8> {
         self.interrupt.exit_code()
     }
@@ -159,7 +159,7 @@ impl Crew {
         self.members.len()
     }
 
-    /// Starts a task; the number by which it will be known.
+    /// Starts a task; returns its number.
     pub fn start(&mut self, task: Task) -> Result<usize, Failure> {
         let live = self.block.is_live;
         let words = child::words(&task.name, &task.address, live, &task.words);
@@ -171,7 +171,7 @@ impl Crew {
         Ok(number)
     }
 
-    /// Waits for something to happen, for so long at most.
+    /// Waits for an event, at most for `patience`.
     pub fn next(&mut self, patience: Duration) -> Event {
         let deadline = Instant::now() + patience;
         loop {
@@ -236,8 +236,8 @@ impl Crew {
         })
     }
 
-    /// Once all have said what they are about to measure, those that wait are let go, but
-    /// for those that would measure what another one measures.
+    /// Answers claims once all members have made one: a member waits no longer, but is refused if
+    /// another one measures the same storage.
     fn answer_claims(&mut self) {
         if self.members.values().any(|member| member.claim().is_none()) {
             return;
@@ -252,7 +252,7 @@ impl Crew {
         }
     }
 
-    /// Asks tasks whose time is over to end, and later kills them.
+    /// Requests the end of tasks whose time is over, and later kills them.
     fn end_the_late(&mut self) {
         let now = Instant::now();
         let late = self.members.values_mut();
@@ -267,7 +267,7 @@ impl Crew {
         }
     }
 
-    /// Listens until all have ended, for so long at most.
+    /// Waits until all tasks have ended, at most for `patience`.
     fn see_them_end(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while !self.members.is_empty() && Instant::now() < deadline {
@@ -288,8 +288,8 @@ fn doubled(name: &str, other: &str, claim: &Claim) -> String {
     )
 }
 
-/// A board is given back only when nothing measures on it any more, whatever went wrong
-/// here.
+/// Ends all members before their boards are released, even after a failure: nothing may measure on
+/// a released board.
 impl Drop for Crew {
     fn drop(&mut self) {
         for end in [Member::stop, Member::kill] {

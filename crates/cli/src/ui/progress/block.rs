@@ -1,25 +1,25 @@
-//! Several live lines: one for each run under way, at the end of a terminal. Where
-//! lines cannot be drawn over, only what is said is written.
+//! Block of live lines at the end of a terminal, one for each run under way. If the output is no
+//! such terminal, only messages are written.
 
 use super::live::{CLEAR, Reported, draw, is_live, line};
 use crate::output::{colour_wanted, say, talk_columns, talk_rows};
 use std::collections::BTreeMap;
 
-/// Columns of a terminal that does not say.
+/// Default number of columns.
 const COLUMNS: usize = 78;
-/// Rows of a terminal that does not say.
+/// Default number of rows.
 const ROWS: usize = 24;
-/// The longest name of a target in front of its line.
+/// Maximum length of a target's name in front of its line, in characters.
 const NAME: usize = 28;
 
-/// Lines that are drawn over and over.
+/// Lines that are redrawn.
 pub struct LiveBlock {
-    /// `true` if lines are drawn over.
+    /// `true` if lines are redrawn.
     pub is_live: bool,
     /// Line above all others.
     pub title: String,
     rows: BTreeMap<usize, TargetRow>,
-    /// Lines that are on the terminal.
+    /// Lines that are on the terminal now.
     shown: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ struct TargetRow {
 }
 
 impl LiveBlock {
-    /// Live where there is a terminal that can draw over its last lines.
+    /// Makes an empty block, which is live on a terminal that can move the cursor.
     pub fn new() -> Self {
         Self {
             is_live: is_live(),
@@ -39,7 +39,7 @@ impl LiveBlock {
         }
     }
 
-    /// A line for one more run.
+    /// Adds a line for a run.
     pub fn add(&mut self, number: usize, name: &str) {
         let name = name.chars().take(NAME).collect();
         let reported = Reported::default();
@@ -53,12 +53,12 @@ impl LiveBlock {
         }
     }
 
-    /// The run has ended.
+    /// Removes the line of a run that has ended.
     pub fn remove(&mut self, number: usize) {
         self.rows.remove(&number);
     }
 
-    /// Says a line above the live ones.
+    /// Prints a line above the live ones.
     pub fn say(&mut self, line: &str) {
         let shown = std::mem::take(&mut self.shown);
         draw(&erase(shown.len()));
@@ -66,7 +66,7 @@ impl LiveBlock {
         self.put(shown);
     }
 
-    /// Brings the terminal up to date.
+    /// Redraws the lines that have changed.
     pub fn draw(&mut self) {
         if !self.is_live {
             return;
@@ -81,7 +81,7 @@ impl LiveBlock {
         }
     }
 
-    /// Takes the lines away.
+    /// Removes the lines from the terminal.
     pub fn clear(&mut self) {
         draw(&erase(self.shown.len()));
         self.shown.clear();
@@ -92,12 +92,12 @@ impl LiveBlock {
         self.shown = lines;
     }
 
-    /// Returns as many lines as there is room for: the oldest runs first.
+    /// Returns as many lines as fit: the oldest runs first.
     fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let width = self.rows.values().map(|row| row.name.chars().count()).max();
         let width = width.unwrap_or(0).min(columns / 3);
         let titles = usize::from(!self.title.is_empty());
-        // A row is left for what is typed, and one to say how many are not shown.
+        // Two rows stay free: one for typed input, and one for the number of hidden lines.
         let room = rows.saturating_sub(titles + 2).max(1);
         let fit = |text: &str| text.chars().take(columns.saturating_sub(1)).collect();
         let mut lines: Vec<String> = Vec::new();
@@ -115,7 +115,7 @@ impl LiveBlock {
     }
 }
 
-/// Takes away lines of which the cursor is in the last.
+/// Returns the sequence that erases lines, with the cursor in the last of them.
 fn erase(lines: usize) -> String {
     match lines {
         0 => String::new(),

@@ -4,7 +4,7 @@
 use assay_model::number::as_u64;
 use assay_model::units::Nanos;
 
-/// Time left, from what was planned and what trials really took.
+/// Forecast from the planned and the actual durations of trials.
 pub struct Forecast {
     /// Job and planned time of each trial, in the plan's order.
     trials: Vec<(usize, Nanos)>,
@@ -15,12 +15,12 @@ pub struct Forecast {
     spent: Nanos,
 }
 
-/// This part of the plan counts as if it had gone as planned, so that the
-/// first trials do not decide alone.
+/// Share of the plan, as one part in this many, that counts as if it had gone as planned, so that
+/// the first trials do not dominate.
 const TRUST_IN_PLAN: u64 = 10;
 
 impl Forecast {
-    /// `jobs` and `expected` are in the plan's order.
+    /// Makes a forecast; `jobs` and `expected` are in the plan's order.
     pub fn new(jobs: &[usize], expected: &[Nanos]) -> Self {
         let count = jobs.iter().max().map_or(0, |last| last + 1);
         Self {
@@ -31,7 +31,7 @@ impl Forecast {
         }
     }
 
-    /// A trial ended after that time, with all that was done around it.
+    /// Notes the duration of a trial that has ended, including its overhead.
     pub fn took(&mut self, position: usize, spent: Nanos) {
         if let Some((job, planned)) = self.trials.get(position) {
             self.last[*job] = Some(spent);
@@ -40,7 +40,7 @@ impl Forecast {
         }
     }
 
-    /// Time left when the trial at `position` is under way since `spent`.
+    /// Returns the remaining time if the trial at `position` has been running for `spent`.
     pub fn left(&self, position: usize, spent: Nanos) -> Nanos {
         let mut rest = self
             .trials
@@ -62,8 +62,7 @@ impl Forecast {
         Nanos(as_u64(planned.0 as f64 * pace))
     }
 
-    /// Time left to do the rest of something, in bytes or in whatever it is counted,
-    /// at the mean pace so far.
+    /// Returns the remaining time at the mean pace so far; `done` and `total` are in any unit.
     pub fn rest(done: u64, total: u64, spent: Nanos) -> Nanos {
         let rest = u128::from(total.saturating_sub(done));
         let left = rest * u128::from(spent.0) / u128::from(done.max(1));

@@ -1,10 +1,9 @@
-//! The live line: the last line of a terminal, drawn over and over.
+//! Live line: the last line of a terminal, redrawn repeatedly.
 //!
 //! It never fills the terminal's width. `indicatif` (0.18) pads each of its lines to the last
-//! column whatever the template says (`DrawState::draw_to_term`); the `^C` that a terminal echoes
+//! column, independent of the template (`DrawState::draw_to_term`); the `^C` that a terminal echoes
 //! then wraps, and the line is left behind. It would save some 100 lines here and in
-//! [`block`](super::block): most of `progress` is names, forecasts and what one process reports to
-//! another.
+//! [`block`](super::block): most of `progress` is names, forecasts and reports between processes.
 
 use crate::child;
 use crate::output::{colour_wanted, say, talk_columns};
@@ -13,50 +12,49 @@ use assay_report::text::beginning;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Columns left free at the end of the line.
+/// Number of columns left free at the end of the line.
 const FREE: usize = 3;
-/// A terminal of at least this many columns has room for a bar.
+/// Minimum width of a terminal that has space for a bar, in columns.
 const WIDE: usize = 78;
-/// Characters of the bar.
+/// Width of the bar, in characters.
 const BAR: usize = 20;
-/// Carriage return and ECMA-48 "erase in line", the whole of it.
+/// Carriage return and ECMA-48 "erase in line" for the whole line.
 pub const CLEAR: &str = "\r\u{1b}[2K";
 
-/// Prefix of a live line for the display of another process: a character that [`clean`] takes away.
+/// Prefix of a live line for the parent process: a character that [`clean`] removes.
 const REPORT: char = '\u{1e}';
-/// Separator between the parts of such a line.
+/// Separator between the fields of such a line.
 const BETWEEN: char = '\u{1f}';
 
-/// Says lines on standard error without tearing the live one, which exists only on a
-/// terminal, or on that of the process whose part this one is. Can be used from several
-/// threads.
+/// Output of messages on standard error that keeps the live line intact. The live line exists only
+/// on a terminal, or in a child process, whose parent shows it. Can be used from several threads.
 #[derive(Clone)]
 pub struct Voice {
-    /// Live line on the terminal; `None` where lines cannot be drawn over.
+    /// Live line; `None` if it cannot be redrawn.
     shown: Option<Arc<Mutex<String>>>,
-    /// Another process shows it.
+    /// `true` if the parent process shows the line.
     is_reported: bool,
 }
 
 /// Content of a live line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// So many steps are done...
+    /// Number of finished steps.
     pub done: usize,
-    /// ...of so many.
+    /// Number of all steps.
     pub of: usize,
     /// Description of the step under way.
     pub text: String,
 }
 
 impl Reported {
-    /// A line for another process.
+    /// Formats the line for the parent process.
     fn write(&self) -> String {
         let Self { done, of, text } = self;
         format!("{REPORT}{done}{BETWEEN}{of}{BETWEEN}{text}")
     }
 
-    /// Reads such a line; `None`: it is one for the user.
+    /// Parses such a line; `None` for lines for the user.
     pub fn read(line: &str) -> Option<Self> {
         let mut parts = line.strip_prefix(REPORT)?.splitn(3, BETWEEN);
         Some(Self {
@@ -74,8 +72,7 @@ pub fn is_live() -> bool {
 }
 
 impl Voice {
-    /// With a live line where there is a terminal that can draw over its last
-    /// line.
+    /// Makes a voice, with a live line if the terminal can redraw its last line, or the parent shows it.
     pub fn new() -> Self {
         let is_reported = child::this().is_some_and(|part| part.live);
         Self {
@@ -89,7 +86,7 @@ impl Voice {
         self.shown.is_some()
     }
 
-    /// Says a line.
+    /// Prints a message above the live line.
     pub fn say(&self, line: &str) {
         match self.lock() {
             None => say(line),
@@ -98,8 +95,7 @@ impl Voice {
         }
     }
 
-    /// Replaces the live line: how many of how many steps are done, and what
-    /// is under way.
+    /// Replaces the live line: the number of finished steps, that of all steps, and the current step.
     pub fn show(&self, done: usize, of: usize, text: &str) {
         let Some(mut shown) = self.lock() else { return };
         if self.is_reported {
@@ -120,7 +116,7 @@ impl Voice {
         }
     }
 
-    /// Takes the live line away.
+    /// Removes the live line.
     pub fn clear(&self) {
         if let Some(mut shown) = self.lock() {
             shown.clear();
@@ -136,7 +132,7 @@ impl Voice {
     }
 }
 
-/// Nobody listening is no reason to stop.
+/// Writes to standard error; a failed write is ignored, because the run must continue.
 pub fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr
@@ -144,7 +140,7 @@ pub fn draw(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// The line, with a bar where there is room for one.
+/// Formats the line, with a bar if there is space for one.
 pub fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) -> String {
     let start = format!("{done:>3}/{of} ");
     let bar = (columns >= WIDE).then(|| bar(done, of, colour));

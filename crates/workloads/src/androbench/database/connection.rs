@@ -10,11 +10,11 @@ use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Columns of AndroBench's table besides its key.
+/// Integer columns of AndroBench's table besides its key.
 pub(super) const INTEGERS: usize = 11;
 pub(super) const TEXTS: usize = 5;
 
-/// A database, open.
+/// An open database.
 pub(crate) struct Database {
     pub(super) connection: Connection,
     pub(super) schema: Schema,
@@ -35,7 +35,7 @@ impl Database {
         files
     }
 
-    /// A new one; what had its name is gone.
+    /// Creates a new database; removes existing files of that name.
     pub(crate) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
         let path = folder.join(DATABASE);
         remove_if_there(&path)?;
@@ -59,7 +59,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Sets what is asked for, and sees to it that it is in force.
+    /// Sets the requested parameters, and checks that they are in force.
     fn set_up(&self, phase: &DatabasePhase) -> Result<(), WorkError> {
         self.run(&format!(
             "PRAGMA page_size = {}; PRAGMA temp_store = MEMORY; PRAGMA synchronous = {}",
@@ -80,8 +80,8 @@ impl Database {
         )))
     }
 
-    /// Brings the write-ahead log into the database as far as it can be; how
-    /// long that took.
+    /// Transfers the write-ahead log into the database as far as possible; returns the
+    /// duration in nanoseconds.
     pub(crate) fn checkpoint(&self) -> Result<u64, WorkError> {
         let begin = Instant::now();
         let done = self
@@ -134,7 +134,7 @@ fn tables(schema: Schema) -> String {
     }
 }
 
-/// `SQLite`'s own words; the kernel's number where they tell it.
+/// Converts an error of `SQLite`, with the kernel's error number if known.
 fn failed(doing: &str, path: &Path, error: &Error) -> WorkError {
     let errno = match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => Some(Errno::IO),

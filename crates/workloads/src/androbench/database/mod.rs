@@ -1,5 +1,5 @@
-//! Phases on a database: a connection, and its transactions between the two
-//! looks of the observer.
+//! Phases on a database: transactions on one connection, between two snapshots of the
+//! observer.
 
 mod connection;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Interval at which progress is reported and a stop request is noticed.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
-/// A new database, and each statement as a step.
+/// Makes a new database, and runs each statement as a step.
 pub(super) fn run(
     phase: &DatabasePhase,
     folder: &Path,
@@ -53,9 +53,9 @@ pub(super) fn run(
 struct DatabaseBench<'a> {
     phase: &'a DatabasePhase,
     folder: &'a Path,
-    /// Made by the first step.
+    /// Created by the first step.
     database: Option<Database>,
-    /// The rows are there.
+    /// The rows exist.
     filled: bool,
     rng: SplitMix64,
 }
@@ -122,7 +122,8 @@ impl DatabaseBench<'_> {
         let mut measured = clock.stop();
         measured.errors = errors_of(&done, measured.elapsed_ns);
         context.observer.clock_stopped();
-        // What it writes is no part of the transactions, nor of their evidence.
+        // The writes of the checkpoint count neither as transactions nor in their
+        // evidence.
         let ends_with_checkpoint = self.phase.checkpoint && self.phase.journal == Journal::Wal;
         let checkpoint = match done {
             Ok(()) if ends_with_checkpoint => database.checkpoint().map(Some),
@@ -160,7 +161,7 @@ pub(crate) fn detail(
     }
 }
 
-/// Rows to work on: as they were added, else in random order.
+/// Returns the rows to work on: in the order of insertion, or in random order.
 pub(crate) fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitMix64) -> Vec<u64> {
     let mut keys: Vec<u64> = (1..=phase.transactions).collect();
     if statement != Statement::Insert && phase.schema == Schema::AndroBench {
@@ -169,8 +170,8 @@ pub(crate) fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitM
     keys
 }
 
-/// Each key's transaction, timed one by one; `go_on` is asked a few times a
-/// second. Those that were done before an error count.
+/// Runs and times the transaction of each key; `go_on` is called a few times a second.
+/// Transactions before an error count.
 fn transactions(
     database: &Database,
     keys: &[u64],
@@ -201,8 +202,8 @@ fn transactions(
     (latencies, Ok(()))
 }
 
-/// The failure that ended the transactions, if it was one of I/O. `SQLite` does
-/// not tell in which call and where; transactions are writes.
+/// Returns the I/O error that ended the transactions, if any. `SQLite` does not report
+/// the call and the offset; transactions are writes.
 fn errors_of(done: &Result<(), WorkError>, at_ns: u64) -> IoErrors {
     match done {
         Err(WorkError::Failed {
@@ -223,7 +224,7 @@ fn errors_of(done: &Result<(), WorkError>, at_ns: u64) -> IoErrors {
     }
 }
 
-/// The clock of a step, with what the kernel counts of this thread.
+/// Clock of a step, with the kernel's counters of this thread.
 struct Clock {
     at: Instant,
     io: Option<ThreadIo>,
@@ -239,8 +240,8 @@ impl Clock {
         }
     }
 
-    /// Writes are what `SQLite` handed to the kernel; how long each took it
-    /// does not tell. Without a count of them there are none.
+    /// Stops the clock. The writes are those that `SQLite` passed to the kernel; their
+    /// latencies are unknown. Without the kernel's counters there are none.
     fn stop(&self) -> Measurement {
         let elapsed_ns = nanos(self.at.elapsed());
         let io = ThreadIo::look().zip(self.io);
@@ -258,18 +259,19 @@ impl Clock {
     }
 }
 
-/// Lines of `/proc/thread-self/io`: what the thread handed to `write(2)` and
-/// its kin, wherever it went. (Writes through a memory map are not among them.)
+/// Counters from `/proc/thread-self/io`: bytes and calls that the thread passed to
+/// `write(2)` and similar calls for any file. (Writes through a memory mapping are not
+/// included.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadIo {
-    /// `wchar`.
+    /// Bytes written: `wchar`.
     pub(crate) bytes: u64,
-    /// `syscw`.
+    /// Write calls: `syscw`.
     pub(crate) calls: u64,
 }
 
 impl ThreadIo {
-    /// `None` where the kernel does not count (before Linux 3.17, or without
+    /// Reads the counters; `None` if the kernel has none (before Linux 3.17, or without
     /// `CONFIG_TASK_IO_ACCOUNTING`).
     pub(crate) fn look() -> Option<Self> {
         parse(&fs::read_to_string("/proc/thread-self/io").ok()?)

@@ -1,4 +1,4 @@
-//! The transactions of a step: prepared once, run many times.
+//! Transactions of a step: prepared once, run many times.
 
 use super::connection::{Database, INTEGERS, TEXTS};
 use crate::WorkError;
@@ -7,27 +7,27 @@ use assay_model::work::androbench::{DatabasePhase, Schema, Statement};
 use rusqlite::types::Value;
 use rusqlite::{Statement as Prepared, params_from_iter};
 
-/// Length of AndroBench's texts: what it uses is not known, a name or a short
-/// message is what phones store.
+/// Length of AndroBench's texts. The original length is unknown; phones store names and
+/// short messages.
 const TEXT: usize = 32;
-/// Length of Mobibench's.
+/// Length of Mobibench's texts.
 const LONG_TEXT: usize = 100;
-/// A row of AndroBench's is found by this column, which has no index.
+/// Column by which AndroBench finds a row; it has no index.
 const FOUND_BY: &str = "int1";
 
 /// A transaction with the values of its next run.
 pub(crate) struct Transaction<'a> {
     database: &'a Database,
     kind: Statement,
-    /// `BEGIN` and `COMMIT`, where it is more than one statement.
+    /// `BEGIN` and `COMMIT`, for transactions of more than one statement.
     around: Option<(Prepared<'a>, Prepared<'a>)>,
-    /// One for each table.
+    /// One statement for each table.
     statements: Vec<Prepared<'a>>,
     values: Vec<Value>,
 }
 
 impl<'a> Transaction<'a> {
-    /// A whole transaction.
+    /// Prepares a whole transaction.
     pub(crate) fn prepare(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
         let mut transaction = Self::part(database, kind)?;
         if matches!(database.schema, Schema::Mobibench { .. }) {
@@ -50,7 +50,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Settles which row comes next, and what will be in it.
+    /// Chooses the next row and its values.
     pub(crate) fn choose(&mut self, key: u64, rng: &mut SplitMix64) {
         let key = Value::Integer(i64::try_from(key).unwrap_or(i64::MAX));
         let values = &mut self.values;
@@ -112,7 +112,7 @@ fn prepare<'a>(database: &'a Database, sql: &str) -> Result<Prepared<'a>, WorkEr
     prepared.map_err(|error| database.failed("prepare a statement for", &error))
 }
 
-/// The statements of a transaction: the key of the row is their first value.
+/// Returns the statements of a transaction; their first value is the key of the row.
 fn sql(schema: Schema, kind: Statement) -> Vec<String> {
     match schema {
         Schema::AndroBench => vec![on_one_table(kind)],

@@ -1,4 +1,4 @@
-//! Marked blocks: each says for which address it was written.
+//! Marked blocks: each contains the address for which it was written.
 
 use super::super::store::BlockStore;
 use crate::meter::Meter;
@@ -7,7 +7,7 @@ use assay_model::work::capacity::SECTOR;
 use assay_model::work::capacity::content::{Class, classify, fill};
 use std::cell::RefCell;
 
-/// Bytes of a block, as a length in memory.
+/// Bytes of a block, as `usize`.
 pub(super) const LENGTH: usize = 4096;
 /// Bytes of a block.
 pub(super) const BLOCK: u64 = LENGTH as u64;
@@ -19,13 +19,13 @@ pub(super) enum BlockContent {
     Own,
     /// Data written to another address, given here.
     Other(u64),
-    /// Neither.
+    /// Neither of these.
     Lost,
     /// It could not be read.
     Unreadable,
 }
 
-/// Makes and reads marks that no earlier probe has left.
+/// Writes and reads marks that differ from those of earlier probes.
 pub(super) struct Marker {
     salt: u64,
     buffer: RefCell<IoBuf>,
@@ -39,12 +39,12 @@ impl Marker {
         }
     }
 
-    /// Marks a block. An error shows when it is read.
+    /// Marks a block. A failure is found when the block is read.
     pub(super) fn write(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) {
         let mut buffer = self.buffer.borrow_mut();
         let block = buffer.block_mut();
         fill(block, self.salt.wrapping_add(at));
-        // Counted by the meter; what became of it is seen on reading.
+        // The meter counts the error; reading shows its effect.
         let _ = store.write_counted(meter, at, block);
     }
 

@@ -4,16 +4,16 @@ use super::blocks::{BLOCK, BlockContent};
 use assay_model::work::capacity::ProbedKind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Kind of device, or a range that needs a closer look to determine it.
+/// Kind of device, or a range in which the search must continue to determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
     Sure(ProbedKind),
-    /// Blocks are lost from some point on, after `holds` and not after `lost`.
+    /// Blocks are lost from an address on that is above `holds` and at most `lost`.
     Limbo {
         holds: u64,
         lost: u64,
     },
-    /// The same, and addresses repeat.
+    /// Blocks are lost as in `Limbo`, and addresses repeat.
     Chain {
         holds: u64,
         lost: u64,
@@ -21,8 +21,7 @@ pub(super) enum Guess {
     },
 }
 
-/// Judges a device by what its blocks hold after they were written in this
-/// order.
+/// Classifies a device by the content of its blocks after they were written in this order.
 pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Guess {
     if held.values().all(|held| *held == BlockContent::Own) {
         return Guess::Sure(ProbedKind::Good);
@@ -53,18 +52,18 @@ fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     for &at in order {
         last.insert(at % wraps_at, at);
     }
-    // Places that hold something end below those that are lost.
+    // Positions that keep their data must lie below those that lose it.
     let (mut holds, mut lost) = (None, None);
     for (&at, &held) in held {
         let place = at % wraps_at;
         if place + BLOCK > wraps_at {
-            // Its end is the begin of another.
+            // This block overlaps the next repetition.
             continue;
         }
         let expected = last.get(&place).copied();
         let as_expected = match held {
             BlockContent::Own => expected == Some(at),
-            // Where blocks are displaced by parts of a block, several overlap.
+            // If the repetition is not a multiple of the block size, several blocks overlap.
             BlockContent::Other(other) => other % wraps_at == place,
             BlockContent::Lost | BlockContent::Unreadable => {
                 lost = Some(lost.map_or(place, |first: u64| first.min(place)));
@@ -93,7 +92,7 @@ fn ends_somewhere(held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     let (&lost, _) = held.iter().find(|(_, held)| **held != BlockContent::Own)?;
     let (&holds, _) = held.range(..lost).next_back()?;
     let beyond: Vec<_> = held.range(lost..).collect();
-    // The one that was written last may be found where all went.
+    // If all lost blocks go to the same place, the last one written is found there.
     let own = beyond
         .iter()
         .filter(|(_, held)| **held == BlockContent::Own)

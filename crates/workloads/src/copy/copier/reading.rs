@@ -15,18 +15,18 @@ use std::time::Instant;
 /// State of reading.
 #[derive(Debug)]
 pub(in crate::copy) struct ReadState {
-    /// Current offset in the input, if the input has offsets.
+    /// Current offset in the input, if the input is seekable.
     pub(in crate::copy) offset: u64,
-    /// Why it has none.
+    /// Reason why it is not seekable.
     pub(in crate::copy) no_places: Option<Errno>,
-    /// A short read that is followed by another one is worth a word.
+    /// Warn if another read follows a short one.
     warn_short: bool,
     /// Bytes returned by the last read.
     last: usize,
     /// Bytes in the last short block.
     short: usize,
     cache: DropCache,
-    /// The end of the input was seen.
+    /// The end of the input was reached.
     pub(in crate::copy) ended: bool,
 }
 
@@ -53,9 +53,9 @@ impl ReadState {
 /// Result of reading a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Come {
-    /// So many bytes, padding included.
+    /// Number of bytes, including padding.
     Bytes(usize),
-    /// There is no more, or no more is wanted.
+    /// End of the input, or of the requested count.
     End,
 }
 
@@ -75,7 +75,7 @@ impl Copier<'_> {
             };
             let treatment = self.work.treatment;
             if treatment.pad && treatment.go_on {
-                // Whatever a failed read leaves is followed by padding.
+                // Bytes that a failed read does not deliver are padding.
                 let padding = self.padding();
                 buffer.fill(padding);
             }
@@ -103,7 +103,7 @@ impl Copier<'_> {
         }
     }
 
-    /// Returns the bytes of a block that may still be read; `None`: the count is reached.
+    /// Returns the bytes of a block that may still be read; `None` if the count is reached.
     fn wanted(&self, block: usize) -> Option<usize> {
         let Some(count) = self.work.count else {
             return Some(block);
@@ -118,7 +118,7 @@ impl Copier<'_> {
         }
     }
 
-    /// Counts a block, and fills it up if that is wanted.
+    /// Counts a block, and pads it if requested.
     fn count_block(&mut self, buffer: &mut [u8], count: usize) -> usize {
         if count == buffer.len() {
             self.report.read_full += 1;
@@ -138,7 +138,7 @@ impl Copier<'_> {
         buffer.len()
     }
 
-    /// The input was read or passed over.
+    /// Records that input was read or skipped.
     pub(in crate::copy) fn passed(&mut self, bytes: u64) {
         self.reading.offset = self.reading.offset.saturating_add(bytes);
         if self.work.input_flags.nocache {
@@ -146,7 +146,7 @@ impl Copier<'_> {
         }
     }
 
-    /// Fills a buffer with one read, or with as many as it takes.
+    /// Fills a buffer with one read, or with as many as necessary.
     // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn read_block(
@@ -192,7 +192,7 @@ impl Copier<'_> {
                 // Direct I/O after a short end of a file.
                 Err(Errno::INVAL) if self.after_short_direct(buffer.len()) => break 0,
                 Err(why) => return Ok(Err(why)),
-                // The end of the input is no I/O.
+                // The end of the input does not count as an I/O.
                 Ok(0) => break 0,
                 Ok(count) => {
                     self.reads.record(nanos(begun.elapsed()));
@@ -213,8 +213,8 @@ impl Copier<'_> {
         last > 0 && last < wanted && self.ends.input.flags.contains(OFlags::DIRECT)
     }
 
-    /// More came after a short read, so that a count of blocks is not what its
-    /// user thinks. Said once.
+    /// Warns once that a short read was followed by more data, so that a count of blocks covers
+    /// less data than the user expects.
     fn warn_of_short(&mut self, wanted: usize, context: &mut Context<'_>) {
         let last = self.reading.last;
         if last >= wanted {
@@ -228,7 +228,7 @@ impl Copier<'_> {
         );
     }
 
-    /// A read failed; whether to go on.
+    /// Handles a failed read; returns `true` to continue.
     fn read_failed(&mut self, block: usize, why: Errno, context: &mut Context<'_>) -> bool {
         self.record_error(Some(Direction::Read), block, why);
         let text = words::failed(
@@ -244,13 +244,13 @@ impl Copier<'_> {
         let bad = (block - self.reading.short.min(block)) as u64;
         if !self.pass_bad_block(bad, context) {
             self.report.failed = true;
-            // Said once.
+            // Prevents repeated messages.
             self.reading.no_places = Some(Errno::SPIPE);
         }
         true
     }
 
-    /// Goes on behind a block that cannot be read.
+    /// Continues after a block that cannot be read.
     fn pass_bad_block(&mut self, bytes: u64, context: &mut Context<'_>) -> bool {
         let why = match self.reading.no_places {
             Some(Errno::SPIPE) => return true,
@@ -284,8 +284,7 @@ impl Copier<'_> {
         seek(&self.ends.input.fd, SeekFrom::Start(wanted)).map(drop)
     }
 
-    /// Drops from the page cache what `nocache` asks for; of nothing copied, the
-    /// whole file.
+    /// Drops the pages that `nocache` requests; without a copied byte, those of the whole file.
     pub(in crate::copy) fn drop_rest(&mut self, context: &mut Context<'_>) {
         let idle = self.work.count.is_some_and(|count| count.is_empty());
         if self.work.input_flags.nocache {

@@ -15,9 +15,9 @@ use std::time::Instant;
 pub(in crate::copy) struct WriteState {
     /// Blocks of zeros become holes.
     pub(in crate::copy) sparse: bool,
-    /// The last block became one.
+    /// The last block became a hole.
     pub(in crate::copy) last_was_hole: bool,
-    /// Flushes that are still to be made.
+    /// Flushes that remain to be made.
     pub(in crate::copy) fdatasync: bool,
     pub(in crate::copy) fsync: bool,
     /// True if `nocache` drops the pages up to the end of the output.
@@ -29,12 +29,12 @@ pub(in crate::copy) struct WriteState {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::copy) struct WriteResult {
     pub(in crate::copy) bytes: u64,
-    /// Why it was not all.
+    /// Error that ended the write early.
     pub(in crate::copy) error: Option<Errno>,
 }
 
 impl Copier<'_> {
-    /// Writes all of a block, if need be in several calls.
+    /// Writes all of a block, with several calls if necessary.
     // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn write(
@@ -63,7 +63,7 @@ impl Copier<'_> {
                     error = Some(why);
                     break;
                 }
-                // Some drivers say so at the end of a device.
+                // Some drivers return 0 at the end of a device.
                 Ok(0) => {
                     error = Some(Errno::NOSPC);
                     break;
@@ -86,7 +86,7 @@ impl Copier<'_> {
         })
     }
 
-    /// Leaves out a block of zeros, where the output can do that.
+    /// Skips a block of zeros, if the output supports holes; `true` if it did.
     fn becomes_hole(&mut self, block: &[u8]) -> bool {
         if !is_zero(block) {
             return false;
@@ -97,9 +97,8 @@ impl Copier<'_> {
         moved
     }
 
-    /// A block is too short for direct I/O, mostly the last one. It goes through
-    /// the page cache, as all that follow it, so they are flushed and dropped
-    /// from there.
+    /// Ends direct I/O for a block that is too short for it, usually the last one. It and all
+    /// following blocks go through the page cache, so they are flushed and dropped from there.
     fn end_direct(&mut self, context: &mut Context<'_>) {
         let output = &self.ends.output.fd;
         let cleared =
@@ -122,12 +121,12 @@ impl Copier<'_> {
         self.writing.fsync = true;
     }
 
-    /// Flushes the output as often as is asked for, once.
+    /// Makes each requested flush once.
     pub(in crate::copy) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if std::mem::take(&mut self.writing.fdatasync)
             && let Err(why) = self.flush_by(|output| fdatasync(output), context)
         {
-            // What cannot do this may be able to do more.
+            // If fdatasync is not supported, fsync may be.
             let cannot = matches!(why, Errno::NOSYS | Errno::INVAL);
             if !cannot {
                 self.flush_failed("fdatasync", why, context);
@@ -161,8 +160,8 @@ impl Copier<'_> {
     }
 
     fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
-        // A pipe that cannot be flushed speaks against no storage, and neither
-        // does a flush that was interrupted.
+        // A pipe that cannot be flushed is not an error of storage, and neither is an interrupted
+        // flush.
         if self.ends.output.kind.is_storage() && why != Errno::INTR {
             self.record_error(None, 0, why);
         }

@@ -25,14 +25,14 @@ use std::time::{Duration, Instant};
 use sweep::sweep_of;
 use team::{MemoryPlacement, StressReply, Team, serve};
 
-/// This much of the room is left to others, a quarter at most.
+/// Available memory that is left to other processes, in bytes; at most a quarter of it.
 const LEFT: u64 = 512 << 20;
-/// Least memory that is worth testing.
+/// Memory to test, at least, in bytes.
 const LEAST: u64 = 1 << 20;
-/// So many flips of a step are told apart.
+/// Flips listed in detail for each step, at most.
 const FLIPS_KEPT: usize = 64;
 
-/// Writes and checks the patterns until the passes are done or the time is over.
+/// Writes and checks the patterns until the passes are done or the time limit is reached.
 pub(super) fn run(
     work: &Stress,
     steps: &mut Steps<'_>,
@@ -79,13 +79,13 @@ pub(super) fn run(
     })
 }
 
-/// Memory for [`random`], on whatever CPU.
+/// Allocates memory for [`random`], without binding it to a CPU.
 pub(crate) fn part(bytes: u64) -> io::Result<ThreadMemory> {
     let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
     ThreadMemory::new(words, None, 0)
 }
 
-/// Writes random words and checks them: flips that were found, and bytes moved.
+/// Writes random words and checks them; returns the flips found, and the bytes transferred.
 pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (u64, u64) {
     let done = AtomicU64::new(0);
     let phases = 0..MemoryPattern::Random.phases();
@@ -98,7 +98,7 @@ pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (
     })
 }
 
-/// As many bytes as were asked for, or are safe.
+/// Returns the requested number of bytes, or the safe maximum.
 fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     let room = machine.room_bytes();
     let safe = room.map(|room| room - LEFT.min(room / 4));
@@ -150,14 +150,14 @@ fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>)
     }
 }
 
-/// A test under way.
+/// A test in progress.
 struct Tester<'a> {
     work: &'a Stress,
     team: Team<'a>,
     parts: Vec<MemoryPlacement>,
     machine: Machine,
     began: Instant,
-    /// The bit for a test of assay was flipped.
+    /// Set after a bit was flipped on purpose, in a test of assay.
     flipped: bool,
 }
 
@@ -210,7 +210,7 @@ impl Tester<'_> {
         Ok(())
     }
 
-    /// Phases from `step.end_phase` on, up to the first that finds a flip.
+    /// Runs the phases from `step.end_phase` on, up to the first that finds a flip.
     fn phases(
         &mut self,
         step: &mut StressStep,
@@ -223,7 +223,7 @@ impl Tester<'_> {
         let total = 8 * words * u64::from(pattern.phases());
         let mut progress = ProgressReporter::new(name, steps_done, Some(total));
         let began = Instant::now();
-        // Each pass has random words of its own, and all phases of a pattern the same.
+        // Each pass has different random words, which are the same for all phases of a pattern.
         let seed = context.seed ^ u64::from(step.pass);
         while step.end_phase < pattern.phases() && step.flips == 0 && !self.is_over() {
             let phase = step.end_phase;
@@ -243,7 +243,7 @@ impl Tester<'_> {
         Ok(())
     }
 
-    /// For a test of assay: after the first phase of all.
+    /// Flips a bit after the very first phase, if a test of assay requests it.
     fn flip_once(&mut self, step: &mut StressStep) -> Result<(), WorkError> {
         if let (Some(bit), false) = (self.work.flip, self.flipped) {
             self.flipped = true;
@@ -253,7 +253,7 @@ impl Tester<'_> {
         Ok(())
     }
 
-    /// A step that begins with that phase.
+    /// Creates a step that begins with a phase.
     fn step(&self, pattern: MemoryPattern, pass: u32, phase: u32) -> StressStep {
         let tested_bytes = self.parts.iter().map(|part| part.bytes).sum();
         let locked = self.parts.iter().filter(|part| part.locked);
@@ -279,7 +279,7 @@ impl Tester<'_> {
     }
 }
 
-/// Adds what all threads found in a phase.
+/// Adds the findings of all threads in a phase.
 fn take(step: &mut StressStep, swept: &[Swept]) {
     for one in swept {
         step.moved_bytes += one.moved_bytes;

@@ -1,4 +1,4 @@
-//! The memory of one thread under test.
+//! Memory of one thread under test.
 
 use super::sweep::{BLOCK, Ground, Sweep};
 use assay_engine::memory::{Cells, bind_to};
@@ -6,14 +6,14 @@ use assay_model::work::memory::{Bit, BitFlip};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Words between two looks at the stop flag.
+/// Words between two checks of the stop flag.
 const PIECE: usize = 512;
-/// So many flips are told apart, of each sweep and thread; all are counted.
+/// Flips listed in detail for each sweep and thread, at most; all are counted.
 const FLIPS_KEPT: usize = 32;
-/// A word that was wrong is read so often again.
+/// Number of times that a wrong word is read again.
 const READS_AGAIN: u32 = 8;
 
-/// A thread's part.
+/// Part of the memory that a thread tests.
 pub(crate) struct ThreadMemory {
     cells: Cells,
     pub(super) cpu: Option<u32>,
@@ -28,12 +28,12 @@ pub(super) struct Swept {
     pub(super) moved_bytes: u64,
     pub(super) flips: u64,
     pub(super) first: Vec<BitFlip>,
-    /// It went to the end.
+    /// It was not stopped before the end.
     pub(super) whole: bool,
 }
 
 impl ThreadMemory {
-    /// So many words, on a CPU; they are locked where this user may.
+    /// Allocates memory on a CPU; locks it if this user may.
     pub(super) fn new(words: usize, cpu: Option<u32>, thread: u32) -> io::Result<Self> {
         let cpu = cpu.filter(|&cpu| bind_to(cpu));
         let mut cells = Cells::new(words)?;
@@ -66,7 +66,7 @@ impl ThreadMemory {
         }
     }
 
-    /// One sweep; `done` counts its words for who shows how far it is.
+    /// Runs one sweep; `done` counts its words for the progress.
     pub(super) fn sweep(
         &mut self,
         sweep: Sweep,
@@ -106,7 +106,7 @@ impl ThreadMemory {
         swept
     }
 
-    /// Checks and writes each word of a piece before the next.
+    /// Checks and writes each word of a piece before the next word.
     fn piece(
         &mut self,
         ground: Ground,
@@ -142,7 +142,7 @@ impl ThreadMemory {
         swept.moved_bytes += ways * 8 * count as u64;
     }
 
-    /// A word is not what had been written: is it wrong for good?
+    /// Records a wrong word, and reads it again to find out if the error is permanent.
     #[cold]
     fn wrong(&self, index: usize, expected: u64, found: u64, phase: u32, swept: &mut Swept) {
         swept.flips += 1;
@@ -163,7 +163,7 @@ impl ThreadMemory {
         });
     }
 
-    /// Copies each block to the place of the next one, the last first.
+    /// Copies each block to the position of the next one, the last block first.
     fn move_blocks(&mut self, ground: Ground, stop: &AtomicBool, done: &AtomicU64) -> Swept {
         let mut swept = Swept::default();
         for block in (1..ground.blocks()).rev() {
@@ -181,7 +181,7 @@ impl ThreadMemory {
         swept
     }
 
-    /// For tests of assay: flips a bit behind the back of the check.
+    /// Flips a bit unnoticed by the check, in tests of assay.
     pub(super) fn flip(&mut self, bit: Bit) {
         let index = usize::try_from(bit.offset / 8).unwrap_or(usize::MAX);
         if index < self.cells.len() {

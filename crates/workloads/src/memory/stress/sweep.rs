@@ -1,9 +1,9 @@
-//! Sweeps of the patterns: what is expected to be there, and what is written.
+//! Sweeps of the patterns: the expected values, and the values written.
 
 use assay_model::rng::SplitMix64;
 use assay_model::work::memory::MemoryPattern;
 
-/// Bits of a word, in turn.
+/// Alternating bits.
 const CHECKERED: u64 = 0x5555_5555_5555_5555;
 /// Words of a block that is moved.
 pub(super) const BLOCK: usize = 4096;
@@ -13,34 +13,34 @@ pub(super) const BLOCK: usize = 4096;
 pub(super) enum FillValue {
     /// Address of the word.
     Address,
-    /// The complement of it.
+    /// Complement of the address.
     NotAddress,
-    /// The same everywhere.
+    /// One value for all words.
     Same(u64),
-    /// Random by the seed and its place; `not`: the complement.
+    /// Random value from the seed and the position; `not` for the complement.
     Random { not: bool },
-    /// Bit `(place + shift) mod 64`, and no other; `not`: all others.
+    /// Only bit `(place + shift) mod 64`; `not` for all other bits.
     Walking { shift: u32, not: bool },
-    /// Every other bit, words in turn inverted; `not`: the complement.
+    /// Alternating bits, inverted in every other word; `not` for the complement.
     Checkered { not: bool },
-    /// Random, as blocks were that have moved one block further.
+    /// Random values after all blocks were moved by one block.
     Moved,
 }
 
-/// One way over all of the memory.
+/// One pass over all of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
     /// Value expected before the sweep.
     pub(super) expected: Option<FillValue>,
     /// Value that is written.
     pub(super) written: Option<FillValue>,
-    /// From the highest word to the lowest.
+    /// Descending order of addresses.
     pub(super) downwards: bool,
-    /// Blocks are moved, in the place of all that.
+    /// Moves blocks instead of checking and writing words.
     pub(super) moves: bool,
 }
 
-/// The sweep of a phase, from 0.
+/// Returns the sweep of a phase; phases are counted from 0.
 pub(super) const fn sweep_of(pattern: MemoryPattern, phase: u32) -> Sweep {
     const NOTHING: Sweep = Sweep {
         expected: None,
@@ -97,13 +97,13 @@ const fn value_of(pattern: MemoryPattern, phase: u32) -> FillValue {
     }
 }
 
-/// Memory whose words have places from 0 to `words`.
+/// Memory region whose words have positions from 0 to `words`.
 #[derive(Clone, Copy)]
 pub(super) struct Ground {
-    /// Address of the first.
+    /// Address of the first word.
     pub(super) address: u64,
     pub(super) words: usize,
-    /// Decides random words.
+    /// Seed of random words.
     pub(super) seed: u64,
 }
 
@@ -143,13 +143,13 @@ impl FillValue {
 }
 
 impl Ground {
-    /// Whole blocks.
+    /// Returns the number of whole blocks.
     pub(super) const fn blocks(self) -> usize {
         self.words / BLOCK
     }
 
-    /// The place that a word came from: the first block stayed, and so did what is
-    /// behind the last.
+    /// Returns the position from which a word was moved: the first block was not moved,
+    /// and neither were words after the last block.
     const fn moved_from(self, place: u64) -> u64 {
         let block = BLOCK as u64;
         if place >= block && place < self.blocks() as u64 * block {
@@ -165,7 +165,7 @@ const fn bits(place: u64) -> u32 {
     (place % 64) as u32
 }
 
-/// The random word of a place, so that places can be visited in any order.
+/// Returns the random word of a position, so that positions can be visited in any order.
 const fn random(seed: u64, place: u64) -> u64 {
     let steps = place.wrapping_add(1).wrapping_mul(SplitMix64::STEP);
     SplitMix64::mix(seed.wrapping_add(steps))

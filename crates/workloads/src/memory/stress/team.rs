@@ -1,4 +1,4 @@
-//! The threads of a test: each has a part of the memory, and waits for orders.
+//! Threads of a test: each tests a part of the memory, and waits for requests.
 
 use super::part::{Swept, ThreadMemory};
 use super::sweep::sweep_of;
@@ -13,9 +13,9 @@ use std::time::Duration;
 /// Request to a thread.
 #[derive(Clone, Copy)]
 pub(super) enum StressRequest {
-    /// A phase of a pattern with a seed.
+    /// Phase of a pattern with a seed.
     Sweep(MemoryPattern, u32, u64),
-    /// A bit that is flipped for a test of assay.
+    /// Bit to flip in a test of assay.
     Flip(Bit),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct MemoryPlacement {
     pub(super) locked: bool,
 }
 
-/// The life of a thread: it ends with the orders.
+/// Body of a thread, which ends with the channel of requests.
 pub(super) fn serve(
     mut part: ThreadMemory,
     orders: &Receiver<StressRequest>,
@@ -52,7 +52,7 @@ pub(super) fn serve(
         bytes,
         locked: part.locked,
     });
-    // Who does not listen any more sends no orders either.
+    // Without a receiver, no requests follow either.
     let _ = say.send(ready);
     for order in orders {
         let word = match order {
@@ -69,17 +69,17 @@ pub(super) fn serve(
     }
 }
 
-/// Threads that wait for orders.
+/// Threads that wait for requests.
 pub(super) struct Team<'a> {
     pub(super) orders: Vec<Sender<StressRequest>>,
     pub(super) heard: Receiver<StressReply>,
     pub(super) stop: &'a AtomicBool,
-    /// Words of the sweep under way that are done.
+    /// Words of the current sweep that are done.
     pub(super) done: &'a AtomicU64,
 }
 
 impl Team<'_> {
-    /// Waits until all have their memory.
+    /// Waits until all threads have their memory.
     pub(super) fn parts(&self, bytes: u64) -> Result<Vec<MemoryPlacement>, WorkError> {
         let mut parts = Vec::new();
         for _ in &self.orders {

@@ -58,7 +58,7 @@ pub struct AndroBenchArgs {
     /// Mobibench: how files are read and written [default: normal].
     #[arg(long, value_name = "MODE", value_parser = one_of(&SyncMode::ALL, SyncMode::name))]
     pub sync_mode: Option<SyncMode>,
-    /// Mobibench: threads, each with a file of its own [default: 1].
+    /// Mobibench: threads, each with its own file [default: 1].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl AndroBenchArgs {
         config::trials(self.trials, config::TRIALS)
     }
 
-    /// In the words of the dialect.
+    /// Returns the options as the dialect's parser takes them.
     pub fn wanted(&self) -> AndroBenchOptions {
         AndroBenchOptions {
             like: self.like,

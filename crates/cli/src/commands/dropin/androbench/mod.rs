@@ -1,5 +1,4 @@
-//! `assay androbench [DIR]`: the figures that AndroBench and Mobibench give,
-//! each with what it measured.
+//! `assay androbench [DIR]`: the figures of AndroBench and Mobibench, each with its label.
 
 pub mod args;
 mod screen;
@@ -22,7 +21,7 @@ use std::process::ExitCode;
 
 /// Measures a folder on a target.
 pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    // A mistake is told before anything is started.
+    // Report a mistake before anything is started.
     work(args, &args.folder)?;
     let command = MeasuringCommand {
         needs: Feature::Sqlite,
@@ -54,7 +53,7 @@ pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Work, Vec<Job>), Fa
     Ok((work, steps))
 }
 
-/// The folder to make test files in.
+/// Returns the folder for the test files.
 fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     let need = Need {
         simulated: false,

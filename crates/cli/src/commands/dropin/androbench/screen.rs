@@ -1,5 +1,4 @@
-//! The figures on standard output, as AndroBench's result screen has them, and
-//! beside each what it measured.
+//! Figures on standard output, in the layout of AndroBench's result screen, each with its label.
 
 use crate::driver::runs::Done;
 use assay_dialects::androbench::Like;
@@ -12,7 +11,7 @@ use assay_report::summary::{JobSummary, Summary};
 use assay_report::text::clean;
 use assay_stats::derive::primary_metrics;
 
-/// The table, and what holds for all of it.
+/// Makes the table, with notes that apply to all of it.
 pub fn document(like: Like, done: &Done) -> Document {
     let summary = Summary::of(&done.run);
     let header = &done.run.header;
@@ -63,11 +62,11 @@ fn row(of: &JobSummary<'_>) -> TableRow {
     }
 }
 
-/// The figure that AndroBench shows of a step.
+/// Figure that AndroBench shows for a step.
 struct Deciding {
     name: &'static str,
     unit: &'static str,
-    /// Divisor of the metric.
+    /// Divisor of the metric to get the shown unit.
     scale: f64,
 }
 
@@ -116,7 +115,7 @@ fn title(job: &Job) -> String {
     .to_owned()
 }
 
-/// `device`, or `2 device, 1 unknown`.
+/// Formats labels, such as `device` or `2 device, 1 unknown`.
 fn words(labels: &Labels) -> String {
     match labels.agreed() {
         Some(label) => label.to_owned(),
@@ -134,7 +133,7 @@ fn words(labels: &Labels) -> String {
     }
 }
 
-/// Returns the cost of a transaction to the device: its flushes, and bytes.
+/// Describes the device's cost of a transaction: its flushes, and bytes.
 fn per_transaction(of: &JobSummary<'_>) -> String {
     let mean = |name: &str| of.figure(name).map(|figure| figure.stats.mean);
     let kib = |bytes: f64| format!("{:.1} KiB", bytes / 1024.0);

@@ -1,4 +1,4 @@
-//! `--ladder`: the four ways to write, side by side.
+//! `--ladder`: the four ways to write the same file, side by side.
 
 use crate::exit::Failure;
 use crate::output::print;
@@ -12,8 +12,8 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// The ways as one work, on this machine. What is at `of=` is only overwritten at its
-/// user's word.
+/// Makes one work of the four ways, on this machine. Existing data at `of=` is overwritten only with
+/// `destroy_data`.
 pub fn plan(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure> {
     let output = output(copy)?;
     let there = match fs::metadata(output).ok() {
@@ -30,7 +30,7 @@ pub fn plan(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure> {
     plan_over(copy, there, destroy_data)
 }
 
-/// The same over what is known to be there; `None`: nothing.
+/// Makes the work over the known kind of the output; `None` if nothing is there yet.
 pub fn plan_over(
     copy: &FileCopy,
     there: Option<PathKind>,
@@ -73,7 +73,7 @@ fn no_storage(path: &Path) -> Failure {
     ))
 }
 
-/// The table, on standard output, and what holds for all of it.
+/// Prints the table and the caveats of the storage on standard output.
 pub fn show(run: &Run) -> Result<(), Failure> {
     print(|out| {
         out.write_all(explanation(&run.trials).as_bytes())?;

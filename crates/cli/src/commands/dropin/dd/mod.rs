@@ -1,6 +1,5 @@
-//! `assay dd OPERANDS`, or any name of the program that is `dd`: GNU dd's
-//! operands, conversions and lines, and one more line that says what the rate
-//! measured.
+//! `assay dd OPERANDS`, or the program called as `dd`: GNU dd's operands, conversions and lines,
+//! and one more line with the label of the rate.
 
 mod ladder;
 mod place;
@@ -32,11 +31,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use talk::Talk;
 
-/// Does what a command line of dd asks for; `words` are without the program's
-/// name.
+/// Carries out a command line of dd; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let code = obey(words, target)?;
-    // As dd: its lines are a part of what it is for.
+    // Like dd, fail if the lines could not be written: they are a part of its result.
     let lost = code == DONE && talk_was_lost();
     Ok(if lost { ExitCode::from(FAILED) } else { code })
 }
@@ -76,7 +74,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         work: Work::Copy(Box::new(copy)),
         trials: own.trials,
         seed: random(),
-        // As with dd: naming a device is its user's word.
+        // As with dd, naming a device permits to overwrite it.
         destroy_data: true,
         place,
         stopping: "",
@@ -87,7 +85,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     let mut talk = Talk::new(status, own.ladder);
     let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
     talk.close();
-    // Before anybody is told that it ended.
+    // The agent has ended before the user sees the result.
     drop(host);
     if own.ladder && !own.json && !done.run.trials.is_empty() {
         ladder::show(&done.run)?;
@@ -98,10 +96,10 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     conclude(done)
 }
 
-/// The agent of a copy, the copy as it is made there, and its storage.
+/// Agent of a copy, the copy with the paths that it uses, and its storage.
 type Ends = (Host, FileCopy, (Inspection, Place));
 
-/// On this machine, between its files and this program's streams.
+/// Prepares a copy on this machine, between its files and this program's streams.
 fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
     let copy = match own.ladder {
         true => ladder::plan(&copy, own.destroy_data)?,
@@ -112,14 +110,14 @@ fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Resul
     Ok((host, copy, storage))
 }
 
-/// On another one, between files that are there.
+/// Prepares a copy on another machine, between files that are there.
 fn ends_there(
     copy: FileCopy,
     own: &OwnOptions,
     name: &str,
     target: &mut dyn Target,
 ) -> Result<Ends, Failure> {
-    // The ladder writes zeros by itself.
+    // The ladder needs no input: it writes zeros by default.
     if !own.ladder {
         there::check(&copy, name)?;
     }
@@ -140,7 +138,7 @@ fn ends_there(
     Ok((host, copy, storage))
 }
 
-/// The copy that a sweep repeats; relative names are in `base`.
+/// Parses the copy that a sweep repeats; relative names are in `base`.
 pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Failure> {
     let command = dd::parse(&texts(words)?)
         .map_err(|error| Failure::usage(format!("dd: {}", error.lines().join(" "))))?;
@@ -150,7 +148,7 @@ pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Fa
         ));
     };
     let mut invocation = *invocation;
-    // It is repeated, and nobody reads what is copied to standard output.
+    // It is repeated, and copied data on standard output would have no reader.
     invocation.own.trials = 2;
     place::check(&invocation)?;
     let mut copy = invocation.copy;
@@ -164,8 +162,7 @@ pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Fa
     Ok((copy, steps))
 }
 
-/// The steps as far as they are known beforehand; what they are in full comes
-/// with their trials.
+/// Returns the steps as far as they are known beforehand; the trials complete them.
 fn steps(copy: &FileCopy) -> Vec<Job> {
     let all = std::iter::once(copy).chain(&copy.then);
     all.map(|copy| {
@@ -175,7 +172,7 @@ fn steps(copy: &FileCopy) -> Vec<Job> {
     .collect()
 }
 
-/// Ends as dd does: 0, 1, or by the signal that stopped it.
+/// Returns dd's exit code, 0 or 1, or ends by the signal that stopped the copy.
 fn conclude(done: Done) -> Result<ExitCode, Failure> {
     let reports = || done.run.trials.iter().filter_map(report);
     if reports().any(|report| report.reader_gone) {
@@ -194,9 +191,9 @@ fn conclude(done: Done) -> Result<ExitCode, Failure> {
     Ok(if failed { ExitCode::from(FAILED) } else { DONE })
 }
 
-/// Ends the process by a signal, so that a shell sees what it sees of dd.
+/// Ends the process by a signal, so that a shell sees the same as with dd.
 fn end_by(signal: i32) {
-    // If that fails, an exit code tells it too.
+    // If this fails, the exit code of the caller reports the signal.
     let _ = emulate_default_handler(signal);
 }
 

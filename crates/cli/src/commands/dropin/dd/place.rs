@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Refuses requests that can never be carried out, whatever is at the paths.
+/// Refuses requests that cannot be carried out on any storage.
 pub fn check(invocation: &Invocation) -> Result<(), Failure> {
     let Invocation { copy, own, .. } = invocation;
     if own.json && copy.output.is_none() {
@@ -39,10 +39,10 @@ pub fn check(invocation: &Invocation) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The storage that the run is about, and as what.
+/// Finds the storage that the run is about.
 pub fn find(host: &mut Host, copy: &FileCopy) -> Result<(Inspection, Place), Failure> {
     for (path, place) in candidates(copy) {
-        // One that cannot be looked at is told when it is opened, in dd's words.
+        // If a path cannot be inspected, opening it reports the error in dd's words.
         if let Ok(inspection) = host.inspect(&path) {
             return Ok((inspection, place));
         }
@@ -50,14 +50,14 @@ pub fn find(host: &mut Host, copy: &FileCopy) -> Result<(Inspection, Place), Fai
     nowhere_on(host)
 }
 
-/// The machine, when neither end is on storage.
+/// Returns the machine as the place, for a copy with neither end on storage.
 pub fn nowhere_on(host: &mut Host) -> Result<(Inspection, Place), Failure> {
     let path = PathBuf::from("/");
     let inspection = host.inspect(&path)?;
     Ok((nowhere(inspection), Place::Directory { path }))
 }
 
-/// The machine, without any storage of it.
+/// Returns an inspection of the machine without storage.
 fn nowhere(inspection: Inspection) -> Inspection {
     let why = "neither end of the copy is on storage".to_owned();
     let storage = Storage::unknown(inspection.storage.path, why);
@@ -77,7 +77,7 @@ fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
                 found.push((path.clone(), Place::Device { path }));
             }
             Ok(meta) if !meta.is_file() => {}
-            // Its folder, since it may not be there yet, or not be readable.
+            // Inspect its folder: the file may not exist yet, or may not be readable.
             _ => found.extend(in_folder(&path)),
         }
     }
@@ -93,8 +93,8 @@ fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
     found
 }
 
-/// The folder of a file, or the nearest one above it on the same file system
-/// that has a name to be kept: paths are kept as text.
+/// Returns the folder of a file, or the nearest folder above it on the same file system whose path
+/// is UTF-8: paths are stored as text.
 fn in_folder(path: &Path) -> Option<(PathBuf, Place)> {
     let folder = fs::canonicalize(folder(path)).ok()?;
     let device = fs::metadata(&folder).ok()?.dev();

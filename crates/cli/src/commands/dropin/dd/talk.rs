@@ -11,12 +11,12 @@ use assay_model::wire::LoadNote;
 use assay_model::work::copy::{CopyReport, FLUSHING};
 use assay_model::work::{WorkProgress, WorkReport};
 
-/// Speaks as dd does.
+/// Prints the messages of dd.
 pub struct Talk {
     status: Status,
-    /// Each step is one of several ways.
+    /// `true` if each step is one of the ways of `--ladder`.
     ladder: bool,
-    /// Length of the line that progress left without an end.
+    /// Length of the unfinished progress line on the screen; 0 without one.
     open: usize,
 }
 
@@ -29,7 +29,7 @@ impl Talk {
         }
     }
 
-    /// Ends the line of progress.
+    /// Ends the progress line.
     pub fn close(&mut self) {
         if std::mem::take(&mut self.open) > 0 {
             say("");
@@ -52,7 +52,7 @@ impl Listener for Talk {
         Ok(())
     }
 
-    /// dd's last lines, after the line that dd does not have: scripts take the last one.
+    /// Prints dd's last lines, after the line that dd does not have: scripts take the last one.
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
         let Some(report) = report(trial).filter(|report| !report.reader_gone) else {
             return Ok(());

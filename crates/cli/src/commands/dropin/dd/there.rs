@@ -9,7 +9,8 @@ use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::copy::FileCopy;
 use std::path::Path;
 
-/// Both ends have to be over there: this machine's streams are none of its.
+/// Checks that both ends are on the other machine: the agent has no access to this process's
+/// standard streams.
 pub fn check(copy: &FileCopy, target: &str) -> Result<(), Failure> {
     match (&copy.input, &copy.output) {
         (Some(_), Some(_)) => Ok(()),
@@ -25,14 +26,14 @@ pub fn at(host: &mut Host, path: &Path) -> Result<Option<PathKind>, Failure> {
     match host.inspect(path) {
         Ok(inspection) => Ok(Some(inspection.kind)),
         Err(failure) if failure.is_usage() => {
-            // A file that will be made has a folder.
+            // A file that does not exist yet needs an existing folder.
             host.inspect(folder_of(path)).map(|_| None)
         }
         Err(failure) => Err(failure),
     }
 }
 
-/// The storage that the run is about, and as what: the output's, else the input's.
+/// Finds the storage that the run is about: the output's, else the input's.
 pub fn find(host: &mut Host, copy: &FileCopy) -> Result<Option<(Inspection, Place)>, Failure> {
     for (path, is_output) in [(&copy.output, true), (&copy.input, false)] {
         let Some(path) = path else { continue };
@@ -53,7 +54,7 @@ fn storage_of(
     let inspection = match host.inspect(path) {
         Ok(inspection) => inspection,
         Err(failure) if !failure.is_usage() => return Err(failure),
-        // Nothing, or a character device, whose folder is none of storage.
+        // The path does not exist, or is a character device, whose folder is not on storage.
         Err(_) if is_output && !path.starts_with("/dev") => host.inspect(folder_of(path))?,
         Err(_) => return Ok(None),
     };

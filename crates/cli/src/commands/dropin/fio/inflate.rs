@@ -1,4 +1,4 @@
-//! `--inflate-log=FILE`: a log that was stored compressed, as text.
+//! `--inflate-log=FILE`: prints a compressed log as text.
 
 use crate::checks::input;
 use crate::exit::Failure;
@@ -8,17 +8,17 @@ use std::fmt::Write;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Flags in an entry's direction: what else the entry has.
+/// Flags in the direction field of an entry, for the optional fields that follow.
 const HAS_OFFSET: u32 = 0x8000_0000;
 const HAS_PRIORITY: u32 = 0x4000_0000;
 const HAS_MAX: u32 = 0x2000_0000;
 const HAS_ISSUE_TIME: u32 = 0x1000_0000;
 const FLAGS: u32 = HAS_OFFSET | HAS_PRIORITY | HAS_MAX | HAS_ISSUE_TIME;
-/// Real time: the highest class of I/O priority, in the bits above these.
+/// Highest class of I/O priority; the class is in the bits from [`CLASS_SHIFT`] on.
 const REAL_TIME: u16 = 1;
 const CLASS_SHIFT: u16 = 13;
 
-/// Text that is printed at once, in bytes: a short file may hold any number of entries.
+/// Size of the text that is printed at once, in bytes: a short file may hold any number of entries.
 const PART: usize = 1 << 20;
 
 /// Prints a log.
@@ -39,8 +39,8 @@ pub fn run(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Gives the text of all streams of zlib, which follow each other in the file, part by part, until
-/// `go_on` returns `false`. What precedes a damage is given.
+/// Passes the text of all zlib streams in the file to `go_on`, part by part, until that returns
+/// `false`. Text before damaged data is passed.
 fn inflate(mut stored: impl BufRead, mut go_on: impl FnMut(&str) -> bool) -> io::Result<()> {
     while !is_over(&mut stored)? {
         let mut entries = BufReader::new(ZlibDecoder::new(&mut stored));
@@ -59,7 +59,7 @@ fn inflate(mut stored: impl BufRead, mut go_on: impl FnMut(&str) -> bool) -> io:
     Ok(())
 }
 
-/// Adds the lines of the next entries of a stream; none at its end.
+/// Appends the lines of the next entries of a stream; none at its end.
 fn part(entries: &mut impl BufRead, text: &mut String) -> io::Result<()> {
     while text.len() < PART && !is_over(entries)? {
         line(entries, text).map_err(|error| match error.kind() {
@@ -74,7 +74,7 @@ fn is_over(source: &mut impl BufRead) -> io::Result<bool> {
     source.fill_buf().map(<[u8]>::is_empty)
 }
 
-/// Adds the line of an entry.
+/// Appends the line of an entry.
 fn line(entries: &mut impl Read, text: &mut String) -> io::Result<()> {
     let at_ms = u64::from_ne_bytes(take(entries)?);
     let value = u64::from_ne_bytes(take(entries)?);

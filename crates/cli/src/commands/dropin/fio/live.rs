@@ -1,5 +1,4 @@
-//! The line that says how far a load is, drawn over on standard output as fio
-//! does it.
+//! Live line with the progress of a load, redrawn on standard output as fio does it.
 
 use crate::output::{print, print_columns};
 use assay_dialects::fio::output::Eta;
@@ -7,26 +6,26 @@ use assay_model::load::Load;
 use assay_model::load::report::LoadProgress;
 use std::time::{Duration, Instant};
 
-/// Display settings of the live line.
+/// Live line and its display settings.
 pub struct LiveLine<'a> {
     eta: Eta<'a>,
-    /// `None`: not at all.
+    /// Display state; `None` if the line is not shown.
     shown: Option<Shown>,
 }
 
 struct Shown {
-    /// Least time between two lines.
+    /// Minimum time between two updates.
     interval: Duration,
-    /// After that time a line is left standing.
+    /// Time after which the line is ended, so that it stays on the screen.
     newline_after: Option<Duration>,
     drawn: Option<Instant>,
     standing: Instant,
-    /// The cursor is behind a line that is not ended.
+    /// `true` if the cursor is behind a line that is not ended.
     open: bool,
 }
 
 impl<'a> LiveLine<'a> {
-    /// `shown`: whether it is drawn at all, `interval` apart.
+    /// Makes a line that is drawn at most every `interval`, and not at all unless `shown`.
     pub fn new(
         load: &'a Load,
         shown: bool,
@@ -45,7 +44,7 @@ impl<'a> LiveLine<'a> {
         }
     }
 
-    /// Draws it anew when it is time to.
+    /// Redraws the line if the interval has passed.
     pub fn update(&mut self, progress: &LoadProgress) {
         let Some(shown) = &mut self.shown else {
             self.eta.update(progress);
@@ -67,15 +66,15 @@ impl<'a> LiveLine<'a> {
         }
         shown.drawn = Some(now);
         shown.open = !ends;
-        // One column stays free: a terminal wraps behind the last.
+        // One column stays free: a terminal wraps after the last one.
         let width = print_columns().map(|columns| columns.saturating_sub(1));
         let line = self.eta.line(width);
         let end = if ends { '\n' } else { '\r' };
-        // Nobody who looks at it is no reason to stop.
+        // The load continues if the reader of standard output is gone.
         let _ = print(|out| write!(out, "{line}{end}"));
     }
 
-    /// Ends the line, for something else to be said.
+    /// Ends the line, so that other text can follow.
     pub fn close(&mut self) {
         if let Some(shown) = &mut self.shown
             && std::mem::take(&mut shown.open)
@@ -84,7 +83,7 @@ impl<'a> LiveLine<'a> {
         }
     }
 
-    /// Seconds that are left, as fio's JSON has them.
+    /// Returns the remaining seconds, as fio's JSON has them.
     pub fn seconds_left(&self) -> u64 {
         self.eta.seconds_left()
     }

@@ -1,5 +1,5 @@
-//! `assay fio ARGS`, or any name of the program that is `fio`: fio's job files,
-//! command line and outputs on assay's engine.
+//! `assay fio ARGS`, or the program called as `fio`: fio's job files, command line and outputs on
+//! assay's engine.
 
 mod inflate;
 mod live;
@@ -27,12 +27,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Does what a command line of fio asks for; `words` are without the program's
-/// name.
+/// Carries out a command line of fio; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     texts(words)?;
     target.needs(Feature::Loads);
-    // Of another machine only its agent knows what job files may ask.
+    // Only the agent knows which options another machine supports.
     let mut there = match target.name() {
         Some(_) => Some(Host::start(target)?),
         None => None,
@@ -62,18 +61,18 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-/// Returns the function for messages that are no failures: to standard output when the results go
-/// to a file, as in fio, since programs that run fio take text on standard error for a failure.
-/// Otherwise standard output holds only results.
+/// Returns the function that prints messages that are no failures: to standard output if the results
+/// go to a file, as in fio, since programs that run fio take text on standard error for a failure.
+/// Otherwise to standard error, so that standard output holds only results.
 fn talk(output: &OutputOptions) -> Talk {
     match output.path {
-        // Nobody listening is no reason to stop.
+        // The load continues if the reader of standard output is gone.
         Some(_) => |line| drop(print(|out| writeln!(out, "{line}"))),
         None => say,
     }
 }
 
-/// Options as they were read.
+/// Prints the options as they were parsed.
 fn show(parsing: &[String]) -> Result<(), Failure> {
     if parsing.is_empty() {
         return Ok(());
@@ -122,8 +121,8 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
 }
 
-/// Progress is shown on standard output, as fio does it: never among results
-/// that a program reads from there.
+/// Makes the live line on standard output, as fio does it; it is not shown if standard output has
+/// results for a program.
 fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLine<'a> {
     let OutputOptions {
         formats,

@@ -1,4 +1,4 @@
-//! Writes what came of a load, in every format that was asked for.
+//! Writes the results of a load, in every requested format.
 
 use super::Talk;
 use super::live::LiveLine;
@@ -21,34 +21,34 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Texts beside the results themselves.
+/// Texts in the output besides the results.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     /// The options of each stream.
     pub jobs: &'a [JobText],
     /// Options of the global sections.
     pub global: &'a [(String, Option<String>)],
-    /// Notes on parts of the command line and the job files without effect.
+    /// Notes on options without effect, in the command line and the job files.
     pub remarks: &'a [String],
 }
 
-/// Writes results as they come.
+/// Writer of results while a load runs.
 pub struct Results<'a> {
-    /// Load that was asked for.
+    /// Load that runs.
     pub load: &'a Load,
     /// Texts beside the results.
     pub words: Words<'a>,
     /// Formats of the results.
     pub formats: Formats,
-    /// Version of the terse format, where that is one of them.
+    /// Version of the terse format, if that is requested.
     pub terse: Option<TerseVersion>,
     /// Destination of the results.
     pub sink: Sink,
     /// Live line that is shown while the load runs.
     pub live: LiveLine<'a>,
-    /// The seed of each stream is shown.
+    /// `true` if the seed of each stream is shown.
     pub random_seeds: bool,
-    /// The first lines are written.
+    /// `true` once the first lines are written.
     pub opened: bool,
     /// Function that prints messages that are neither results nor failures.
     pub talk: Talk,
@@ -73,8 +73,9 @@ impl Results<'_> {
         remarks.try_for_each(|remark| self.remark(remark))
     }
 
-    /// Writes an informational note to the normal output, as fio does. Beside JSON on standard
-    /// output, only a waiting person sees it. The JSON never contains notes.
+    /// Writes a note to the normal output, as fio does. Without that format, prints it as a message,
+    /// unless the results go to standard output and standard error is no terminal: programs that run
+    /// fio take such text for a failure. The JSON never contains notes.
     fn remark(&mut self, remark: &str) -> Result<(), Failure> {
         if self.formats.normal {
             return self.write(|_, text| writeln!(text, "{}", clean(remark)));
@@ -92,14 +93,14 @@ impl Results<'_> {
         }
     }
 
-    /// Says what was heard more than once.
+    /// Prints a summary of the notes that occurred more than once.
     pub fn close_notes(&mut self) {
         for (weight, line) in self.repeats.close() {
             self.say(weight, &line);
         }
     }
 
-    /// The results, in fio's order of formats.
+    /// Writes the results, in fio's order of formats.
     pub fn present(&mut self, report: &LoadReport) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
@@ -135,8 +136,7 @@ impl Results<'_> {
         })
     }
 
-    /// As one piece: a reader of the file never sees half a document that is
-    /// still being made.
+    /// Writes text as one piece: a reader of the file never sees half a document.
     fn write(
         &mut self,
         make: impl FnOnce(&Self, &mut Vec<u8>) -> io::Result<()>,
@@ -148,7 +148,7 @@ impl Results<'_> {
     }
 }
 
-/// Adds what `make` writes, but names that are in it cannot steer a terminal.
+/// Appends what `make` writes, without control characters that could steer a terminal.
 fn cleaned(
     text: &mut Vec<u8>,
     make: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
@@ -164,8 +164,8 @@ fn cleaned(
     Ok(())
 }
 
-/// The seeds in the form of fio's `--debug=random`: of each job, all generators
-/// start from one.
+/// Appends the seeds in the form of fio's `--debug=random`: all generators of a job start from one
+/// seed.
 fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
     for stream in &load.streams {
         let number = stream.number;
@@ -204,8 +204,7 @@ impl Listener for Results<'_> {
 pub enum Sink {
     /// Standard output.
     Stdout,
-    /// A file, opened before the load runs: what cannot be written is found
-    /// out before hours of work, not after.
+    /// A file, opened before the load runs: an error is found before hours of work, not after.
     File {
         /// The file.
         file: File,
@@ -215,7 +214,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// A file, which is emptied, or standard output.
+    /// Opens and empties a file, or returns standard output.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             return Ok(Self::Stdout);
@@ -229,7 +228,7 @@ impl Sink {
         })
     }
 
-    /// Writes all of it.
+    /// Writes the whole text.
     pub fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
         match self {
             Self::Stdout => print(|out| out.write_all(text)),

@@ -4,19 +4,19 @@ use crate::exit::{DATA_MISMATCH, SIGNALLED};
 use assay_model::load::report::LoadReport;
 use std::process::ExitCode;
 
-/// To shells, 126 and 127 mean that a command cannot be run, and the codes above
-/// are those of signals.
+/// Largest exit code for failures: to shells, 126 and 127 mean that a command cannot be run, and
+/// higher codes are signals.
 const MOST_FAILURES: u8 = 125;
 
-/// fio's exit code: 128 after a signal, else the number of jobs that failed.
-/// Two things differ: a number too large for an exit code does not wrap round
-/// to success, and data that was not what it should be never is one.
+/// Returns fio's exit code: 128 after a signal, else the number of failed jobs. There are two
+/// differences to fio: a number too large for an exit code does not wrap round to 0, and a failed
+/// verification is never 0.
 pub fn exit_code(report: &LoadReport, stopped: bool) -> ExitCode {
     ExitCode::from(code(report, stopped))
 }
 
 fn code(report: &LoadReport, stopped: bool) -> u8 {
-    // Somebody may have stopped the agent alone.
+    // A signal may have stopped the agent alone.
     if stopped || report.stopped {
         return SIGNALLED;
     }

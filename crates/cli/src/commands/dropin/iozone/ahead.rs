@@ -1,4 +1,4 @@
-//! Checks for failures that are certain beforehand, so that no hour is spent on measuring first.
+//! Checks for certain failures before the measurement, which may take hours.
 
 use crate::exit::Failure;
 use assay_model::storage::folder_of;
@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-/// Fails when the files have no room, the workbook has no folder, or something
-/// of its name is there that is not assay's to replace.
+/// Fails if there is not enough space for the files, the workbook's folder does not exist, or the
+/// workbook would replace a file that assay did not write.
 pub fn check(
     work: &Iozone,
     inspection: &Inspection,
@@ -25,7 +25,7 @@ pub fn check(
     })
 }
 
-/// Each child has a file as large as the largest.
+/// Checks the space for the files of all children, each as large as the largest file.
 fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
     if !work.tests.contains(&Test::Write) {
         return Ok(());
@@ -35,7 +35,7 @@ fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
     let wanted = Bytes(largest.saturating_mul(1024).saturating_mul(files.into()));
     let room = match inspection.kind {
         PathKind::Device { size } | PathKind::Simulated { size } => size,
-        // One that is there is written over: its own room counts.
+        // An existing file is overwritten, so that its own space counts.
         PathKind::File { length, .. } => {
             let free = inspection.storage.available.unwrap_or(Bytes(u64::MAX));
             Bytes(free.0.saturating_add(length.0))
@@ -66,8 +66,8 @@ fn has_folder(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The same command again replaces its workbook, as it does with iozone; what
-/// somebody else wrote, or saved since, stays.
+/// Refuses to replace a file that was not written by assay, or was saved since. A workbook of assay
+/// is replaced, as iozone does it.
 fn may_be_replaced(path: &Path) -> Result<(), Failure> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

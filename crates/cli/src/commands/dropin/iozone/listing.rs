@@ -1,4 +1,4 @@
-//! iozone's text while it grows: each figure is written when it is there.
+//! Listing in iozone's format while it grows: each figure is written when it is known.
 
 use super::progress::WorkPace;
 use crate::driver::trials::Listener;
@@ -12,17 +12,17 @@ use assay_model::trial::TrialRecord;
 use assay_model::work::iozone::{IozoneRow, IozoneStep};
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 
-/// Writes rows, or blocks of throughput mode, and on a terminal how far it is.
+/// Writer of rows, or of blocks in throughput mode, with progress on a terminal.
 pub(super) struct Listing<'a> {
     command: &'a IozoneCommand,
-    /// The banner, until it is written.
+    /// Banner, until it is written.
     opening: Option<String>,
     row: Option<RowText>,
-    /// A row on a terminal is held back until it is whole, because the line
-    /// that says how far it is stands there meanwhile.
+    /// Text of the row under way. On a terminal a row is held back until it is complete, because
+    /// the progress line takes its place.
     held: String,
     holds: bool,
-    /// Steps of this repetition that began.
+    /// Number of started steps in this repetition.
     begun: usize,
     voice: Voice,
     pace: WorkPace,
@@ -56,7 +56,7 @@ impl<'a> Listing<'a> {
         print(|out| out.write_all(text.as_bytes()))
     }
 
-    /// The row of the step that begins, if it is the first of it.
+    /// Returns the row of the step that begins, if the step is the first one of that row.
     fn new_row(&self) -> Option<IozoneRow> {
         let work = &self.command.work;
         let tests = work.tests.len().max(1);
@@ -80,7 +80,7 @@ impl<'a> Listing<'a> {
         self.write(&text.unwrap_or_default())
     }
 
-    /// Ends a line that was begun.
+    /// Ends an unfinished line.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.voice.clear();
         self.finish_row()?;

@@ -1,5 +1,5 @@
-//! `assay iozone`, or any name of the program that is `iozone`: iozone's flags
-//! and its text, and after it what each figure measured.
+//! `assay iozone`, or the program called as `iozone`: iozone's flags and output, followed by the
+//! labels of the figures.
 
 mod ahead;
 mod listing;
@@ -34,8 +34,7 @@ use std::process::ExitCode;
 
 const STOPPING: &str = "assay: stopping; finished cells are kept (Ctrl-C again to insist)";
 
-/// Does what a command line of iozone asks for; `words` are without the
-/// program's name.
+/// Carries out a command line of iozone; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let words = texts(words)?;
     match iozone::parse(&words).map_err(Failure::usage)? {
@@ -45,7 +44,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             print(|out| writeln!(out, "assay {version}, like iozone 3.489")).map(|()| DONE)
         }
         IozoneRequest::Measure(mut command) => {
-            // Elsewhere paths begin in the folder where a login begins.
+            // On another machine relative paths start in the login folder.
             if target.name().is_none() {
                 make_absolute(&mut command.work, |path| std::path::absolute(path))?;
             }
@@ -54,8 +53,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-/// The work that a sweep repeats; relative names are in the folder that was
-/// inspected.
+/// Parses the work that a sweep repeats; relative names are in the inspected folder.
 pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Failure> {
     let IozoneRequest::Measure(mut command) =
         iozone::parse(&texts(words)?).map_err(Failure::usage)?
@@ -79,7 +77,7 @@ pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Fail
     Ok(command.work)
 }
 
-/// The agent need not have this directory as its own.
+/// Makes the paths of a work absolute: the agent may have another working directory.
 fn make_absolute(
     work: &mut Iozone,
     full: impl Fn(&Path) -> std::io::Result<PathBuf>,
@@ -143,8 +141,8 @@ fn measure(
     done.conclude()
 }
 
-/// Inspects the first file, or the folder that it will be in, on the agent's machine. An existing
-/// file that cannot be inspected is refused by the work, by name.
+/// Inspects the first file, or its future folder, on the agent's machine. The work reports an
+/// existing file that cannot be inspected, by name.
 fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     let path = file.to_owned();
     if let Ok(inspection) = host.inspect(file) {
@@ -164,7 +162,7 @@ fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     Ok((inspection, Place::Directory { path }))
 }
 
-/// iozone's banner.
+/// Makes iozone's banner.
 fn opening(command: &IozoneCommand, words: &[String], inspection: &Inspection) -> String {
     let now = jiff::Zoned::now();
     let began = now.strftime("%a %b %e %H:%M:%S %Y").to_string();
@@ -213,8 +211,8 @@ fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The end of iozone's text, and what the figures measured: scripts take rows by their position,
-/// so the latter is no part of standard output.
+/// Returns the end of iozone's text, and the labels of the figures. The latter are not part of
+/// standard output, since scripts take rows by their position.
 fn closing(command: &IozoneCommand, done: &Done) -> (String, String) {
     let work = &command.work;
     let steps: Vec<_> = done

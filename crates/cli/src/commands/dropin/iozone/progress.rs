@@ -7,10 +7,10 @@ use assay_model::work::WorkProgress;
 use assay_model::work::iozone::{Iozone, IozoneStep};
 use std::time::Instant;
 
-/// Cost of a step beside its bytes, in bytes: files are opened and flushed.
+/// Cost of opening and flushing files in a step, in bytes of I/O.
 const AROUND_A_STEP: u64 = 1 << 20;
 
-/// The pace of a work.
+/// Progress of a work, weighted by bytes.
 pub(super) struct WorkPace {
     start: Instant,
     steps: usize,
@@ -43,21 +43,21 @@ impl WorkPace {
         }
     }
 
-    /// A step ended.
+    /// Counts a step that ended.
     pub(super) fn did(&mut self, step: &IozoneStep) {
         self.done += 1;
         let weight = weight(step.file_kib, step.children.len() as u64);
         self.weight_done = self.weight_done.saturating_add(weight);
     }
 
-    /// Time left; `None` before anything is done.
+    /// Returns the remaining time; `None` before anything is done.
     fn left(&self, under_way: u64) -> Option<Nanos> {
         let done = self.weight_done.saturating_add(under_way);
         let spent = u64::try_from(self.start.elapsed().as_nanos()).ok()?;
         (done > 0).then(|| Forecast::rest(done, self.weight, Nanos(spent)))
     }
 
-    /// Draws the live line, where there is one.
+    /// Draws the live line, if there is one.
     pub(super) fn show(&self, voice: &Voice, progress: Option<&WorkProgress>) {
         if !voice.is_live() {
             return;
@@ -72,7 +72,8 @@ impl WorkPace {
     }
 }
 
-/// Returns the weight of a step, in bytes: sizes that no storage has are refused later, by name.
+/// Returns the weight of a step, in bytes. It saturates: sizes that no storage has are refused later,
+/// by name.
 fn weight(file_kib: u64, children: u64) -> u64 {
     let bytes = file_kib.saturating_mul(1024).saturating_mul(children);
     bytes.saturating_add(AROUND_A_STEP)

@@ -1,5 +1,5 @@
 //! `assay compare --in-turn`: two states of a machine, such as two kernels, whose runs are made by
-//! turns over days and reboots. All that it needs to know is in the store: the tags of the runs.
+//! turns over days and reboots. It needs only the tags of the stored runs.
 
 use crate::exit::{DONE, Failure};
 use crate::judging::args::VerdictArgs;
@@ -12,7 +12,8 @@ use assay_stats::verdict::sequential::{RUNS, Standing};
 use assay_store::RunSummary;
 use std::process::ExitCode;
 
-/// Judges the runs that have the tags, at the looks of [`RUNS`], and says which run comes next.
+/// Judges the runs that have the tags, after the numbers of runs in [`RUNS`], and prints which run to
+/// make next.
 pub fn run(args: &VerdictArgs, tags: [&String; 2]) -> Result<ExitCode, Failure> {
     let mut runs = args.store.open_existing()?.runs()?;
     let has = |run: &RunSummary, tag: &String| run.annotation.tags.contains(tag);
@@ -57,7 +58,7 @@ pub fn run(args: &VerdictArgs, tags: [&String; 2]) -> Result<ExitCode, Failure> 
     Ok(code)
 }
 
-/// Sentences that say how many runs of each side there are, and which one to make next.
+/// Describes how many runs of each side there are, and which one to make next.
 fn next(tags: [&String; 2], [a, b]: [usize; 2], settled: bool) -> String {
     let [of_a, of_b] = tags;
     let made = tr!("Runs made: {a} of {of_a}, {b} of {of_b}.", a, b, of_a, of_b);
@@ -80,8 +81,8 @@ fn next(tags: [&String; 2], [a, b]: [usize; 2], settled: bool) -> String {
     )
 }
 
-/// Returns true if the runs of both sides lie around the same middle of the session, within a quarter
-/// of it: a drift then is not taken for a difference.
+/// Returns `true` if the mean positions of both sides' runs in the session differ by at most a quarter
+/// of it, so that a drift is not taken for a difference.
 fn are_in_turn(sides: &[Vec<&RunSummary>; 2]) -> bool {
     let started = |run: &&RunSummary| run.started_unix_ms;
     let mut order: Vec<u64> = sides.iter().flatten().map(started).collect();

@@ -78,10 +78,10 @@ pub struct CompareArgs {
     pub annotation: AnnotationArgs,
 }
 
-/// Compares what is stored, or two targets that are measured for it.
+/// Compares stored results, or measures two targets and compares them.
 pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let [a, b] = args.paired_on.as_slice() {
-        // Before anything is measured.
+        // Report an unusable format before anything is measured.
         wanted(&args.shown)?;
         return paired::run(args, [a, b], target);
     }

@@ -17,7 +17,7 @@ const USUAL: [Policy; 5] = [
     Policy::OPEN_AFTER_TWO,
 ];
 
-/// Searches, and shows what was found.
+/// Searches for rules that the policies can break, and shows the results.
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let policies: &[Policy] = match args.policies.as_slice() {
         [] => &USUAL,
@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(if sound { DONE } else { ExitCode::from(MISSED) })
 }
 
-/// Rules, states and ways.
+/// Returns the result for one policy as JSON: rules, states, and steps that break a rule.
 pub fn value(checked: &Checked) -> Value {
     let rules = Rule::ALL.map(|rule| {
         json!({
@@ -67,7 +67,7 @@ fn trace(hole: &Hole) -> Vec<Value> {
         .collect()
 }
 
-/// The answer for each policy, then its rules.
+/// Makes the document: the result for each policy, then its rules.
 fn document(checked: &[Checked]) -> Document {
     let mut document = Document::new("What each policy can break".to_owned());
     let mut summary = Section::new("summary", "");
@@ -88,7 +88,7 @@ fn document(checked: &[Checked]) -> Document {
     document
 }
 
-/// The rules of a policy, each with the steps that break it.
+/// Makes the section on a policy: its rules, each with the steps that break it.
 pub fn section(checked: &Checked) -> Section {
     let all = if checked.complete { "all" } else { "the first" };
     let title = format!(

@@ -10,7 +10,7 @@ use assay_report::document::{Column, Document, Section, Table, TableRow};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Shows them.
+/// Shows the ceilings, and measured rates.
 pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
     let ceilings = match &args.bus {
         Some(word) => vec![bus_mode(word)?],
@@ -56,9 +56,9 @@ fn value(ceiling: &Ceiling) -> Value {
     })
 }
 
-/// Measured rates first, then the ceilings.
+/// Makes the document: measured rates first, then the ceilings.
 fn document(ceilings: &[Ceiling], measured: &[OnBus]) -> Document {
-    // 101.4 and 100.7 are two figures.
+    // Below 1000 MB/s a decimal matters: 101.4 and 100.7 are two figures.
     let mb = |rate: f64| match rate / 1e6 {
         rate if rate < 1000.0 => format!("{rate:.1}").into(),
         rate => format!("{rate:.0}").into(),

@@ -1,4 +1,4 @@
-//! `assay model`: what a bus can carry, and why storage is as fast as it is.
+//! `assay model`: ceilings of buses, and models of storage devices.
 
 pub mod args;
 mod check;
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use args::ModelCommand;
 use std::process::ExitCode;
 
-/// Runs what was asked for.
+/// Runs the subcommand.
 pub fn run(args: &ModelArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         ModelCommand::Limits(args) => limits::run(args),

@@ -14,7 +14,7 @@ use assay_report::words::style::Tone;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Simulates, and shows the figures.
+/// Simulates a job, and shows its figures; or lists the known parts.
 pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     let Some(word) = args.part.as_deref().filter(|_| !args.parts) else {
         let part = |part: DeviceModel| json!({ "name": part.name, "about": part.about, "source": part.source });
@@ -95,7 +95,7 @@ impl Figures {
         }
     }
 
-    /// Microseconds of a phase in an I/O; of I/Os in flight together, all count.
+    /// Returns the microseconds of a phase per I/O; I/Os in flight at the same time are added up.
     fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.timed.spent.of(phase).as_us() / self.timed.ios.max(1) as f64
     }

@@ -22,19 +22,19 @@ const COMMANDS: [&str; 9] = [
     "scenario",
     "sweep",
 ];
-/// Options that are a campaign's own business.
+/// Options that the campaign sets itself.
 const OWN: [&str; 4] = ["--on", "--store", "--json", "--unit"];
 
 /// A campaign.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Campaign {
-    /// The words behind `assay`.
+    /// Arguments after `assay`.
     pub command: Vec<String>,
     /// Time limit of one run.
     #[serde(default, deserialize_with = "time")]
     pub limit: Option<Duration>,
-    /// On how many boards it is tried to get one run.
+    /// Maximum number of boards on which one run is tried.
     #[serde(default = "three")]
     pub attempts: u32,
     /// Number of simultaneous runs; all by default.
@@ -53,9 +53,9 @@ pub struct Campaign {
 pub struct PartOfFile {
     /// Name of the part in the comparison.
     pub name: String,
-    /// Places of a labgrid with these tags.
+    /// Tags of labgrid places; exclusive with `targets`.
     pub tags: Option<BTreeMap<String, String>>,
-    /// Or targets, as `--on` takes them.
+    /// Targets, as `--on` takes them; exclusive with `tags`.
     #[serde(default, deserialize_with = "targets")]
     pub targets: Vec<On>,
     /// Number of boards to use; all by default.
@@ -83,13 +83,13 @@ fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<On>, D::Error> {
 }
 
 impl Campaign {
-    /// Reads a file; whether there are such boards is seen later.
+    /// Reads a file. The boards are not looked up yet.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         parse(&input::text(path)?).map_err(|why| Failure::in_file(path, why))
     }
 
-    /// The words of a run, with the store that keeps it. They are those of the file, so
-    /// what follows a `--` is another command's.
+    /// Returns the arguments of a run. The store is inserted after the command's name, because options
+    /// after a `--` in the file belong to another command.
     pub fn words(&self, store: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = self.command.iter().map(OsString::from).collect();
         words.splice(1..1, ["--store".into(), store.as_os_str().to_owned()]);
@@ -103,7 +103,7 @@ impl Campaign {
 }
 
 impl PartOfFile {
-    /// Boards that are named; those of a labgrid are found by their tags.
+    /// Returns the boards that the file names; those of a labgrid are found by their tags.
     pub fn named(&self) -> Vec<Board> {
         self.targets.iter().cloned().map(Board::Target).collect()
     }

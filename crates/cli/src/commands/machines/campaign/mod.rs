@@ -1,4 +1,4 @@
-//! `assay campaign FILE`: a command on many boards, and one comparison in the end.
+//! `assay campaign FILE`: a command on many boards, and one comparison at the end.
 
 mod file;
 mod part;
@@ -29,9 +29,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Version of the JSON of a dry run: rises when a field changes its meaning or goes.
+/// Version of the JSON of a dry run; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
-/// Time between two requests for boards that others hold.
+/// Time between two checks of boards that others hold.
 const LOOK: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
@@ -95,7 +95,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     running.conclude(&args.shown)
 }
 
-/// The boards of each part.
+/// Returns the parts of the campaign, each with its boards.
 fn parts(
     campaign: &Campaign,
     places: &[LabPlace],
@@ -125,7 +125,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
     if let Some(tags) = &part.tags {
         let fitting = places.iter().filter(|place| place.has(tags));
         let mut fitting: Vec<&LabPlace> = fitting.collect();
-        // Those that nobody has come first.
+        // Free places come first.
         fitting.sort_by_key(|place| (!place.acquired.is_empty(), place.name.clone()));
         boards.extend(
             fitting
@@ -145,7 +145,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
     }
 }
 
-/// Checks the words of the command as the processes on the boards will read them.
+/// Checks the arguments of the command as the processes on the boards will parse them.
 fn check_flags(words: &[String]) -> Result<(), Failure> {
     let wrong = |why: &dyn fmt::Display| Failure::usage(format!("the command: {why}"));
     if let [tool, own @ ..] = words
@@ -169,15 +169,14 @@ fn check_flags(words: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// A board that would be used: who holds it, and whether it answers if that was asked.
+/// Board that would be used: its holder, and whether it answers, if that was checked.
 struct ListedBoard<'a> {
     board: &'a Board,
     holder: &'a str,
     reached: Option<Reached>,
 }
 
-/// Lists the boards that would be used, and checks that those answer which nobody has to be
-/// asked for.
+/// Lists the boards that would be used, and checks that those answer that need not be acquired.
 fn list(
     campaign: &Campaign,
     parts: &[(CampaignPart, Vec<Board>)],
@@ -269,7 +268,7 @@ struct Running<'a> {
     store: Store,
     crew: Crew,
     parts: Vec<CampaignPart>,
-    /// Which wish of which part each task is for.
+    /// Part and run of each task under way.
     tasks: BTreeMap<usize, (usize, Wish)>,
     looked: Instant,
 }
@@ -293,7 +292,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Until every run is there, or is not to be had. A signal ends what is under way.
+    /// Runs until every run is stored or given up. A signal ends the tasks under way.
     fn all(&mut self) -> Result<(), Failure> {
         loop {
             if self.crew.signalled().is_none() {
@@ -384,7 +383,7 @@ impl<'a> Running<'a> {
                 );
                 self.crew.block.say(&clean(&line));
             }
-            // A result, which one of another board is not to hide.
+            // The failure is a result; a run on another board must not replace it.
             (DATA_MISMATCH, run) => {
                 part.given_up.push(DATA_MISMATCH);
                 if let Some(run) = run {
@@ -414,7 +413,7 @@ impl<'a> Running<'a> {
         self.crew.block.say(&clean(&line));
     }
 
-    /// Others may have given boards back.
+    /// Checks if others have released boards, and gives up parts that have waited too long.
     fn look_again(&mut self) {
         let now = Instant::now();
         if now < self.looked + LOOK {
@@ -424,7 +423,7 @@ impl<'a> Running<'a> {
         let wait = self.campaign.wait.unwrap_or(Duration::MAX);
         let (has_room, free) = (self.has_room(), self.free());
         for part in &mut self.parts {
-            // Who may not ask is not told that there was none.
+            // While `at_once` blocks the part, it cannot ask for a board, so that its wait does not end.
             if has_room && part.waited_for(wait, now) {
                 part.give_up();
                 let line = format!("assay: part {}: no board became free in time", part.name);
@@ -437,7 +436,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Places that nobody has, asked for only where somebody waits; `None`: not known.
+    /// Returns the free places; `None` if they are not known, or no part waits for one.
     fn free(&self) -> Option<BTreeSet<String>> {
         if !self.parts.iter().any(CampaignPart::is_waiting) {
             return None;
@@ -460,7 +459,7 @@ impl<'a> Running<'a> {
         ))
     }
 
-    /// Gives the session with the lab back, and shows what came of it all.
+    /// Ends the session with the lab, and shows the results.
     fn conclude(self, shown: &VerdictArgs) -> Result<ExitCode, Failure> {
         let Self {
             mut crew,
@@ -494,7 +493,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Prints the runs, for a user who continues by hand.
+/// Prints the runs, so that the user can compare them by hand.
 fn say_how_to_compare(parts: &[CampaignPart], store: &Path) {
     for part in parts.iter().filter(|part| !part.runs.is_empty()) {
         say(&clean(&format!(

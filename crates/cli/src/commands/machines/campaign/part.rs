@@ -1,4 +1,4 @@
-//! Which board of a part is next, and what is still wanted of it. Nothing is done here.
+//! State of a part: its open runs, and the boards to try next. Nothing is executed here.
 
 use crate::exit::LOST;
 use crate::targets::on::On;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub enum Board {
     /// A place of a labgrid.
     Place(String),
-    /// A machine that nobody has to be asked for.
+    /// A machine that need not be acquired.
     Target(On),
 }
 
@@ -24,17 +24,16 @@ impl fmt::Display for Board {
     }
 }
 
-/// A run that is wanted.
+/// Run that is still to be made.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// On how many boards it failed.
+    /// Number of boards on which it failed.
     failures: u32,
-    /// The exit code of the last of them.
+    /// Exit code of the last failure.
     code: u8,
 }
 
-/// A part of a campaign. Each board is measured once: what is measured twice is no
-/// second unit.
+/// Part of a campaign. Each board is used once: a second run on it would not be a second unit.
 #[derive(Debug)]
 pub struct CampaignPart {
     /// Name of the part.
@@ -43,19 +42,19 @@ pub struct CampaignPart {
     /// Number of wanted runs.
     pub wanted: usize,
     open: Vec<Wish>,
-    /// Not tried yet.
+    /// Boards that were not tried yet.
     boards: VecDeque<Board>,
-    /// Held by somebody else.
+    /// Boards that others hold.
     busy: Vec<Board>,
     busy_since: Option<Instant>,
-    /// The runs that there are.
+    /// Ids of the finished runs.
     pub runs: Vec<String>,
-    /// Exit codes of runs that are not to be had.
+    /// Exit codes of the runs that were given up.
     pub given_up: Vec<u8>,
 }
 
 impl CampaignPart {
-    /// `wanted` runs, each on a board of its own; each is tried on so many boards.
+    /// Makes a part with `wanted` runs on different boards; each is tried on at most `attempts` boards.
     pub fn new(name: &str, boards: Vec<Board>, wanted: usize, attempts: u32) -> Self {
         let wish = || Wish {
             failures: 0,
@@ -79,7 +78,7 @@ impl CampaignPart {
         self.open.is_empty()
     }
 
-    /// The next run to be tried, and where.
+    /// Returns the next run to try, and its board.
     pub fn next(&mut self) -> Option<(Wish, Board)> {
         let board = match self.open.is_empty() {
             true => None,
@@ -88,7 +87,7 @@ impl CampaignPart {
         Some((self.open.pop()?, board))
     }
 
-    /// Somebody else has the board; whether it is the first of which that is known.
+    /// Notes that another user holds the board; returns `true` if the part did not wait before.
     pub fn is_busy(&mut self, wish: Wish, board: Board, now: Instant) -> bool {
         self.open.push(wish);
         self.busy.push(board);
@@ -97,7 +96,7 @@ impl CampaignPart {
         first
     }
 
-    /// Boards that others had are asked for again if they may be free now.
+    /// Returns boards that may be free now to those to try.
     pub fn look_again(&mut self, may_be_free: impl Fn(&Board) -> bool) {
         let (free, busy) = self.busy.drain(..).partition(may_be_free);
         self.busy = busy;
@@ -109,7 +108,7 @@ impl CampaignPart {
         !self.open.is_empty() && !self.busy.is_empty()
     }
 
-    /// A board is had: the time of waiting is over.
+    /// Notes that a board was acquired, which ends the wait.
     pub fn got_board(&mut self) {
         self.busy_since = None;
     }
@@ -120,13 +119,13 @@ impl CampaignPart {
         since.is_some_and(|since| now.duration_since(since) >= limit)
     }
 
-    /// No more boards are waited for.
+    /// Gives up all open runs.
     pub fn give_up(&mut self) {
         self.given_up
             .extend(self.open.drain(..).map(|wish| wish.code));
     }
 
-    /// It did not work on a board; whether it is tried on another.
+    /// Notes that a run failed on a board; returns `true` if it will be tried on another one.
     pub fn failed(&mut self, mut wish: Wish, code: u8) -> bool {
         wish.failures += 1;
         wish.code = code;

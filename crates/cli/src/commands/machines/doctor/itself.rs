@@ -1,4 +1,5 @@
-//! `assay doctor --self`: this assay, and what it cannot do on this machine, in about ten lines.
+//! `assay doctor --self`: describes this installation of assay in about ten lines, and the features
+//! that do not work on this machine.
 
 use crate::config;
 use crate::driver::host::Host;
@@ -23,7 +24,7 @@ use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Describes this assay. Nothing that is wrong keeps it from telling the rest.
+/// Describes this installation. A problem in one part does not hide the others.
 pub fn run(output: &DocumentArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let checkup = Host::start(target).and_then(|mut host| host.checkup(None));
     let installation = Installation::find(checkup)?;
@@ -34,20 +35,20 @@ pub fn run(output: &DocumentArgs, target: &mut dyn Target) -> Result<ExitCode, F
     })
 }
 
-/// This assay: what it consists of, and what it cannot do on this machine.
+/// This installation: its parts, and their problems on this machine.
 struct Installation {
     program: PathBuf,
     agents: Vec<InstalledAgent>,
-    /// Reason why agents are not looked for where the user says.
+    /// Reason why agents are not searched in the configured folder.
     agents_problem: Option<String>,
     store: Result<Location, String>,
-    /// Reason why nothing can be kept in the store.
+    /// Reason why nothing can be stored.
     store_problem: Option<String>,
-    /// Runs that are still to be pushed.
+    /// Runs that are queued for a push.
     waiting: Vec<Queued>,
     /// Reasons why settings cannot be used.
     setting_problems: Vec<String>,
-    /// State of this machine, or the reason why the agent here did not tell it.
+    /// State of this machine, or the error of the local agent.
     checkup: Result<Checkup, String>,
     findings: Vec<Finding>,
 }
@@ -108,7 +109,7 @@ impl Installation {
         value
     }
 
-    /// The build, agents, store, config files and what does not work, a line each, then faults.
+    /// Makes the document: a line each for the build, agents, store, config files and limits, then faults.
     fn document(&self) -> Document {
         let version = env!("CARGO_PKG_VERSION");
         let commit = option_env!("ASSAY_COMMIT").unwrap_or("commit unknown");
@@ -149,7 +150,7 @@ impl Installation {
         document
     }
 
-    /// Machines whose agents are there by their folders, then those without one.
+    /// Lists the machines with an agent by folder, then those without one.
     fn agents_in_words(&self) -> String {
         let mut folders: BTreeMap<&Path, Vec<&str>> = BTreeMap::new();
         let mut missing = Vec::new();
@@ -176,7 +177,7 @@ impl Installation {
         words.join("; ")
     }
 
-    /// Names what does not work here. `assay doctor` has the reasons and remedies.
+    /// Lists the features that do not work here. `assay doctor` has the reasons and remedies.
     fn limits(&self) -> String {
         let limits = in_english(|| {
             let limits = self.findings.iter().map(|finding| words(finding).what);
@@ -189,7 +190,7 @@ impl Installation {
         }
     }
 
-    /// Warnings about what keeps assay from measuring.
+    /// Returns warnings about problems that keep assay from measuring.
     fn faults(&self) -> Vec<Block> {
         let severe = |message: String, remedy: &str| Block::Warning {
             message: clean(&message),
@@ -221,7 +222,7 @@ impl Installation {
     }
 }
 
-/// Machine, C library and optimization of this program.
+/// Describes machine, C library and optimization of this program.
 fn build() -> String {
     let libc = if cfg!(target_env = "musl") {
         "static (musl)"
@@ -236,7 +237,7 @@ fn build() -> String {
     format!("{ARCH} {OS}, {libc}, {profile}")
 }
 
-/// Returns true for what keeps features of assay from working, whatever is measured.
+/// Returns `true` for findings that disable features of assay, independent of the measured path.
 const fn limits_features(finding: &Finding) -> bool {
     matches!(
         finding,
@@ -247,10 +248,10 @@ const fn limits_features(finding: &Finding) -> bool {
     )
 }
 
-/// Checks that a run could be kept in the store. Nothing is written.
+/// Checks that a run could be stored. Nothing is written.
 fn store_problem(location: &Location) -> Result<(), String> {
     let Location::File(path) = location else {
-        // The first that is copied there makes the tables.
+        // A store without tables is usable: the first push creates them.
         return match Store::open_to_read(location) {
             Ok(_) | Err(StoreError::NotMade { .. }) => Ok(()),
             Err(error) => Err(error.to_string()),
@@ -260,7 +261,7 @@ fn store_problem(location: &Location) -> Result<(), String> {
     if path.exists() {
         Store::open_to_read(&path).map_err(|error| error.to_string())?;
     }
-    // SQLite makes files beside the store.
+    // SQLite creates files beside the store.
     let folder = path.ancestors().skip(1).find(|folder| folder.exists());
     let needed = folder
         .into_iter()

@@ -1,4 +1,4 @@
-//! `assay doctor`: what would spoil a measurement here, and what to do.
+//! `assay doctor`: conditions that would spoil a measurement here, and their remedies.
 
 mod itself;
 
@@ -47,7 +47,7 @@ pub struct DoctorArgs {
     pub on: OnArgs,
 }
 
-/// Looks and tells.
+/// Checks the target and shows the findings.
 pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if args.itself {
         return itself::run(&args.output, target);

@@ -1,4 +1,4 @@
-//! The targets that this machine knows of.
+//! Targets that this machine knows.
 
 use crate::checks::input;
 use crate::config;
@@ -10,18 +10,18 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// A target and where it is known from.
+/// Target, and the source that knows it.
 pub struct KnownTarget {
-    /// As `--on` takes it.
+    /// Address, as `--on` takes it.
     pub on: On,
     /// Name of the target in the settings, which `--on` takes as well.
     pub name: Option<String>,
-    /// Source that knows the target, and its description there.
+    /// Source of the target, and its description there.
     pub from: String,
 }
 
-/// Returns the targets of the settings, of `~/.ssh/config`, of adb and of the labgrid that the
-/// environment names; and a sentence for each source that could not be asked.
+/// Returns the targets of the settings, of `~/.ssh/config`, of adb and of the labgrid in the
+/// environment, and a sentence for each source that cannot be queried.
 pub fn all() -> (Vec<KnownTarget>, Vec<String>) {
     let mut found = of_files();
     let mut problems = Vec::new();

@@ -26,7 +26,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 with --check when a target is not reached.";
 
-/// Version of the JSON: rises when a field changes its meaning or goes.
+/// Version of the JSON format; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
 /// `assay targets`.
@@ -47,7 +47,7 @@ pub struct TargetsArgs {
     pub on: OnArgs,
 }
 
-/// Lists them, or releases what dead processes hold.
+/// Lists targets, or releases places that dead processes hold.
 pub fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
     if args.release_stale {
         return free();
@@ -88,7 +88,7 @@ fn named(on: &OnArgs) -> Result<Vec<KnownTarget>, Failure> {
     Ok(known.collect())
 }
 
-/// `ssh://board (~/.ssh/config): aarch64, Linux 6.1.0, root`.
+/// Formats a line such as `ssh://board (~/.ssh/config): aarch64, Linux 6.1.0, root`.
 fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
     let target = format!("{} ({})", known.on, known.from);
     clean(&match reached {

@@ -61,7 +61,7 @@ pub struct CapacityArgs {
 }
 
 impl CapacityArgs {
-    /// A flag that means nothing for a device.
+    /// Returns the first given flag that does not apply to a device.
     pub fn only_for_folders(&self) -> Option<&'static str> {
         [
             (self.start.is_some(), "--start"),

@@ -1,4 +1,4 @@
-//! `assay capacity PATH`: does this storage hold as much as it says?
+//! `assay capacity PATH`: checks that storage holds as much as it reports.
 
 mod args;
 
@@ -38,7 +38,7 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     done.present(args.shared.json)
 }
 
-/// The place to work on, or why not.
+/// Admits the place; fails if the flags do not fit it.
 fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure> {
     let shown = inspection.path.display();
     let flag = args.only_for_folders();
@@ -87,7 +87,7 @@ fn task(args: &CapacityArgs) -> Task {
     })
 }
 
-/// Returns the steps by name, for the plan; the agent fills in the rest.
+/// Returns the named steps for the plan; the agent completes them.
 fn steps(task: &Task) -> Vec<Job> {
     let step = |name, rw| Job::new(name, rw, Bytes::mib(1), Bytes(0));
     match task {

@@ -66,7 +66,7 @@ pub struct MemArgs {
 }
 
 impl MemArgs {
-    /// `true` if a measurement is wanted.
+    /// `true` if a part of the test is requested.
     pub fn wants(&self, part: MemoryPart) -> bool {
         match self.parts.as_slice() {
             [] => part != MemoryPart::Stress,
@@ -74,7 +74,7 @@ impl MemArgs {
         }
     }
 
-    /// A flag that means nothing without the part that it is for.
+    /// Returns the first flag that has no effect because its part of the test is not requested.
     pub fn without_its_part(&self) -> Option<(&'static str, MemoryPart)> {
         let flags = [
             (self.size.is_some(), "--size", MemoryPart::Bandwidth),
@@ -93,7 +93,7 @@ impl MemArgs {
     }
 }
 
-/// Reads `BYTE.BIT`.
+/// Parses `BYTE.BIT`.
 fn parse_bit(text: &str) -> Result<Bit, String> {
     let numbers = text.split_once('.').and_then(|(offset, bit)| {
         let (offset, bit) = (offset.parse().ok()?, bit.parse().ok()?);

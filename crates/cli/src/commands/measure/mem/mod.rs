@@ -1,4 +1,4 @@
-//! `assay mem`: main memory, without any storage.
+//! `assay mem`: measures main memory, without storage.
 
 mod args;
 
@@ -47,7 +47,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         stopping: "stopping after this step; finished steps are kept",
     };
     let done = command.carry_out(target, |bench| {
-        // The storage of the root file system takes no part.
+        // The inspected root file system takes no part in the measurement.
         let memory = bench.inspection.system.memory;
         bench.inspection.storage = Storage::main_memory(Some(memory));
         let system = &bench.inspection.system;
@@ -58,8 +58,8 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     done.present(args.shared.json)
 }
 
-/// Number of steps of bandwidth besides those by one thread through the caches, which any target
-/// has: with all threads, and on x86 past the caches.
+/// Returns the number of bandwidth steps besides those of one thread through the caches, which every
+/// target has: those of all threads, and on x86 those that bypass the caches.
 fn further_steps(args: &MemArgs, machine: &str, cpus: u32) -> usize {
     if !args.wants(MemoryPart::Bandwidth) {
         return 0;
@@ -76,7 +76,7 @@ fn further_steps(args: &MemArgs, machine: &str, cpus: u32) -> usize {
     ways.sum::<usize>() * numbers - Kernel::ALL.len()
 }
 
-/// Says what is measured and how long that takes, before it begins.
+/// Announces the measurements and their duration.
 fn announce(args: &MemArgs, memory: Bytes, steps: usize, trials: u32) {
     let mut measures = Vec::new();
     if args.wants(MemoryPart::Bandwidth) {

@@ -1,4 +1,4 @@
-//! Ways to cut the power and to give it back.
+//! Methods to cut the power and to restore it.
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -8,14 +8,14 @@ use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
-/// Begins a command.
+/// Prefix of `--cut` with a command.
 const COMMAND: &str = "command:";
 
 /// A command and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(pub Vec<String>);
 
-/// Words as a shell would split them; nothing else of a shell.
+/// Splits words as a shell does; nothing else of a shell is interpreted.
 pub fn words(text: &str) -> Result<Words, String> {
     match shlex::split(text) {
         Some(words) if !words.is_empty() => Ok(Words(words)),
@@ -49,22 +49,22 @@ impl FromStr for Method {
     }
 }
 
-/// The switch of a board's power.
+/// Power switch of a board.
 #[derive(Clone, Debug)]
 pub enum Switch {
-    /// Somebody's hand.
+    /// The user, who is asked to switch.
     Hand,
-    /// Commands.
+    /// External commands.
     Commands {
         /// Cuts the power.
         off: Words,
-        /// Gives it back; `None`: the other does so, too.
+        /// Restores the power; `None` if `off` does so, too.
         on: Option<Words>,
     },
 }
 
 impl Switch {
-    /// The switch of a method, for a target of that name.
+    /// Returns the switch of a method, for the target of that name.
     pub fn new(method: &Method, restore: Option<&Words>, target: &str) -> Result<Self, Failure> {
         let place = target.strip_prefix("labgrid:");
         match (method, place) {
@@ -101,7 +101,7 @@ impl Switch {
         }
     }
 
-    /// Gives it back.
+    /// Restores the power.
     pub fn on(&self) -> Result<(), Failure> {
         match self {
             Self::Hand => ask(tr!("Give the power back, then press Enter")),

@@ -1,4 +1,4 @@
-//! One cycle: writes, a cut, the power back, a look.
+//! One cycle: writes, a power cut, the restart, and the check of the data.
 
 use super::cut::Switch;
 use super::journal::{Journal, Marker, Moment, Planned};
@@ -15,11 +15,11 @@ use assay_target::Target;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Between attempts to reach a board that starts.
+/// Time between attempts to reach a board that boots.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Time limit for the greeting of a board that starts.
+/// Time limit for the greeting of a board that boots.
 const GREETING: Duration = Duration::from_secs(30);
-/// Longest time in transit of the writer's messages before the cut.
+/// Time after the cut within which messages of the writer may still arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Parameters that all cycles share.
@@ -36,15 +36,15 @@ pub struct Cycles<'a> {
     pub boot_timeout: Duration,
     /// Atomic write size of the device, in bytes.
     pub atomic: u32,
-    /// The user's word for a device.
+    /// `true` if the user agreed that the data on a device is destroyed.
     pub destroy_data: bool,
-    /// The run.
+    /// Id of the run.
     pub run_id: String,
 }
 
 impl Cycles<'_> {
-    /// Writes on the board with that agent until the power is cut, and gives the power back: an
-    /// agent of the board that started, the boot id of the one that wrote, and the moment.
+    /// Writes on the board with that agent until the power is cut, and restores the power. Returns an
+    /// agent on the restarted board, the boot id from before the cut, and the moment of the cut.
     pub fn cut(
         &mut self,
         mut host: Host,
@@ -61,8 +61,8 @@ impl Cycles<'_> {
         Ok((self.reach()?, boot_id, moment))
     }
 
-    /// Checks the data that is there after a cut at that moment, given the boot id of the board
-    /// that wrote; returns `None` if the board has run since then, so that there was no cut.
+    /// Checks the data that is there after a cut at `moment`, given the boot id from before it; returns
+    /// `None` if that is still the boot id, so that there was no cut.
     pub fn judge(
         &self,
         host: &mut Host,
@@ -99,7 +99,7 @@ impl Cycles<'_> {
         }
     }
 
-    /// Has the board write; which start of it that is.
+    /// Starts the writes on the board; returns its boot id.
     fn begin(&self, host: &mut Host, planned: &Planned) -> Result<Option<String>, Failure> {
         host.run_work(self.order(planned, Task::Write))?;
         loop {
@@ -112,7 +112,7 @@ impl Cycles<'_> {
         }
     }
 
-    /// Notes what the writer says, until its link ends.
+    /// Notes the messages of the writer until its link ends; returns the moment of the cut.
     fn hear_until_cut(
         &self,
         host: &mut Host,
@@ -121,7 +121,7 @@ impl Cycles<'_> {
     ) -> Result<Moment, Failure> {
         let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter())?;
         let mut noted = Ok(());
-        // However the link ends: what was heard counts.
+        // The link usually ends with an error; messages before it are valid.
         while let Ok(message) = host.hear() {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
@@ -142,7 +142,8 @@ impl Cycles<'_> {
         cut.unwrap_or_else(|_| Err(Failure::failed("cutting the power panicked")))
     }
 
-    /// Cuts the power after a while, and then the link: nobody is there to end it.
+    /// Starts a thread that cuts the power after `delay`, and then the link: a board without power
+    /// does not close it.
     fn cut_after(
         &self,
         delay: Duration,
@@ -168,7 +169,7 @@ impl Cycles<'_> {
         Builder::new().spawn(cut).map_err(Failure::no_thread)
     }
 
-    /// Goes to the board until it is there.
+    /// Connects to the board; retries until the boot timeout.
     pub fn reach(&mut self) -> Result<Host, Failure> {
         let until = Instant::now() + self.boot_timeout;
         loop {
@@ -204,12 +205,12 @@ impl Cycles<'_> {
     }
 }
 
-/// Says notes, and nothing of the progress.
+/// Listener that prints notes but no progress.
 struct Quiet;
 
 impl Listener for Quiet {}
 
-/// Why a work ended that should not have.
+/// Failure for a work that ended unexpectedly.
 fn of_end(end: RunEnd) -> Failure {
     match end {
         RunEnd::DeviceLost { error } | RunEnd::Failed { error } => Failure::failed(error),

@@ -1,4 +1,4 @@
-//! Messages of a writer, in a file on the host: a host that is killed loses none of them.
+//! Journal of the writer's messages on the host: they survive if the host process is killed.
 
 use crate::exit::Failure;
 use assay_model::work::powercut::{KnownWrites, Word};
@@ -7,61 +7,60 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A cycle that is to come.
+/// Cycle that is to be carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned {
-    /// From 1.
+    /// Number of the cycle, from 1.
     pub number: u32,
-    /// Decides places and contents.
+    /// Seed of offsets and contents.
     pub seed: u64,
     /// Time from the start of the writes to the cut.
     pub delay: Duration,
 }
 
-/// The journal of a run, of the cycle that is under way. A line is written as a word comes,
-/// before anything else is done with it: `cycle NUMBER SEED`, `ready BOOT` (the writes
-/// begin; which start of the board it is, or `-`), `b STREAM SEQUENCE` (begun),
-/// `a STREAM SEQUENCE` (acknowledged), `cut NANOSECONDS UNIX_MS` (the power is about to be
-/// cut, so long after the writes began), `look` (what is there is looked at next, and
-/// removed).
+/// Journal of the cycle under way. Each message is written as a line before it is processed:
+/// `cycle NUMBER SEED`, `ready BOOT` (the writes begin; boot id of the board, or `-`),
+/// `b STREAM SEQUENCE` (begun), `a STREAM SEQUENCE` (acknowledged), `cut NANOSECONDS UNIX_MS` (the
+/// power is about to be cut, NANOSECONDS after the writes began), `look` (the data is about to be
+/// checked and removed).
 pub struct Journal {
     path: PathBuf,
     file: File,
     known: Vec<KnownWrites>,
 }
 
-/// A cycle that a host left.
+/// Cycle that a killed host left unfinished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Number of the cycle, from 1.
     pub number: u32,
-    /// Which start of the board wrote.
+    /// Boot id of the board that wrote; `None` if it is not known.
     pub boot_id: Option<String>,
-    /// When its power was cut; `None`: it was not.
+    /// Moment of the cut; `None` if the power was not cut.
     pub cut: Option<Moment>,
-    /// `true` if the data was already checked, and may be removed.
+    /// `true` if the check of the data has begun, which removes it.
     pub looked: bool,
 }
 
-/// When the power was about to be cut.
+/// Time just before the power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// So long after the writes began.
+    /// Time since the writes began, in nanoseconds.
     pub after_ns: u64,
-    /// By the host's clock.
+    /// Time on the host's clock, in milliseconds since 1970.
     pub unix_ms: u64,
 }
 
 impl Journal {
-    /// A new one beside the store, for so many streams.
+    /// Creates a journal beside the store, for that number of streams.
     pub fn create(store: &Path, run_id: &str, streams: usize) -> Result<Self, Failure> {
         let path = beside(store, run_id);
         let opened = OpenOptions::new().create_new(true).append(true).open(&path);
         Self::of(path, opened, streams)
     }
 
-    /// The one that a host of this run left, with the cycle that was under way then, if
-    /// any; else a new one.
+    /// Opens the journal that a killed host of this run left, with its unfinished cycle, if any. Creates
+    /// a missing journal.
     pub fn reopen(
         store: &Path,
         run_id: &str,
@@ -77,7 +76,7 @@ impl Journal {
         let opened = OpenOptions::new().create(true).append(true).open(&path);
         let mut journal = Self::of(path, opened, streams)?;
         let left = journal.replay(&text);
-        // Of a line that was not finished nothing may stand before the next one.
+        // Remove an unfinished last line: the next one must start a new line.
         let finished = text.rfind('\n').map_or(0, |end| end + 1);
         let cut = journal.file.set_len(finished as u64);
         cut.map_err(|error| journal.failed(&error))?;
@@ -94,7 +93,7 @@ impl Journal {
         })
     }
 
-    /// A cycle begins; the one before is in the store.
+    /// Starts a cycle, and empties the journal: the one before is in the store.
     pub fn cycle(&mut self, planned: &Planned) -> Result<(), Failure> {
         self.known.fill(KnownWrites::default());
         let emptied = self.file.set_len(0);
@@ -103,12 +102,12 @@ impl Journal {
         self.line(&format!("cycle {number} {seed}\n"))
     }
 
-    /// The writes begin.
+    /// Notes that the writes begin.
     pub fn ready(&mut self, boot_id: Option<&str>) -> Result<(), Failure> {
         self.line(&format!("ready {}\n", boot_id.unwrap_or("-")))
     }
 
-    /// The writer said something.
+    /// Notes a message of the writer.
     pub fn heard(&mut self, word: &Word) -> Result<(), Failure> {
         let (letter, stream, sequence) = match *word {
             Word::Ready { .. } => return Ok(()),
@@ -140,9 +139,9 @@ impl Journal {
         &self.known
     }
 
-    /// The run is in the store: the journal is not needed any more.
+    /// Removes the journal of a run that is completely stored.
     pub fn remove(self) {
-        // A file that stays does no harm.
+        // A remaining file does no harm.
         let _ = fs::remove_file(&self.path);
     }
 
@@ -155,7 +154,7 @@ impl Journal {
         Some(())
     }
 
-    /// Takes what a host wrote; a last line that it did not finish is none.
+    /// Parses the lines of a killed host; ignores an unfinished last line.
     fn replay(&mut self, text: &str) -> Option<Left> {
         let mut left: Option<Left> = None;
         for line in text
@@ -200,11 +199,11 @@ impl Journal {
     }
 }
 
-/// Notes a cut.
+/// Writer of the `cut` line, usable from another thread.
 pub struct Marker(File);
 
 impl Marker {
-    /// The power is cut next.
+    /// Notes that the power is about to be cut.
     pub fn cut(&mut self, moment: Moment) -> std::io::Result<()> {
         let Moment { after_ns, unix_ms } = moment;
         self.0

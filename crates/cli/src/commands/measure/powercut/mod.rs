@@ -1,5 +1,4 @@
-//! `assay powercut PATH --cut METHOD`: is every acknowledged write there when the power is
-//! back?
+//! `assay powercut PATH --cut METHOD`: checks that every acknowledged write survives a power cut.
 
 pub mod args;
 mod cut;
@@ -29,10 +28,10 @@ use session::Session;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Cuts the power of a target as often as asked for.
+/// Cuts the power of a target in cycles and checks the data after each.
 ///
 /// # Errors
-/// When something acknowledged is lost (exit code 4), or it cannot go on.
+/// If acknowledged data is lost (exit code 4), or a cycle cannot be completed.
 pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let Some(run) = &args.resume {
         return resume::run(args, run, target);
@@ -51,7 +50,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let place = admit(&inspection, Need::written(agreed))?;
     tell(&Vec::from_iter(held(&inspection)));
     if let Some(mount) = &args.mount {
-        // What is tested is not there before it is mounted.
+        // The file system under test does not exist at the path before it is mounted.
         inspection = host.inspect(&mount.device)?;
     }
     let work = work(args, &place)?;
@@ -71,7 +70,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     session.run(args, args.shared.json, host)
 }
 
-/// The name of a target that is not this machine.
+/// Returns the name of a target other than this machine.
 fn named(target: &dyn Target) -> Result<String, Failure> {
     target.name().ok_or_else(|| {
         Failure::usage("the power of this machine cannot be cut by itself: name a board with --on")
@@ -129,7 +128,7 @@ fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     })
 }
 
-/// A cycle is a trial of one job.
+/// Makes the plan of a run: a cycle is a trial of one job.
 fn plan(args: &PowercutArgs, place: Place, seed: u64) -> Plan {
     let job = Job::new("cut", Rw::RandWrite, Bytes(4096), Bytes(0));
     let trials = args.cycles;

@@ -1,4 +1,4 @@
-//! `assay powercut --resume`: the cycles that are missing, from the one that was under way.
+//! `assay powercut --resume`: continues with the cycle that was under way.
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
@@ -18,7 +18,7 @@ use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// Goes on with a run.
+/// Resumes a run.
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let mut store = args.shared.store.store.open_local()?;
     let id = run_id(&store, name)?;
@@ -39,7 +39,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let (journal, left) = Journal::reopen(store.path(), &id, work.kinds.len())?;
     let mut cycles = super::cycles(&began, target, work, switch, &id);
     tell(&run, began.cycles);
-    // Whoever was killed may have left the power off.
+    // The killed process may have left the power off.
     if left.as_ref().is_some_and(|left| left.cut.is_some()) {
         cycles.switch.on()?;
     }
@@ -72,15 +72,15 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
 }
 
 impl Session<'_> {
-    /// The cycle that a host left: it counts when its power was cut and nobody has looked
-    /// yet, for a look removes what it found. Else it is done anew.
+    /// Completes the unfinished cycle if its power was cut and its data was not checked yet, because
+    /// the check removes the data. Otherwise the cycle is repeated.
     fn finish(&mut self, args: &PowercutArgs, left: &Left, host: &mut Host) -> Result<(), Failure> {
         let next = self.trials.len();
         let next: Option<Planned> = planned(args, self.header.plan.seed).nth(next);
         let (Some(planned), Some(moment)) = (next, left.cut) else {
             return Ok(());
         };
-        // The one before that was stored already.
+        // The unfinished cycle is stored already.
         if planned.number != left.number || left.looked {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Session<'_> {
     }
 }
 
-/// The words that it was begun with.
+/// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     match resume::began(run)? {
         Some(Command::Powercut(began)) => Ok(*began),

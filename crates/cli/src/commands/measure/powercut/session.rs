@@ -1,4 +1,4 @@
-//! A run under way: its cycles, each of which is stored before the next one begins.
+//! Run under way: its cycles, each of which is stored before the next one begins.
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
@@ -37,11 +37,11 @@ pub struct Session<'a> {
     pub store: Store,
     /// The run.
     pub header: RunHeader,
-    /// The cycles that are over.
+    /// Finished cycles.
     pub trials: Vec<TrialRecord>,
 }
 
-/// Returns all cycles that the arguments ask for, in their order.
+/// Returns all planned cycles, in their order.
 pub fn planned(args: &PowercutArgs, seed: u64) -> impl Iterator<Item = Planned> {
     let (from, to) = (args.after.0.0, args.after.1.0);
     let mut random = SplitMix64::new(seed);
@@ -53,7 +53,7 @@ pub fn planned(args: &PowercutArgs, seed: u64) -> impl Iterator<Item = Planned> 
 }
 
 impl Session<'_> {
-    /// Carries out the cycles that are missing, and closes the run.
+    /// Carries out the missing cycles, and closes the run.
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
             say(
@@ -70,11 +70,11 @@ impl Session<'_> {
         let none = self.trials.is_empty();
         let store = Some(&mut self.store);
         let mut done = Done::close(store, self.header, self.trials, ending, none)?;
-        // What failed in a cycle goes on with it.
+        // After a failure the journal is needed to resume the cycle.
         if none || done.ending.failure.is_none() {
             self.journal.remove();
         }
-        // A loss that was found is the result, whatever befell the rest.
+        // Lost data is the main result, even if the session failed later.
         if let Some(lost) = total(&done.run).and_then(|total| total.failure()) {
             let (lost, rest) = (Failure::mismatch(lost), done.ending.failure.take());
             done.ending.failure = Some(match rest {
@@ -100,7 +100,7 @@ impl Session<'_> {
             let number = planned.number;
             let text = tr!("cycle {number}: writing until the power is cut", number);
             match self.cycles.switch {
-                // What is asked would stand behind a live line.
+                // A question needs its own line: a live line would be redrawn over it.
                 Switch::Hand => say(&text),
                 Switch::Commands { .. } => {
                     voice.show(number as usize - 1, args.cycles as usize, &text);
@@ -117,10 +117,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Writes until the power is cut, and looks at what is there then; with the agent that looked.
+    /// Runs a cycle; returns the agent on the restarted board, and the result.
     fn cycle(&mut self, host: Host, planned: &Planned) -> Result<(Host, CutStep), Failure> {
         let (mut host, boot_id, moment) = self.cycles.cut(host, planned, &mut self.journal)?;
-        // What another medium lacks is not lost.
+        // Data missing on another medium would not be a loss.
         self.is_same_device(&mut host)?;
         let cut = (boot_id.as_deref(), moment);
         let judged = self
@@ -135,8 +135,8 @@ impl Session<'_> {
         }
     }
 
-    /// Checks that the storage is that on which the run began: names may change when a board
-    /// starts. That a file system is not there is a finding.
+    /// Checks that the storage is the one on which the run began: names may change when a board boots. A
+    /// missing file system is not an error here, but a finding.
     fn is_same_device(&self, host: &mut Host) -> Result<(), Failure> {
         let (place, mount) = (&self.header.plan.place, &self.cycles.work.mount);
         let path = mount.as_ref().map_or(place.path(), |mount| &mount.device);
@@ -153,7 +153,7 @@ impl Session<'_> {
         }
     }
 
-    /// Stores and tells a cycle.
+    /// Stores a cycle and prints its result.
     pub fn keep(
         &mut self,
         args: &PowercutArgs,

@@ -1,5 +1,4 @@
-//! `assay qualify PATH`: what is this storage, how fast is it really, and can
-//! I believe it?
+//! `assay qualify PATH`: identifies storage and measures its speed, with evidence for each figure.
 
 pub mod profile;
 
@@ -117,14 +116,14 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     done.present(args.shared.json)
 }
 
-/// The plan of the whole run: the agent is asked for the suite alone.
+/// Returns the plan of the whole run. The agent gets the plan of the suite alone.
 fn with(suite: &Plan, more: &profile::More) -> Plan {
     let mut plan = suite.clone();
     plan.jobs.extend(more.jobs());
     plan
 }
 
-/// Which trials, in which order.
+/// Plans the trials and their order.
 fn plan(
     args: &QualifyArgs,
     inspection: &Inspection,
@@ -136,7 +135,7 @@ fn plan(
     Ok(interleaved(seed, place, scale.file, jobs))
 }
 
-/// Claims of the user about the device: `--bus` and `--datasheet`.
+/// Returns the user's statements about the device: `--bus` and `--datasheet`.
 fn claims(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
     if args.bus.is_none() && args.datasheet.is_none() {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! `assay qualify --profile`: the suite, then what a product with such a part does, then
-//! for an eMCP its memory; one run, so that two of them are compared in every dimension.
+//! `assay qualify --profile`: the suite, then the scenarios of a product with such a part, then for
+//! an eMCP its memory. All are one run, so that two of them are compared in every dimension.
 
 use super::QualifyArgs;
 use crate::checks::estimate;
@@ -66,7 +66,7 @@ pub struct More {
 /// Returns the works that a profile adds to the suite in this place.
 ///
 /// # Errors
-/// When nothing may be written there, or programs are missing.
+/// If the place must not be written, or programs are missing.
 pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, Failure> {
     let Some(profile) = args.profile else {
         return Ok(More::default());
@@ -127,7 +127,7 @@ impl More {
         self.works.is_empty()
     }
 
-    /// Returns the estimated times of all works at the speeds that are assumed.
+    /// Returns the estimated times of all works at the speeds of [`SPEEDS`](estimate::SPEEDS).
     pub const fn times(&self) -> [Nanos; 2] {
         self.times
     }
@@ -137,8 +137,8 @@ impl More {
         self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
     }
 
-    /// Carries all of it out, and appends what was measured to the run, which has come to
-    /// its end so far. The first that does not come to its end is the last.
+    /// Carries out the works and appends their results to the run, whose suite has finished. Stops
+    /// after the first work that does not finish.
     pub fn carry_out(
         self,
         args: &QualifyArgs,
@@ -160,7 +160,7 @@ impl More {
                 seed,
                 destroy_data: args.destroy_data,
                 place: done.run.header.plan.place.clone(),
-                // Whoever stops the suite has said it.
+                // The suite already printed the message on a stop.
                 stopping: "",
                 must_be_stored: true,
                 sweep: None,

@@ -69,7 +69,7 @@ pub struct ReplayArgs {
 /// Replay speed of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// So many percent of the recorded speed.
+    /// Percentage of the recorded speed.
     Percent(u32),
     /// As fast as possible.
     Max,

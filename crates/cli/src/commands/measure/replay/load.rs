@@ -1,4 +1,4 @@
-//! A recording as a load.
+//! Conversion of a recording to a load.
 
 use super::args::{ReplayArgs, Speed};
 use super::place::ReplayTarget;
@@ -17,7 +17,7 @@ use assay_trace::fit::{Fitted, iolog};
 /// Limit on the bytes of an iolog, which leaves room in a message to an agent.
 const LONGEST_LOG: usize = 48 << 20;
 
-/// Engines that keep several I/Os under way, the best first.
+/// Engines that keep several I/Os in flight, the best first.
 const ENGINES: [EngineKind; 2] = [EngineKind::IoUring, EngineKind::Libaio];
 
 /// Returns the run's record of the trace.
@@ -49,7 +49,7 @@ pub fn step(
     }
 }
 
-/// The one stream that replays it.
+/// Returns a load with one stream that replays the trace.
 pub fn load(
     args: &ReplayArgs,
     described: &Description,
@@ -121,7 +121,7 @@ fn is_aligned(described: &Description, found: &ReplayTarget) -> bool {
     described.alignment_bytes >= sector.map_or(4096, |bytes| bytes.0)
 }
 
-/// Less than half of the I/Os begin where the one before ended.
+/// `true` if less than half of the I/Os begin where the previous one ended.
 fn is_random(directions: &PerDirection<DirectionUse>) -> bool {
     let sum =
         |of: fn(&DirectionUse) -> u64| directions.iter().map(|(_, usage)| of(usage)).sum::<u64>();

@@ -1,4 +1,4 @@
-//! `assay replay TRACE PATH`: recorded I/O, again.
+//! `assay replay TRACE PATH`: repeats recorded I/O.
 
 pub mod args;
 mod load;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 /// Replays or describes a trace.
 ///
 /// # Errors
-/// When the trace cannot be read, or may not be replayed there.
+/// If the trace cannot be read, or may not be replayed there.
 pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let mut recording = read(&args.trace)?;
     let path = match (&args.path, args.describe) {
@@ -47,7 +47,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let trims = found.leave_out_trims(&mut recording);
     let described = describe(&recording);
     found.admit(&described, args.destroy_data)?;
-    // Paths of another machine lead nowhere here.
+    // Paths on another machine have no meaning here.
     if host.target().is_none() {
         let file = Some(found.file.clone()).filter(|_| !found.is_made());
         keep_apart(&store_path, file.into_iter().chain(args.log.clone()))?;
@@ -90,14 +90,14 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     asked.carry_out(target, &mut host, args.store.open(&store_path)?)
 }
 
-/// Reads a trace, which is a file of this machine.
+/// Reads a trace, which is a file on this machine.
 fn read(path: &Path) -> Result<Recording, Failure> {
     let file = input::open(path).map(BufReader::new);
     let read = file.and_then(Recording::read);
     read.map_err(|error| Failure::in_file(path, error))
 }
 
-/// The recording, or two of them side by side.
+/// Describes the recording, or two of them side by side.
 fn describe_all(
     args: &ReplayArgs,
     first: &Recording,

@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 
 /// Storage that a trace is replayed on.
 pub struct ReplayTarget {
-    /// The file or device; the folder in which one will be made.
+    /// File or device; for a file that will be made, its folder.
     pub file: PathBuf,
-    /// Size in bytes; `None` if it will be made.
+    /// Size in bytes; `None` if the file will be made.
     pub size: Option<Bytes>,
     /// Inspection of the file or device, or of the folder in which the file is made.
     pub inspection: Inspection,
 }
 
-/// Looks at a path, or at the folder of one that is not there yet.
+/// Inspects a path, or the folder of a file that does not exist yet.
 pub fn find(host: &mut Host, path: &Path) -> Result<ReplayTarget, Failure> {
     let inspection = match host.inspect(path) {
         Err(failure) if !failure.is_lost() => host.inspect(folder_of(path)).map_err(|_| failure)?,
@@ -76,7 +76,7 @@ impl ReplayTarget {
         }
     }
 
-    /// Files have no trims. How many were left out.
+    /// Removes trims if the target is a file, and returns their number.
     pub fn leave_out_trims(&self, recording: &mut Recording) -> u64 {
         if matches!(self.inspection.kind, PathKind::Device { .. }) {
             return 0;

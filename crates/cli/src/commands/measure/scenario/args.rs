@@ -19,7 +19,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 4 data read differs from data written, 5 device or target lost,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished steps are kept in every case.";
 
-/// It is carried out somewhere, listed or shown.
+/// Group of the arguments of which exactly one is given: carry out, list, or show.
 fn what() -> ArgGroup {
     ArgGroup::new("what")
         .args(["scenario", "list", "show"])

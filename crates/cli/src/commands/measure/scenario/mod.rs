@@ -1,4 +1,4 @@
-//! `assay scenario`: what a product does with its storage, step by step.
+//! `assay scenario`: repeats the storage accesses of a product, step by step.
 
 mod args;
 
@@ -81,8 +81,8 @@ fn play(
     done.present(args.shared.json)
 }
 
-/// A scenario that a sweep repeats, and its measured acts. Whether the place may be
-/// written is the sweep's to ask.
+/// Returns a scenario that a sweep repeats, and its measured acts. The sweep itself checks if the
+/// place may be written.
 pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let found = library::find(name)?;

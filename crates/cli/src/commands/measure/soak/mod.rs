@@ -1,4 +1,4 @@
-//! `assay soak`: writing and checking for hours to weeks.
+//! `assay soak`: writes and verifies data for hours to weeks.
 
 mod args;
 mod outlook;
@@ -20,12 +20,12 @@ use assay_target::Target;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Without any other end.
+/// Default duration, if there is no other limit.
 const DURATION: Nanos = Nanos::secs(3600);
 
 /// Soaks a path on a target.
 pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    // The small agent of boards has no room for it.
+    // The small agent for boards does not include the soak.
     target.needs(Feature::Sqlite);
     if let Some(name) = &args.resume {
         return resume::run(args, name, target);
@@ -86,7 +86,7 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
     Ok(soak(args, place, area, seed))
 }
 
-/// A soak of an area, from its beginning.
+/// Makes the work: a soak of an area, from its beginning.
 fn soak(args: &Args, place: &Place, area: u64, seed: u64) -> Soak {
     let block_bytes = args.block.0.max(1);
     let blocks = area / block_bytes;
@@ -114,7 +114,7 @@ fn data_of(place: &Place, seed: u64) -> PathBuf {
     }
 }
 
-/// Bytes that are written again and again.
+/// Returns the size of the area that is written repeatedly, in bytes.
 fn area(args: &Args, inspection: &Inspection) -> Result<u64, Failure> {
     let (all, usual) = match &inspection.kind {
         PathKind::Device { size } => (size.0, size.0),

@@ -1,4 +1,4 @@
-//! Announcement of a soak: the amount of writes, and their cost in the device's life.
+//! Announcement of a soak: the amount of writes, and the share of the device's life that they use.
 
 use super::Args;
 use crate::checks::estimate::ASSUMED_BYTES_PER_SEC;
@@ -11,7 +11,7 @@ use assay_model::wire::Inspection;
 use assay_model::work::soak::Soak;
 use assay_report::health;
 
-/// Says it.
+/// Prints the announcement.
 pub fn tell(args: &Args, work: &Soak, inspection: &Inspection) {
     let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
     say(&format!(
@@ -27,7 +27,7 @@ pub fn tell(args: &Args, work: &Soak, inspection: &Inspection) {
     say(&format!("assay: {}", life(args, written, size, device)));
 }
 
-/// Bytes that will be written, and in words.
+/// Returns the bytes that will be written, as a number and in words.
 fn written(work: &Soak) -> (u64, String) {
     let area = work.blocks.saturating_mul(work.block_bytes);
     let by_passes = work.last.map(|last| last.saturating_mul(work.block_bytes));
@@ -64,7 +64,7 @@ fn written(work: &Soak) -> (u64, String) {
     }
 }
 
-/// Which share of a life so many bytes are.
+/// Describes the share of the device's life that the writes use.
 fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceIdentity>) -> String {
     let says = device.and_then(health::wear_in_words);
     let says = says.map_or_else(

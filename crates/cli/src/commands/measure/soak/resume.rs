@@ -1,4 +1,4 @@
-//! `assay soak --resume`: from the last checkpoint on.
+//! `assay soak --resume`: continues from the last checkpoint.
 
 use super::{Args, command, planned, soak};
 use crate::commands::Command;
@@ -14,7 +14,7 @@ use assay_model::work::soak::{Checkpoint, Soak};
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// Goes on with a run.
+/// Resumes a run.
 pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let Resumed {
         store,
@@ -37,7 +37,7 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
     done?.present(args.shared.json)
 }
 
-/// The words that it was begun with.
+/// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<Args, Failure> {
     match resume::began(run)? {
         Some(Command::Soak(began)) => Ok(*began),

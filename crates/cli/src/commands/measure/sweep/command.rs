@@ -1,4 +1,4 @@
-//! A command that is repeated under each condition.
+//! Command that is repeated under each condition.
 
 use crate::exit::Failure;
 use crate::rounds::jobs::JobSource;
@@ -12,21 +12,21 @@ use std::path::Path;
 pub enum Swept {
     /// The jobs of a plan.
     Jobs(JobSource),
-    /// A work, as a whole.
+    /// A work.
     Work(SweptWork),
 }
 
-/// A command that is one work.
+/// Command that consists of one work.
 pub struct SweptWork {
     /// Name of the command.
     pub name: &'static str,
-    /// Makes the work for the place that was inspected, and its steps as far as they are
-    /// known beforehand.
+    /// Function that makes the work for the inspected place, and its steps as far as they are known
+    /// beforehand.
     pub make: MakeWork,
 }
 
 /// Makes a work and its steps for an inspected place.
 pub type MakeWork = Box<dyn Fn(&Inspection) -> Result<(Work, Vec<Job>), Failure>>;
 
-/// Reads the words of a command for the path of a sweep; nothing is asked of the machine yet.
+/// Function that parses a command for the path of a sweep; the machine is not accessed yet.
 pub type ReadCommand = fn(&[OsString], &Path) -> Result<Swept, Failure>;

@@ -1,4 +1,4 @@
-//! From `--vary` to conditions: what the words say, and what the kernel offers.
+//! Conversion of `--vary` to conditions, with the values that the kernel offers.
 
 use super::args::SweepArgs;
 use crate::driver::host::Host;
@@ -8,7 +8,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use std::path::Path;
 
-/// Parses the subjects to vary; nothing is asked of the kernel yet.
+/// Parses the subjects to vary; the kernel is not queried yet.
 pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
     let commands = commands.map_err(Failure::usage)?;
@@ -19,13 +19,13 @@ pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     Ok(varied)
 }
 
-/// `true` if file systems are made.
+/// `true` if the conditions make file systems.
 pub fn make_file_systems(varied: &[Vary]) -> bool {
     varied.iter().any(|vary| vary.subject == Subject::Mkfs)
 }
 
-/// The storage as jobs find it: where file systems are made for them, a folder with
-/// most of the device's room.
+/// Returns the storage as jobs see it: if file systems are made, a folder with most of the device's
+/// space.
 pub fn bench(made: bool, inspection: &Inspection) -> Result<Inspection, Failure> {
     let PathKind::Device { size } = inspection.kind else {
         let shown = inspection.path.display();
@@ -44,7 +44,7 @@ pub fn bench(made: bool, inspection: &Inspection) -> Result<Inspection, Failure>
     Ok(bench)
 }
 
-/// Every combination of what the kernel offers.
+/// Returns every combination of the values, with `all` replaced by those that the kernel offers.
 pub fn expand(varied: &[Vary], host: &mut Host, path: &Path) -> Result<Vec<Condition>, Failure> {
     let subjects = varied.iter().map(|vary| vary.subject.clone()).collect();
     let offered = host.offers(path, subjects)?;

@@ -43,8 +43,7 @@ use repeated::Bed;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Sweeps a path on a target, or resumes an earlier sweep; `read` reads a command that is
-/// repeated.
+/// Sweeps a path on a target, or resumes an earlier sweep; `read` parses a command to repeat.
 pub fn run(
     args: &SweepArgs,
     read: ReadCommand,
@@ -84,7 +83,7 @@ fn begin(
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
     let source = match source {
         Swept::Jobs(source) => source,
-        // What its words name is looked at here.
+        // The place of a work is checked through this machine's file system.
         Swept::Work(_) if host.target().is_some() => {
             return Err(Failure::usage(
                 "a command is swept on this machine only: on a board sweep jobs, without --",
@@ -100,7 +99,7 @@ fn begin(
             return repeated::run(args, &tool, &bed, host, target);
         }
     };
-    // Only now: a sweep that is refused leaves no store behind.
+    // A refused sweep must leave no store behind, so the store is made after the checks.
     let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
@@ -157,7 +156,7 @@ fn schedule(
     };
     let made = conditions.iter().any(Condition::makes_file_system);
     let file = estimate::of_file(place, jobs.file, made);
-    // In file systems that are made for a condition its test file is written anew.
+    // In file systems that are made for a condition, the test file is written anew.
     let again = if made { file } else { Nanos(0) };
     let once = estimate::of_jobs(&jobs.all, true, &args.rounds.restore());
     let count = conditions.len() as u64;
@@ -170,7 +169,7 @@ fn schedule(
     Schedule::of(&wish, &cost)
 }
 
-/// Says when it ends, and which differences it will show.
+/// Announces when the sweep ends, and which differences it can detect.
 fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failure> {
     let mut facts = schedule::facts(&header.stopping, trials);
     if !facts.is_empty() {
@@ -190,7 +189,7 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
     Ok(())
 }
 
-/// The level that all pairs of conditions share.
+/// Significance level of one pair of conditions: the level is divided by the number of pairs.
 fn alpha_of_pair(header: &RunHeader) -> f64 {
     let k = header.plan.conditions.len();
     let pairs = (k * k.saturating_sub(1) / 2).max(1);
@@ -198,7 +197,7 @@ fn alpha_of_pair(header: &RunHeader) -> f64 {
     header.stopping.alpha() / pairs
 }
 
-/// Runs what is missing of a plan, and shows all of it.
+/// Runs the missing trials of a plan, and shows the whole run.
 fn execute(
     args: &SweepArgs,
     mut host: Host,
@@ -212,7 +211,7 @@ fn execute(
     plans::close(header.clone(), &mut store, executed, target)?.present(args.shared.json)
 }
 
-/// Returns a function that decides if a sweep may end, to be called after each trial.
+/// Returns a function that decides if a sweep may end; called after each trial.
 fn enough<'a>(
     header: &'a RunHeader,
     done: &[TrialRecord],

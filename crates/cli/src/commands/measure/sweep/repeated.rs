@@ -1,4 +1,4 @@
-//! A work that is repeated under each condition.
+//! Repetition of a work under each condition.
 
 use super::args::SweepArgs;
 use super::command::SweptWork;
@@ -26,14 +26,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
+/// Message when the user asks to stop.
 const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
 
 /// Place and conditions for the repetitions of a work.
 pub struct Bed {
     /// The storage whose settings are varied.
     pub inspection: Inspection,
-    /// The same as the work finds it.
+    /// Inspection that the work gets: with file systems that are made, a folder on the storage.
     pub bench: Inspection,
     /// Part of it that may be written.
     pub place: Place,
@@ -71,7 +71,7 @@ pub fn run(
     done?.present(args.shared.json)
 }
 
-/// The work in its place, under conditions each of which has been made once.
+/// Makes the request for the work; each condition was set once to check it.
 fn request(
     args: &SweepArgs,
     tool: &SweptWork,
@@ -104,8 +104,8 @@ fn request(
     })
 }
 
-/// Goes on with an interrupted run; `args` are those that it was begun with. The
-/// repetition that was under way is done again.
+/// Resumes an interrupted run; `args` are those that it was begun with. The interrupted repetition
+/// is done again.
 pub fn go_on(
     args: &SweepArgs,
     tool: &SweptWork,
@@ -138,8 +138,8 @@ pub fn go_on(
     done
 }
 
-/// Number and condition of each finished repetition, and how many trials they have;
-/// the last may have ended early, and does not count.
+/// Returns number and condition of each finished repetition, and the number of their trials. The
+/// last repetition may be incomplete, and does not count.
 fn finished(trials: &[TrialRecord]) -> (Vec<(u32, Option<String>)>, usize) {
     let of = |trial: &TrialRecord| (trial.trial, trial.condition.clone());
     let mut parts: Vec<&[TrialRecord]> = trials.chunk_by(|a, b| of(a) == of(b)).collect();
@@ -148,8 +148,8 @@ fn finished(trials: &[TrialRecord]) -> (Vec<(u32, Option<String>)>, usize) {
     (names, parts.iter().map(|part| part.len()).sum())
 }
 
-/// Refuses a work that writes elsewhere, or that does nothing on the storage whose
-/// settings are varied: its figures would say nothing of them.
+/// Refuses a work that writes elsewhere, or that does not access the storage whose settings are
+/// varied: its figures would not depend on them.
 fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
     refuse_own_streams(work, bed)?;
     let is_made = bed.conditions.iter().any(Condition::makes_file_system);
@@ -183,7 +183,7 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// Refuses paths of standard streams: on the agent's side they are the agent's own.
+/// Refuses paths of standard streams: the agent has other ones.
 fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     let streams = [
         "/dev/stdin",
@@ -204,7 +204,7 @@ fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// Files, folders and devices that a work reads or writes, each once.
+/// Returns the files, folders and devices that a work reads or writes, each once.
 fn touched(work: &Work) -> Vec<PathBuf> {
     let mut touched = work.spec().touches();
     touched.sort();
@@ -212,7 +212,7 @@ fn touched(work: &Work) -> Vec<PathBuf> {
     touched
 }
 
-/// `/dev/zero` and the like: no storage.
+/// `true` for character devices such as `/dev/zero`, and for pipes: they are no storage.
 fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| {
         let kind = meta.file_type();

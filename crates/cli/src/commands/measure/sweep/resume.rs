@@ -1,4 +1,4 @@
-//! `assay sweep --resume RUN`: the trials that are missing.
+//! `assay sweep --resume RUN`: runs the missing trials.
 
 use super::args::SweepArgs;
 use super::command::{ReadCommand, Swept, SweptWork};
@@ -55,7 +55,7 @@ pub fn run(
     execute(args, host, &done.header, store, done.trials, target)
 }
 
-/// The same for a work: the repetitions that are missing.
+/// Resumes the sweep of a work: runs the missing repetitions.
 fn resume_work(
     args: &SweepArgs,
     began: &SweepArgs,
@@ -78,8 +78,8 @@ fn resume_work(
     repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.shared.json)
 }
 
-/// The words that a sweep of a work was begun with, and the work; `None` when it is
-/// none.
+/// Returns the arguments that a sweep of a work was begun with, and the work; `None` for a sweep of
+/// jobs.
 fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWork)>, Failure> {
     if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
@@ -94,7 +94,7 @@ fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWo
     })
 }
 
-/// Looks at the storage again: it must be the same.
+/// Inspects the storage again and checks that it is the same.
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let id = &done.header.id;
     let inspection = resume::inspect(done, &args.rounds.destroy, None, host)?;
@@ -107,7 +107,7 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
     Ok(inspection)
 }
 
-/// The run without the trial that was under way when it was interrupted.
+/// Returns the run without the trial that was interrupted.
 fn finished(mut run: Run) -> Result<Run, Failure> {
     if run.header.plan.conditions.is_empty() {
         return Err(Failure::usage(format!(

@@ -9,11 +9,11 @@ use assay_model::units::Nanos;
 use assay_model::work::WorkReport;
 use std::time::Instant;
 
-/// Shows how the repetitions go, on standard error.
+/// Display of the repetitions on standard error.
 pub struct Talk {
     voice: Voice,
     of: usize,
-    /// Repetitions that have ended, and how many had before.
+    /// Number of repetitions that have ended, and of those that had ended before the resume.
     done: usize,
     before: usize,
     began: Instant,
@@ -22,7 +22,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// For so many repetitions, some of which are done already.
+    /// Makes a display for `of` repetitions, of which `done` have ended.
     pub fn new(done: usize, of: usize) -> Self {
         Self {
             voice: Voice::new(),
@@ -34,12 +34,12 @@ impl Talk {
         }
     }
 
-    /// Takes the live line away.
+    /// Removes the live line.
     pub fn close(&self) {
         self.voice.clear();
     }
 
-    /// The time that is left, once a repetition has shown how long one takes.
+    /// Returns the remaining time, once a repetition has shown how long one takes.
     fn left(&self) -> String {
         if self.done == self.before {
             return String::new();
@@ -50,8 +50,8 @@ impl Talk {
         time_left(Forecast::rest(done, of, Nanos(spent)))
     }
 
-    /// The lines of a repetition that has ended: its figure when it was one step, else
-    /// what failed, and a line for all of it.
+    /// Returns the lines of a repetition that has ended: its figure if it had one step, else the failed
+    /// steps, and a line for the whole repetition.
     fn lines(&self, steps: &[TrialRecord]) -> Vec<String> {
         let digits = self.of.to_string().len();
         let number = format!("[{:>digits$}/{}]", self.done, self.of);
@@ -100,7 +100,7 @@ impl Listener for Talk {
     fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
         self.done += 1;
         let steps = std::mem::take(&mut self.steps);
-        // On a terminal the live line is enough, unless something went wrong.
+        // On a terminal the live line is enough, unless something failed.
         if !self.voice.is_live() || !steps.iter().all(is_completed) {
             for line in self.lines(&steps) {
                 self.voice.say(&line);

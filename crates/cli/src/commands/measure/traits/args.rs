@@ -1,4 +1,4 @@
-//! The words of `assay traits`.
+//! The command line of `assay traits`.
 
 use crate::exit::EXIT_CODES;
 use crate::stored::formats::DocumentArgs;

@@ -1,4 +1,4 @@
-//! Charts of the measured answers on each trait.
+//! Charts of the measurements of each trait.
 
 use super::found::{Found, Said};
 use super::words::{sentence, title};
@@ -14,12 +14,12 @@ use assay_report::charts::draw::{
 };
 use std::path::Path;
 
-/// Up to this ratio times are drawn evenly, from 0 on.
+/// Ratio of the largest to the smallest time up to which times are drawn linearly, from 0 on.
 const EVENLY: f64 = 5.0;
-/// About as many names have room on an axis.
+/// Approximate number of labels that fit on an axis.
 const NAMES: usize = 9;
 
-/// An SVG for each trait that something was measured of.
+/// Writes an SVG for each trait with measurements.
 pub fn all(found: &Found, folder: &Path) -> Result<(), Failure> {
     let folder = OutputFolder::open(folder)?;
     for (what, said) in &found.traits {
@@ -72,7 +72,7 @@ fn plane(what: Trait, answers: &Answers) -> Option<Plane> {
     })
 }
 
-/// A line through the means, and a dot for each trial.
+/// Draws a series: a line through the means, and a dot for each trial.
 fn drawn(
     what: Trait,
     (number, part): (usize, &str),
@@ -100,7 +100,7 @@ fn drawn(
     ]
 }
 
-/// The places that were asked for, by name.
+/// Makes an axis with the measured positions as labels.
 fn axis(what: Trait, places: &[f64]) -> Axis {
     let every = places.len().div_ceil(NAMES).max(1);
     let name = |(number, x): (usize, &f64)| match number.is_multiple_of(every) {
@@ -135,7 +135,7 @@ pub fn name_of(what: Trait, x: f64) -> String {
     }
 }
 
-/// The rate of a write that goes on, over time.
+/// Draws the rate of a long write over time.
 fn course(course: &Course) -> Plane {
     let rates = course.bytes.iter().enumerate();
     let points = rates

@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 
 /// Conclusions of a run, and the data behind them.
 pub struct Found {
-    /// Measured answers, for drawing.
+    /// Measurements, for drawing.
     pub answers: Answers,
-    /// Labels of its trials, each once.
+    /// Labels of the trials, each once.
     pub labels: BTreeSet<&'static str>,
     /// Conclusion on each trait.
     pub traits: Vec<(Trait, Said)>,
@@ -26,16 +26,16 @@ pub struct Found {
 pub enum Said {
     /// Finding that the figures show.
     Found(TraitFinding),
-    /// Why its figures may show nothing: they are not the device's.
+    /// Reason why the figures are refused: they are not the device's.
     Refused(String),
-    /// Why it was not asked: there is no flash.
+    /// Reason why the trait was not measured: the storage is not flash.
     NoFlash(String),
-    /// It was not asked: it takes writes or a larger region, or something else was wanted.
+    /// The trait was not measured: it takes writes or a larger region, or was not requested.
     NotAsked,
 }
 
 impl Found {
-    /// From the jobs of a run that asked for something.
+    /// Draws the conclusions from a run of `assay traits`.
     pub fn of(run: &Run) -> Self {
         let jobs = run.header.plan.jobs.iter();
         let asked: Vec<TraitJob> = jobs
@@ -93,7 +93,7 @@ fn trials_of<'a>(run: &'a Run, asked: &TraitJob) -> impl Iterator<Item = &'a Tri
     trials.filter(move |trial| trial.job.name == name && trial.outcome == Outcome::Completed)
 }
 
-/// Why the figures of a trial say nothing about a device.
+/// Returns the reason why the figures of a trial are not those of the device; `None` if they are.
 pub fn not_of_device(trial: &TrialRecord) -> Option<String> {
     let Some(judged) = judge(trial) else {
         return Some("no evidence was taken".to_owned());
@@ -122,7 +122,7 @@ const fn is_of_flash(what: Trait) -> bool {
     )
 }
 
-/// Why a trait of flash cannot be there.
+/// Returns the reason why storage cannot have a trait of flash; `None` if it can.
 pub fn no_flash(what: Trait, storage: &Storage) -> Option<String> {
     if !is_of_flash(what) {
         return None;

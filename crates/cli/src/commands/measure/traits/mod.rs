@@ -1,4 +1,4 @@
-//! `assay traits`: what flash shows of itself to patterns of I/O.
+//! `assay traits`: infers properties of flash from the timing of I/O patterns.
 
 pub mod args;
 mod draw;
@@ -57,7 +57,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     done.conclude()
 }
 
-/// Refuses memory before anything is written to it: what judges the figures would say the same.
+/// Refuses memory before anything is written to it: the evaluation would refuse its figures.
 fn is_on_device(inspection: &Inspection) -> Result<(), Failure> {
     inspection.storage.memory().map_or(Ok(()), |memory| {
         Err(Failure::usage(format!(
@@ -87,7 +87,7 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
         .present(|| show::value(run, &found), || show::document(run, &found))
 }
 
-/// Why nothing is left of what was to be asked.
+/// Failure for `--only` with traits that cannot be measured here.
 fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
     let mut whys = args.only.iter().map(|what| {
         found::no_flash(*what, &inspection.storage)
@@ -100,7 +100,7 @@ fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
     ))
 }
 
-/// Each point as a job, in rounds.
+/// Plans a job for each point, in rounds.
 fn plan(args: &TraitsArgs, prepared: &Prepared) -> Result<Plan, Failure> {
     let (inspection, place) = (&prepared.inspection, &prepared.place);
     let seed = args.seed.unwrap_or_else(random);
@@ -114,7 +114,7 @@ fn plan(args: &TraitsArgs, prepared: &Prepared) -> Result<Plan, Failure> {
         .into_iter()
         .filter(wanted)
         .map(|asked| PlannedJob {
-            // It is long, and wears.
+            // The long write takes time and wears the device, so it runs once.
             trials: if asked.what == Trait::Slc {
                 1
             } else {
@@ -126,7 +126,8 @@ fn plan(args: &TraitsArgs, prepared: &Prepared) -> Result<Plan, Failure> {
     Ok(interleaved(seed, place.clone(), scope.size, jobs))
 }
 
-/// `true` if a trait is among these, or one of them is compared with it; an empty list means all.
+/// `true` if a trait is listed, or is needed for the comparison with a listed one; an empty list
+/// means all.
 fn is_asked(what: Trait, only: &[Trait]) -> bool {
     let compared = what == Trait::Break && only.contains(&Trait::Deferred);
     only.is_empty() || only.contains(&what) || compared

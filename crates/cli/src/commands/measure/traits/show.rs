@@ -1,4 +1,4 @@
-//! Findings, for people and for programs.
+//! Findings as a document and as JSON.
 
 use super::draw::name_of;
 use super::found::{Found, Said};
@@ -18,7 +18,7 @@ use assay_report::text::clean;
 use assay_report::words::style::Tone;
 use serde_json::{Value, json};
 
-/// Lays out the traits that were found, those that were not, and the series behind both.
+/// Makes the document: the traits that were found, the others, and the series behind both.
 pub fn document(run: &Run, found: &Found) -> Document {
     let header = &run.header;
     let device = clean(&header.storage.words());
@@ -43,7 +43,7 @@ pub fn document(run: &Run, found: &Found) -> Document {
     document
 }
 
-/// Names the traits that a run shows, in a few words; `None` for a run that asked for none.
+/// Lists the traits that a run shows, in a few words; `None` if the run measured none.
 pub fn in_brief(run: &Run) -> Option<KeyFigure> {
     let found = Found::of(run);
     let status = |wanted: &str| {
@@ -97,7 +97,7 @@ fn series(found: &Found) -> Table {
     }
 }
 
-/// From which `x` to which, and the range of microseconds.
+/// Returns the range of `x`, and that of the times in microseconds.
 fn ends(what: Trait, series: &Measured) -> (String, String) {
     let means: Vec<f64> = series.0.iter().map(|point| point.mean()).collect();
     let low = means.iter().copied().fold(f64::INFINITY, f64::min);
@@ -111,7 +111,7 @@ fn ends(what: Trait, series: &Measured) -> (String, String) {
     (places.join(" .. "), times)
 }
 
-/// A bar for each point, by the logarithm of its time.
+/// Draws a bar for each point, by the logarithm of its time.
 fn bars(series: &Measured) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let logs: Vec<f64> = series
@@ -121,7 +121,7 @@ fn bars(series: &Measured) -> String {
         .collect();
     let low = logs.iter().copied().fold(f64::INFINITY, f64::min);
     let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Less than a tenth is no range to draw.
+    // A smaller range would only show noise.
     let range = (high - low).max(0.1);
     let bar = |log: &f64| {
         let at = as_usize(((log - low) / range * 7.0).round());
@@ -130,7 +130,7 @@ fn bars(series: &Measured) -> String {
     logs.iter().map(bar).collect()
 }
 
-/// The document: each trait with what is said, and with its points.
+/// Makes the JSON: each trait with its conclusion and its points.
 pub fn value(run: &Run, found: &Found) -> Value {
     let each = |(what, said): &(Trait, Said)| {
         let series = found.answers.all_of(*what).map(|(part, series)| {
@@ -231,7 +231,7 @@ fn values(said: &Said) -> Value {
     }
 }
 
-/// Returns the number of trials of each trait's points; 1 where only the long write was asked for.
+/// Returns the number of trials of each trait's points; 1 if only the long write was measured.
 fn trials_of_points(run: &Run) -> u32 {
     let jobs = run.header.plan.jobs.iter();
     let points = jobs
@@ -246,7 +246,7 @@ fn completed(run: &Run) -> usize {
         .count()
 }
 
-/// Says where, how often and what was measured, and how far it came unless that is all of it.
+/// Adds the place, the number of trials and the labels, and the progress if the run is incomplete.
 fn say(run: &Run, found: &Found, section: &mut Section) {
     let header = &run.header;
     let each = counted!(

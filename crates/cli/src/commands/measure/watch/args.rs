@@ -48,7 +48,7 @@ pub struct WatchArgs {
     pub command: Vec<OsString>,
 }
 
-/// A time that is long enough to be slept.
+/// Parses an interval of at least 50 ms.
 fn parse_interval(text: &str) -> Result<Nanos, String> {
     const SHORTEST: Nanos = Nanos(50_000_000);
     match parse_time(text)? {

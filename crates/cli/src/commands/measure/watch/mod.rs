@@ -1,6 +1,6 @@
-//! `assay watch`: the page cache at work, live, while a command runs.
+//! `assay watch`: shows the page cache at work, live, while a command runs.
 //!
-//! Nothing is stored: what is seen is on the screen, in the CSV or in the JSON.
+//! Nothing is stored: the samples go to the screen, the CSV or the JSON.
 
 pub mod args;
 mod signals;
@@ -18,7 +18,7 @@ use assay_target::Target;
 use signals::Stop;
 use std::process::ExitCode;
 
-/// Runs the command and looks on.
+/// Runs the command, or none, and shows samples.
 pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let watch = Watch {
         command: args.command.clone(),
@@ -53,7 +53,8 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     Ok(exit_code(report.ended, &stop))
 }
 
-/// A command of this machine has its terminal; another machine is only looked at.
+/// Starts the agent. A command on this machine gets its terminal; on another machine no command
+/// can be started.
 fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
     match target.name() {
         None => Host::start_in_front(target),
@@ -68,7 +69,7 @@ fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
     }
 }
 
-/// Nothing of it is kept, so it needs no run of its own.
+/// Makes the order for the agent. Nothing is stored, so that it needs no run.
 fn order(watch: Watch) -> WorkOrder {
     WorkOrder {
         run_id: String::new(),
@@ -81,7 +82,7 @@ fn order(watch: Watch) -> WorkOrder {
     }
 }
 
-/// Samples so far.
+/// Display and list of the samples so far.
 struct Seen<'a> {
     voice: Voice,
     samples: Vec<WatchSample>,
@@ -101,7 +102,7 @@ impl Listener for Seen<'_> {
     }
 }
 
-/// That of the command. Without one, Ctrl-C is how it is meant to end.
+/// Returns the command's exit code. Without a command, Ctrl-C is the normal end.
 fn exit_code(ended: Option<CommandEnd>, stop: &Stop) -> ExitCode {
     let Some(ended) = ended else {
         return stop.exit_code().map_or(DONE, ExitCode::from);
@@ -114,7 +115,7 @@ fn exit_code(ended: Option<CommandEnd>, stop: &Stop) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Tells of samples.
+/// Output of samples.
 pub enum Voice {
     /// A table on standard error.
     Talk(WatchTable),
@@ -127,7 +128,7 @@ pub enum Voice {
 }
 
 impl Voice {
-    /// The one that was asked for.
+    /// Returns the output that the arguments select.
     pub fn of(args: &WatchArgs) -> Self {
         match (args.csv, args.json, args.command.is_empty()) {
             (true, ..) => Self::Csv(Csv::default()),
@@ -137,7 +138,7 @@ impl Voice {
         }
     }
 
-    /// Tells of the next sample; whether somebody still reads.
+    /// Outputs a sample; returns `false` once the reader has closed the pipe.
     pub fn tell(&mut self, sample: &WatchSample) -> Result<bool, Failure> {
         match self {
             Self::Silent => Ok(true),

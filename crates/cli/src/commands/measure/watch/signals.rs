@@ -1,5 +1,5 @@
-//! Signals while a command of the user's runs: a Ctrl-C on the terminal is the
-//! command's, which gets it too and may live on.
+//! Signals while the user's command runs: a Ctrl-C on the terminal is for the command, which gets
+//! it too and may continue.
 
 use crate::driver::host::Requests;
 use crate::exit::Failure;
@@ -19,12 +19,12 @@ use std::thread::Builder;
 pub struct Stop {
     requests: Requests,
     command_runs: Arc<AtomicBool>,
-    /// The signal that ended it; 0: none.
+    /// Signal that ended the watch; 0: none.
     signal: Arc<AtomicI32>,
 }
 
 impl Stop {
-    /// From now on signals are caught.
+    /// Catches signals from now on.
     pub fn listen(requests: Requests, command_runs: bool) -> Result<Self, Failure> {
         let stop = Self {
             requests,
@@ -53,14 +53,14 @@ impl Stop {
         self.command_runs.store(runs, Ordering::Relaxed);
     }
 
-    /// Whoever read the table has seen enough. A command is not ended by that.
+    /// Ends the watch when the reader of the table is gone, unless a command is running.
     pub fn nobody_reads(&self) {
         if !self.command_runs.load(Ordering::Relaxed) {
             self.cancel();
         }
     }
 
-    /// The exit code that a signal asks for; a Ctrl-C asks for none.
+    /// Returns the exit code for the signal; `None` for a Ctrl-C, which is the normal end.
     pub fn exit_code(&self) -> Option<u8> {
         match self.signal.load(Ordering::Relaxed) {
             0 | SIGINT => None,
@@ -69,7 +69,7 @@ impl Stop {
     }
 
     fn cancel(&self) {
-        // An agent that cannot hear it has ended, which is noticed elsewhere.
+        // A failed send means that the agent has ended, which is noticed elsewhere.
         let _ = self.requests.send(&ToAgent::Cancel);
     }
 }

@@ -1,4 +1,4 @@
-//! A folder of pages: one for each stored run and import, and one that lists them.
+//! Folder of pages: one for each stored run and import, and an index.
 
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking;
@@ -18,7 +18,7 @@ use std::thread::{Builder, available_parallelism, scope};
 /// Page that lists all others.
 const INDEX: &str = "index.html";
 
-/// Writes the folder; pages that are there are replaced, other files are left alone.
+/// Writes the folder; its pages replace existing ones, other files are left alone.
 pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let store = store.open_existing()?;
     let runs = store.runs()?.into_iter().map(|run| run.id);
@@ -56,19 +56,19 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Result of writing a run's or an import's page.
+/// Result of writing the page of a run or an import.
 enum Made {
     Page(Box<IndexEntry>),
     Damaged(Failure),
 }
 
-/// Writes all pages, as many at a time as there are processors: a run can be large.
+/// Writes all pages in parallel, in one thread per processor: a run can be large.
 fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Made>, Failure> {
     let next = AtomicUsize::new(0);
     let voice = Voice::new();
     let location = store.location();
     let work = || -> Result<Vec<(usize, Made)>, Failure> {
-        // A connection is one thread's.
+        // A store connection cannot be shared between threads.
         let store = Store::open_existing(location)?;
         let mut made = Vec::new();
         loop {
@@ -105,7 +105,7 @@ fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Mad
     Ok(made.into_iter().map(|(_, made)| made).collect())
 }
 
-/// Writes one page; its line in the list.
+/// Writes one page; returns its entry in the index.
 fn page(folder: &OutputFolder, stored: &Stored, file: String) -> Result<IndexEntry, Failure> {
     match stored {
         Stored::Run(run) => {

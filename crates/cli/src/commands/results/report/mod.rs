@@ -1,4 +1,4 @@
-//! `assay report`: a run, two of them against each other, or all of them, as files.
+//! `assay report`: writes a run, a comparison of two, or all runs as files.
 
 mod folder;
 
@@ -71,7 +71,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// `assay report` of one run or import, or of two that are compared.
+/// Writes the report on one run or import, or on two that are compared.
 fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let Some(first) = args.runs.first() else {
         return Err(Failure::usage("missing: RUN"));
@@ -118,12 +118,12 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
 
 /// Text near the beginning of every page of assay.
 const OF_ASSAY: &str = "<title>assay: ";
-/// So much of a file is looked at for that.
+/// Size of the beginning of a file that is searched for [`OF_ASSAY`], in bytes.
 const BEGINNING: u64 = 4096;
-/// So many names are tried.
+/// Maximum number of names that are tried.
 const NAMES: u32 = 100;
 
-/// Name of a page that is not there yet, or is one of assay's: other files stay.
+/// Returns a name that no file has, or only a page of assay: other files are not replaced.
 fn free_page(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     let plain = |c: char| {
         if c.is_alphanumeric() || c == '.' {
@@ -158,10 +158,10 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-/// Formats that show the place of a run among other units; the others do without the population.
+/// Formats that show the rank of a run among other units; the others need no population.
 const WITH_POPULATION: &[Format] = &[Format::Html, Format::Json, Format::Text, Format::Markdown];
 
-/// Formats that an import can be written in. Gates ask for evidence.
+/// Formats for imports. Formats for CI gates are excluded, because they need evidence.
 const OF_IMPORTS: &[Format] = &[
     Format::Html,
     Format::Json,
@@ -226,7 +226,7 @@ fn write_run(
     }
 }
 
-/// A sweep with what came of its conditions.
+/// Makes the mail on a run, with the ranking if it is a sweep.
 fn mail_of_run(run: &Run, args: &ReportArgs) -> Document {
     match Judged::of_run(run, args.terms.margin) {
         Some(judged) => views::ranking::mail(run, &judged.ranked()),

@@ -43,7 +43,7 @@ pub fn run(
     let mut setup = Setup::new(args, paths, &store_path, target)?;
     let annotations = [args.annotation.of_side("A")?, args.annotation.of_side("B")?];
     for annotation in &annotations {
-        // A name that is taken is told before anything is stored.
+        // Reports a name that is taken, before anything is stored.
         setup.store.annotate_next(annotation.clone())?;
     }
     tell(&setup.facts()?);
@@ -55,7 +55,7 @@ pub fn run(
     let untouched = executed.iter().all(|side| side.trials.is_empty());
     let refused = |side: &Executed| matches!(&side.ended, Err(failure) if failure.is_usage());
     if untouched && executed.iter().any(refused) {
-        // Refused by an agent before anything ran: there are no such runs.
+        // An agent refused before anything ran: remove the empty runs.
         for header in &setup.headers {
             setup.store.forget_run(&header.id)?;
         }
@@ -72,7 +72,7 @@ pub fn run(
     conclude(args, a, b)
 }
 
-/// Shows the comparison; the exit code is that of what stopped a side, or of the gate.
+/// Shows the comparison; returns the exit code of a side that was stopped, else that of the gate.
 fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
     let (id_a, id_b) = (&a.run.header.id, &b.run.header.id);
     say(&tr!(
@@ -86,7 +86,7 @@ fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
         false => Ok(DONE),
     };
     let [of_a, of_b] = [a, b].map(Done::conclude);
-    // Of a side that failed, and one that was stopped for it, the first says why.
+    // If one side failed, the other one was stopped; the failure gives the reason.
     match (of_a, of_b) {
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
         (Ok(DONE), Ok(DONE)) => gate,
@@ -120,7 +120,7 @@ fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     Ok(session.finish(signal))
 }
 
-/// The trials of both, in the order of the session.
+/// Returns the trials of both sides, in the order of the session.
 fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
     let mut all: Vec<(u32, Step)> = Vec::new();
     for (header, side) in headers.iter().zip(Side::BOTH) {
@@ -128,7 +128,7 @@ fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
         for (position, step) in (0..).zip(own) {
             let step = Step {
                 name: format!("{side}: {}", step.name),
-                // Of its own kind on each side.
+                // The sides differ in speed, so each has its own kinds.
                 kind: 2 * step.kind + side as usize,
                 ..step
             };
@@ -139,8 +139,8 @@ fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
     all.into_iter().map(|(_, step)| step).collect()
 }
 
-/// Returns a function that decides if both sides have enough trials, to be called when they have
-/// equally many.
+/// Returns a function that decides if both sides have enough trials; called when they have equally
+/// many.
 fn enough<'a>(
     headers: &'a [RunHeader; 2],
     trials: u32,
@@ -159,7 +159,7 @@ fn enough<'a>(
     }
 }
 
-/// Compares the trials so far, as the comparison at the end will.
+/// Compares the trials so far in the same way as the final comparison.
 fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
     let a = of_trials(&headers[0], trials[0]);
     let b = of_trials(&headers[1], trials[1]);

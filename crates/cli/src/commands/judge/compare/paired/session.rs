@@ -1,5 +1,5 @@
-//! Two plans at two agents, a turn of one after a turn of the other. An agent waits until
-//! its last trial is stored, so whoever is not told so stands still.
+//! Two plans at two agents that take turns. An agent waits until its last trial is acknowledged as
+//! stored, so that a side pauses as long as the acknowledgement is withheld.
 
 use crate::driver::host::Host;
 use crate::driver::plans::{Executed, Execution, Recorder};
@@ -12,23 +12,23 @@ use assay_model::trial::TrialRecord;
 use assay_model::verdict::Side;
 use assay_model::wire::RunEnd;
 
-/// A side under way.
+/// Side of a session under way.
 struct Arm<'a> {
     execution: Execution<'a>,
-    /// `true` if its agent was asked for anything.
+    /// `true` once its agent was asked to run.
     begun: bool,
     end: Option<Result<RunEnd, Failure>>,
 }
 
-/// Both sides.
+/// Session of both sides.
 pub struct Session<'a> {
     arms: [Arm<'a>; 2],
-    /// Trials of a turn.
+    /// Number of trials in a turn.
     jobs: usize,
 }
 
 impl<'a> Session<'a> {
-    /// Sides in the order of [`Side::BOTH`].
+    /// Makes a session; the sides are in the order of [`Side::BOTH`].
     pub fn new(hosts: [&'a mut Host; 2], headers: [&'a RunHeader; 2]) -> Self {
         let jobs = headers[0].plan.jobs.len();
         let [a, b] = hosts;
@@ -43,8 +43,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Makes these turns, until one side ends, a signal comes or `enough` says so of the
-    /// trials of both; it is asked when both had as many turns.
+    /// Runs the turns until one side ends, a signal comes or `enough` accepts the trials of both;
+    /// `enough` is called when both sides have the same number of trials.
     pub fn run(
         &mut self,
         turns: &[Side],
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Ends the session, which a signal may have stopped.
+    /// Returns the trials and the end of each side; `signal` is the exit code of a signal.
     pub fn finish(self, signal: Option<u8>) -> [Executed; 2] {
         self.arms.map(|arm| Executed {
             trials: arm.execution.finish(),
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
 }
 
 impl Arm<'_> {
-    /// Runs each job once; whether its run goes on.
+    /// Runs each job once; returns `false` if the run of this side has ended.
     fn turn(&mut self, jobs: usize, recorder: &mut Recorder<'_>) -> bool {
         self.begun = true;
         for _ in 0..jobs {
@@ -102,7 +102,7 @@ impl Arm<'_> {
         true
     }
 
-    /// Ends its run. `over`: both sides have all that is wanted of them.
+    /// Ends the run of this side. `over`: the session is complete, so that this is not an interruption.
     fn close(&mut self, over: bool, recorder: &mut Recorder<'_>) {
         if !self.begun || self.end.is_some() {
             return;
@@ -110,7 +110,7 @@ impl Arm<'_> {
         self.execution.cancel();
         let end = loop {
             match self.execution.hear(recorder) {
-                // The one that was under way.
+                // The trial that was under way.
                 Ok(Heard::Kept(_)) => {}
                 Ok(Heard::Done(RunEnd::Cancelled, _)) if over => break Ok(RunEnd::Finished),
                 Ok(Heard::Done(end, _)) => break Ok(end),

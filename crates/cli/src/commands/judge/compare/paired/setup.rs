@@ -26,18 +26,18 @@ use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
 
-/// Everything that two runs in turn take. Pairs are in the order of [`Side::BOTH`].
+/// Setup of two runs that take turns. Pairs are in the order of [`Side::BOTH`].
 pub struct Setup {
     pub hosts: [Host; 2],
     pub headers: [RunHeader; 2],
     pub store: Store,
-    /// Trials of a side at most.
+    /// Maximum number of trials of a side.
     pub trials: u32,
-    /// Whose turn it is; the first two condition the storage.
+    /// Side of each turn; the first two turns condition the storage.
     pub turns: Vec<Side>,
 }
 
-/// A target that may be measured.
+/// Target that was admitted.
 struct Admitted {
     host: Host,
     inspection: Inspection,
@@ -45,7 +45,7 @@ struct Admitted {
 }
 
 impl Setup {
-    /// Looks at both targets; nothing is written there yet.
+    /// Inspects and admits both targets; nothing is written there yet.
     pub fn new(
         args: &CompareArgs,
         paths: [&Path; 2],
@@ -58,7 +58,7 @@ impl Setup {
         let mut a = Admitted::new(paths[0], &args.rounds, target)?;
         let mut b = Admitted::new(paths[1], &args.rounds, target)?;
         are_two(&a, &b)?;
-        // Only now: what is refused leaves no store behind.
+        // A refused target must leave no store behind, so the store is made after the checks.
         let mut store = Store::open(store)?;
         for side in [&mut a, &mut b] {
             leftovers::clear(&mut side.host, &mut store, &side.place)?;
@@ -67,7 +67,7 @@ impl Setup {
         let jobs = common_jobs(&args.rounds, &source, [&a, &b])?;
         let schedule = schedule(args, &jobs, [&a.place, &b.place])?;
 
-        // The same I/Os in the same order on both sides.
+        // One seed: the same I/Os in the same order on both sides.
         let seed = args.seed.unwrap_or_else(random);
         let mut order = vec![Side::A, Side::B];
         order.extend(turns(schedule.trials, &mut SplitMix64::new(seed)));
@@ -143,7 +143,7 @@ impl Admitted {
         })
     }
 
-    /// `true` if this side is a device that the other one is on, or is.
+    /// `true` if this side is a device, and the other one is the same device or on it.
     fn is_beneath(&self, other: &Self) -> bool {
         let top = self.inspection.storage.top();
         let is_device = matches!(self.place, Place::Device { .. });
@@ -160,7 +160,7 @@ impl Admitted {
     }
 }
 
-/// The level that all metrics that decide share at first (Holm).
+/// Significance level of a metric in the first step of Holm's correction for all that decide.
 pub fn alpha_of_metric(header: &RunHeader) -> f64 {
     let metrics = deciding(&jobs_of(header)).max(1) as f64;
     header.stopping.alpha() / metrics
@@ -171,7 +171,7 @@ fn jobs_of(header: &RunHeader) -> Vec<Job> {
     jobs.collect()
 }
 
-/// Turns come in blocks of two a side.
+/// Checks that the number of trials fills blocks of two turns a side.
 fn has_whole_blocks(rounds: &RoundArgs) -> Result<(), Failure> {
     let usual = || Trials::Number(config::trials(None, USUAL));
     let usual = rounds.budget.is_none().then(usual);
@@ -186,7 +186,8 @@ fn has_whole_blocks(rounds: &RoundArgs) -> Result<(), Failure> {
     }
 }
 
-/// A device is held by whoever measures it, with all that is on it.
+/// Checks that neither side is a device that the other one is on: a measured device is held
+/// exclusively.
 fn are_two(a: &Admitted, b: &Admitted) -> Result<(), Failure> {
     match a.is_beneath(b) || b.is_beneath(a) {
         false => Ok(()),
@@ -200,7 +201,7 @@ fn are_two(a: &Admitted, b: &Admitted) -> Result<(), Failure> {
     }
 }
 
-/// Jobs that both sides can run, on test files of one size.
+/// Returns jobs that both sides can run, with test files of one size.
 fn common_jobs(
     args: &RoundArgs,
     source: &JobSource,
@@ -239,8 +240,8 @@ fn common_jobs(
     }
 }
 
-/// Two test files on one file system share its room, with some for what is written
-/// beside them.
+/// Returns the space for each test file: a third of the free space if both are on one file system,
+/// since jobs write other files beside them.
 fn room_for_two([a, b]: [&Admitted; 2]) -> Bytes {
     let available = a.inspection.storage.available;
     match available.filter(|_| a.is_on_mount_of(b)) {
@@ -267,7 +268,7 @@ fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Sche
     Schedule::of(&wish, &cost)
 }
 
-/// Says in both what they are to each other, and when each trial comes.
+/// Records in both headers the id of the other run, and the position of each trial in the session.
 fn pair(headers: &mut [RunHeader; 2], turns: &[Side]) {
     let ids = headers.each_ref().map(|header| header.id.clone());
     for (side, header) in Side::BOTH.into_iter().zip(headers) {

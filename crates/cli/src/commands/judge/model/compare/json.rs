@@ -1,4 +1,4 @@
-//! The experiment for programs.
+//! The experiment as JSON.
 
 use super::super::check;
 use super::{Errors, Outcome, Table};
@@ -64,7 +64,7 @@ fn phases(of: impl Fn(RequestPhase) -> f64) -> Value {
     Value::Object(Map::from_iter(phases))
 }
 
-/// Returns the time that each further policy saved or cost, in microseconds of an I/O.
+/// Returns the time that each further policy saved or cost, in microseconds per I/O.
 fn changes(tables: &[Table]) -> Vec<Value> {
     let Some((base, others)) = tables.split_first() else {
         return Vec::new();

@@ -21,7 +21,7 @@ const ALTERNATIVES: [Policy; 4] = [
     Policy::OPEN_AFTER_TWO,
 ];
 
-/// Fits, and shows all that follows.
+/// Fits the model to the published table, and shows the results.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let outcome = Outcome::of(&policies(args))?;
     args.output
@@ -29,7 +29,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// Each that was named once, in that order.
+/// Returns the given policies without repetitions, in their order.
 fn policies(args: &CompareArgs) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for policy in &args.policies {
@@ -46,9 +46,9 @@ fn policies(args: &CompareArgs) -> Vec<Policy> {
 /// Data to show.
 struct Outcome {
     experiment: Experiment,
-    /// The table of each policy that was asked for.
+    /// Table of each requested policy.
     tables: Vec<Table>,
-    /// The tables of what else could have been sent.
+    /// Tables of the alternative policies.
     alternatives: Vec<Table>,
     /// Rules that each policy can break.
     checked: Vec<Result<Checked, FlashError>>,
@@ -56,7 +56,7 @@ struct Outcome {
     left_out: Errors,
 }
 
-/// The lines of the table under one policy.
+/// Figures under one policy.
 struct Table {
     policy: Policy,
     cells: Vec<PublishedFigure>,
@@ -84,7 +84,7 @@ impl Outcome {
     fn of(policies: &[Policy]) -> Result<Self, Failure> {
         let experiment = Experiment::of_table();
         let experiment = experiment.map_err(Failure::failed)?;
-        // The errors are those of the whole fit, whatever was asked for.
+        // Errors are those of the fit to the published table, even if other policies are shown.
         let published = tables(&experiment, &PUBLISHED)?;
         let of_all = |of: fn(&PublishedFigure) -> Option<f64>| {
             let cells = published.iter().flat_map(|table| &table.cells);

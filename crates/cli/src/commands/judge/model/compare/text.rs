@@ -1,4 +1,4 @@
-//! The experiment for people.
+//! The experiment as a document.
 
 use super::super::check;
 use super::{Outcome, Table};
@@ -9,7 +9,7 @@ use assay_flash::policy::Policy;
 use assay_model::units::three_digits;
 use assay_report::document::{self, Block, Column, Document, Section, TableRow};
 
-/// The answer, then what it rests on.
+/// Makes the document: the result first, then the data behind it.
 pub fn document(outcome: &Outcome) -> Document {
     let mut document = Document::new("The multi-block experiment".to_owned());
     let mut summary = Section::new("summary", "");
@@ -46,7 +46,7 @@ pub fn document(outcome: &Outcome) -> Document {
     document
 }
 
-/// A table whose first columns are words, and whose others are numbers.
+/// Makes a table whose first columns are text, and whose others are numbers.
 fn table<'a>(
     words: &[&'a str],
     numbers: impl IntoIterator<Item = &'a str>,
@@ -93,7 +93,7 @@ fn names(cell: &PublishedFigure) -> Vec<String> {
         .to_vec()
 }
 
-/// As many digits as were published.
+/// Formats a rate with as many digits as the published ones.
 fn rate(rate: f64) -> String {
     if rate >= 1000.0 {
         format!("{rate:.0}")
@@ -133,7 +133,7 @@ fn parameters(parameters: &[Parameter]) -> Section {
     section
 }
 
-/// The time that a policy saved or cost, for each line.
+/// Makes the table of the time that a policy saved or cost, for each line.
 fn changes(base: &Table, other: &Table) -> Section {
     let rows = base.cells.iter().zip(&other.cells).map(|(before, after)| {
         let mut row = names(after);
@@ -172,7 +172,7 @@ fn difference(us: f64) -> String {
     )
 }
 
-/// Phases that changed, the largest first, and what was left behind.
+/// Lists the phases that changed, the largest first, and the change of the time that is left over.
 fn parts(before: &PublishedFigure, after: &PublishedFigure) -> String {
     let change = |phase| after.phase_us(phase) - before.phase_us(phase);
     let mut parts = RequestPhase::ALL
@@ -200,7 +200,7 @@ fn cell<'a>(
     cells.find(|cell| cell.row.workload == workload && cell.row.block_size == size)
 }
 
-/// The regression that decided.
+/// Makes the section on the regression of small random reads, which decided against the policy.
 fn fate(tables: &[Table]) -> Option<Section> {
     let both = |size| {
         let before = cell(tables, Policy::Closed, "randread", size)?;
@@ -224,7 +224,7 @@ fn fate(tables: &[Table]) -> Option<Section> {
     Some(section)
 }
 
-/// The busy time that nobody timed.
+/// Makes the section on the busy time of the card that GNOME Disks does not measure.
 fn hidden(tables: &[Table]) -> Option<Section> {
     let written = |policy| cell(tables, policy, "seq write", "10M");
     let (open, safe) = (written(Policy::OPEN)?, written(Policy::OPEN_SAFE)?);
@@ -257,7 +257,7 @@ fn hidden(tables: &[Table]) -> Option<Section> {
     Some(section)
 }
 
-/// The table of alternative policies.
+/// Makes the table of alternative policies.
 fn trade(tables: &[Table]) -> Option<Section> {
     let (base, others) = tables.split_first()?;
     let policies: Vec<String> = others.iter().map(|one| one.policy.to_string()).collect();

@@ -33,7 +33,7 @@ struct Fit<'a> {
     estimated: Estimated,
 }
 
-/// Fits, and shows the estimates.
+/// Fits a part, and shows the estimates.
 pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
     let source = match Path::new(&args.source).is_file() {
         true => of_file(args)?,
@@ -61,7 +61,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// The part that a fit begins with, of rates of that kind of device.
+/// Returns the part that a fit starts with, for rates of that kind of device.
 fn start(args: &FitArgs, kind: &DeviceKind) -> Result<DeviceModel, Failure> {
     device_model(args.part.as_deref().unwrap_or(DeviceModel::name_like(kind)))
 }
@@ -116,7 +116,7 @@ fn no_source(word: &str, failure: &Failure) -> Failure {
 }
 
 impl Fit<'_> {
-    /// The part that was fitted, under that name.
+    /// Returns the fitted part, with the given name.
     fn part(&self, name: &str) -> Result<DeviceModel, Failure> {
         let start = &self.source.start;
         let untold: Vec<&str> = (self.estimated.parameters.iter())

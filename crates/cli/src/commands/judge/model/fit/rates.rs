@@ -1,4 +1,4 @@
-//! A file of rates.
+//! File of measured rates, as CSV.
 
 use crate::checks::input::small_text;
 use crate::exit::Failure;
@@ -10,7 +10,7 @@ use assay_model::job::Direction;
 use assay_model::units::Bytes;
 use std::path::Path;
 
-/// Reads it.
+/// Reads the rates of a file.
 pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
     let refused = |why: String| Failure::in_file(file, why);
     let text = small_text(file).map_err(|error| Failure::in_file(file, error))?;
@@ -30,7 +30,7 @@ pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
     Ok(lines)
 }
 
-/// The first line, which may be there.
+/// Optional first line.
 const HEAD: &str = "rw,bs,rate";
 
 fn line(text: &str) -> Result<FittedRate, String> {

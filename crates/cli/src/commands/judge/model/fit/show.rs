@@ -1,4 +1,4 @@
-//! Results of a fit, for people and for programs.
+//! Results of a fit, as a document and as JSON.
 
 use super::Fit;
 use assay_explain::fit_input::{FittedRate, parameters, say_parameters};
@@ -9,7 +9,7 @@ use assay_report::text::clean;
 use assay_report::words::style::Tone;
 use serde_json::{Value, json};
 
-/// By how much a rate of the model is off.
+/// Returns the deviation of the model's rate from the measured one, in percent.
 fn off_percent(line: &FittedRate, rate: f64) -> f64 {
     (rate / line.seen.rate - 1.0) * 100.0
 }
@@ -44,7 +44,7 @@ impl Fit<'_> {
         })
     }
 
-    /// The parameters, then the rates behind them.
+    /// Makes the document: the parameters, then the rates behind them.
     pub(super) fn document(&self) -> Document {
         let source = self.source;
         let rates = counted!(source.lines.len() as u64, "{n} rate", "{n} rates");
@@ -68,7 +68,7 @@ impl Fit<'_> {
         let mut said: Vec<String> = said
             .map(|one| format!("{}: {}", clean(&one.job), one.why))
             .collect();
-        // Both directions of a mix have the same reason.
+        // Both directions of a mixed job have the same reason.
         said.dedup();
         left_out.list(said);
         document.push(left_out);
@@ -92,7 +92,7 @@ impl Fit<'_> {
         document
     }
 
-    /// Rates that these parameters do not have.
+    /// Returns a warning if the model deviates by more than 10 % from a measured rate.
     fn misfit(&self) -> Option<String> {
         const MUCH: f64 = 10.0;
         let lines = self.source.lines.iter().zip(&self.estimated.rates);
@@ -110,7 +110,7 @@ impl Fit<'_> {
         })
     }
 
-    /// Rates of a file have no job.
+    /// Makes the table of rates; it has a column for jobs unless the rates are those of a file.
     fn rates(&self) -> Table {
         let lines = &self.source.lines;
         let job = lines.iter().any(|line| line.job.is_some());
