@@ -1,7 +1,7 @@
-//! Turns each catalogue of `po` into a sorted table in Rust, so that a program
-//! carries its languages without a parser. A text that is missing, empty or fuzzy
-//! has no entry and stays English; a translation with wrong placeholders does not
-//! build, because it would lose a value.
+//! Converts each catalogue of `po` to a sorted table in Rust, so that the
+//! program needs no parser at run time. A text that is missing, empty or fuzzy
+//! has no entry and stays English. A translation with wrong placeholders fails
+//! the build, because it would lose a value.
 
 use polib::po_file;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// `&[("English", "translation"), ...]` in the order of the English texts.
+/// Returns `&[("English", "translation"), ...]`, sorted by the English texts.
 fn table(catalogue: &Path) -> Result<String, Box<dyn Error>> {
     let catalogue = po_file::parse(catalogue)?;
     let mut entries = Vec::new();
@@ -52,7 +52,7 @@ fn table(catalogue: &Path) -> Result<String, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The names in braces.
+/// Returns the names in braces.
 fn placeholders(text: &str) -> BTreeSet<&str> {
     let after = text.split('{').skip(1);
     let names = after.filter_map(|rest| rest.split_once('}'));

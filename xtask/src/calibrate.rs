@@ -1,5 +1,5 @@
-//! `cargo xtask calibrate`: simulated comparisons with a known truth against
-//! the limits that verdicts promise to keep.
+//! `cargo xtask calibrate`: checks that simulated comparisons with a known truth keep the error
+//! rates that verdicts promise.
 
 pub mod changes;
 pub mod devices;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const REPLICATES: u32 = 20_000;
 const SEED: u64 = 20_220_805;
 
-/// The limits, in percent.
+/// Limits, in percent.
 const MAX_FALSE: f64 = 6.0;
 const MAX_EQUIVALENT_AT_MARGIN: f64 = 6.0;
 const MAX_WRONG_SIGN: f64 = 1.0;
@@ -33,20 +33,20 @@ const MIN_COVERAGE: f64 = 94.0;
 const MAX_OFF_POWER: f64 = 2.0;
 const MAX_OFF_PROMISE: f64 = 3.0;
 const MAX_OFF_PROMISE_OF_RUNS: f64 = 5.0;
-/// Comparisons of each promise of power: chance moves 4,000 of them by 0.6 %.
+/// Comparisons for each promise of power. Sampling error at 4,000 is 0.6 %.
 const PROMISES: u32 = 4_000;
 
-/// Comparisons of sides that vary differently: chance moves 6,000 of them by 0.3 %.
+/// Comparisons of sides with unequal spreads. Sampling error at 6,000 is 0.3 %.
 const UNEQUAL: u32 = 6_000;
-/// Four trials, and ranks of eight, do not tell unequal spreads safely.
+/// Four trials, or ranks of eight, do not detect unequal spreads reliably.
 const MAX_FALSE_UNEQUAL: f64 = 7.0;
 
-/// Tables of several conditions: chance moves 2,000 of them by 0.5 %.
+/// Tables of several conditions. Sampling error at 2,000 is 0.5 %.
 const TABLES: u32 = 2_000;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
-/// Two conditions in rounds whose trials are independent, under a drift of 10 %.
+/// Scene with two conditions in rounds of independent trials, under a drift of 10 %.
 const SCENE: Scene = Scene {
     cv: 0.05,
     truth: 0.0,
@@ -58,7 +58,7 @@ const SCENE: Scene = Scene {
     margin: 0.05,
 };
 
-/// Runs all simulations; an error when one misses its limit.
+/// Runs all simulations. Returns an error if one misses its limit.
 pub fn run() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["calibrate"]);
@@ -79,7 +79,7 @@ pub fn run() -> Result<()> {
     limits.end()
 }
 
-/// Checks the regular comparison, with a drift of 10 % and without.
+/// Checks the regular comparison, with and without a drift of 10 %.
 fn one_look(limits: &mut Limits) -> Result<()> {
     for (cv, drift) in [(0.02, 0.0), (0.02, 0.1), (0.05, 0.1), (0.10, 0.1)] {
         for n in [4, 6, 8, 10, 20] {
@@ -101,7 +101,8 @@ fn one_look(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Noise as storage has it, for two conditions, and for two of four.
+/// Checks comparisons under dependent noise, as storage shows it, for two conditions and for two
+/// of four.
 fn dependent_trials(limits: &mut Limits) -> Result<()> {
     for noise in [
         Noise::Neighbours(0.3),
@@ -129,7 +130,7 @@ fn dependent_trials(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Plans with looks, at a spread that leaves most of them to the last one.
+/// Checks plans with interim looks, at a spread for which most reach the last look.
 fn several_looks(limits: &mut Limits) -> Result<()> {
     for plan in PLANS {
         for cv in [0.02, 0.05] {
@@ -170,7 +171,7 @@ fn false_verdicts(name: &str, tally: Tally, limits: &mut Limits) {
     );
 }
 
-/// A true difference of the margin, up and down.
+/// Checks a true difference equal to the margin, in both directions.
 fn at_the_margin(name: &str, scene: impl Fn(f64) -> Scene, limits: &mut Limits) -> Result<()> {
     for truth in [SCENE.margin, -SCENE.margin] {
         let tally = simulated(&scene(truth))?;
@@ -195,11 +196,12 @@ fn at_the_margin(name: &str, scene: impl Fn(f64) -> Scene, limits: &mut Limits) 
     Ok(())
 }
 
-/// Percent of faster, slower, equivalent and none.
+/// Percentages of the verdicts faster, slower, equivalent and no conclusion.
 type Shares = [f64; 4];
 
-/// CV, trials a side, the true difference and the shares, by least squares with position under a
-/// drift of 10 %. Those of a margin of 5 % both ways are found by simulation of this method.
+/// CV, trials a side, true difference and expected shares, by least squares with position under a
+/// drift of 10 %. The shares for a margin of 5 % in both directions come from a simulation of this
+/// method.
 const POWER: [(f64, u32, f64, Shares); 15] = [
     (0.02, 4, 0.00, [0.9, 1.0, 80.0, 18.0]),
     (0.02, 4, 0.05, [73.0, 0.0, 5.0, 22.0]),
@@ -267,7 +269,8 @@ fn promises_of_power(limits: &mut Limits) {
     }
 }
 
-/// Blocks and turns under a drift of 10 %, by the order that a table tells.
+/// Checks how often a difference is found under a drift of 10 %, with the order of trials that a
+/// table gives.
 fn order_of_tables(limits: &mut Limits) {
     for (order, truth, fewest, most) in [
         ("AAAAAABBBBBB", 0.0, 0, 6),
@@ -296,7 +299,8 @@ fn order_of_tables(limits: &mut Limits) {
     }
 }
 
-/// Sides of unequal numbers and spreads, in turn under a drift of 10 % and in an unknown order.
+/// Checks sides of unequal sizes and spreads, interleaved under a drift of 10 % and in an unknown
+/// order.
 fn unequal_sides(limits: &mut Limits) {
     for (n_a, n_b) in [
         (4, 4),
@@ -334,13 +338,15 @@ fn unequal_sides(limits: &mut Limits) {
     }
 }
 
-/// Tables of alike conditions, and the share of a true difference of 8 % at CV 2 % that is found.
+/// Checks tables of equal conditions, and the share of true differences of 8 % at a CV of 2 % that
+/// is found.
 fn against_a_baseline(limits: &mut Limits) {
     for (conditions, metrics, n, fewest) in [
         (4, 7, 3, 20.0),
         (4, 7, 4, 60.0),
         (4, 7, 5, 85.0),
-        // From six trials on ranks have a say, whose smallest p is hardly below Holm's level.
+        // From six trials on, rank tests are used, whose smallest p value is only just below
+        // Holm's level.
         (4, 7, 6, 80.0),
         (9, 7, 3, 20.0),
         (2, 7, 4, 85.0),
@@ -374,8 +380,9 @@ fn against_a_baseline(limits: &mut Limits) {
     }
 }
 
-/// Runs of one device that were made apart: comparisons of equal sides with a difference on any of
-/// seven metrics, and what is found of the difference that power promises for one.
+/// Checks runs of one device made at different times: false verdicts of equal sides on any of
+/// seven metrics, and how often the difference that `assay power` promises for one metric is
+/// found.
 fn runs_made_apart(limits: &mut Limits) {
     for runs in [1, 2, 3, 6] {
         for earlier in [0, 4, 20] {
@@ -415,7 +422,7 @@ fn runs_made_apart(limits: &mut Limits) {
     }
 }
 
-/// Trials of A among those of B, as evenly as their numbers allow.
+/// Order of trials with those of A spread among those of B as evenly as possible.
 fn spread(n_a: usize, n_b: usize) -> String {
     let n = n_a + n_b;
     let is_a = |place: usize| (place + 1) * n_a / n > place * n_a / n;
@@ -427,7 +434,7 @@ fn spread(n_a: usize, n_b: usize) -> String {
     }
 }
 
-/// Checks the benefit of interleaving: without it nearly every comparison finds a difference.
+/// Checks the benefit of interleaving: without it, nearly every comparison finds a difference.
 fn one_after_another(limits: &mut Limits) -> Result<()> {
     for (n, expected) in [(3, 40.0), (5, 88.0), (10, 100.0)] {
         let tally = simulated(&Scene {
@@ -438,7 +445,7 @@ fn one_after_another(limits: &mut Limits) -> Result<()> {
             method: Way::Means,
             ..SCENE
         })?;
-        // Whatever the verdict, how often the interval leaves out the truth.
+        // Counts intervals that miss the truth, regardless of the verdict.
         let wrong = 100.0 - tally.percent(tally.covered);
         limits.check(
             &format!("A...A B...B, n={n}: false differences"),
@@ -458,7 +465,7 @@ fn rank_tests_of_three(limits: &mut Limits) {
     );
 }
 
-/// 1000 metrics of 20 trials a side, as a comparison of two runs.
+/// Checks the time to compare two runs with 1000 metrics of 20 trials a side.
 fn many_metrics(limits: &mut Limits) {
     let side = |seed| {
         let mut rng = SplitMix64::new(seed);
@@ -490,7 +497,7 @@ fn figure(number: u32, rng: &mut SplitMix64) -> Figure {
     }
 }
 
-/// Half of the comparisons on each of two threads.
+/// Simulates a scene, half of the replicates on each of two threads.
 fn simulated(scene: &Scene) -> Result<Tally> {
     let half = |seed| simulate(scene, REPLICATES / 2, seed);
     let halves = thread::scope(|scope| {

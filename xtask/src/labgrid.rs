@@ -1,5 +1,5 @@
-//! `cargo xtask labgrid`: labgrid, with its coordinator and exporter, in an environment
-//! of its own in the build folder, for tests.
+//! `cargo xtask labgrid`: installs labgrid with its coordinator and exporter into a
+//! virtual environment in the build folder, for tests.
 //!
 //! `assay_testkit::Lab` starts them.
 
@@ -10,16 +10,17 @@ use assay_testkit::lab::LABGRID;
 use std::path::Path;
 use std::process::Command;
 
-/// The version that the tests were written with; a change of it prepares anew.
+/// Version that the tests were written for; a change of it rebuilds the folder.
 const PACKAGE: &str = "labgrid==26.0.1";
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Makes the folder unless it is there already.
+/// Makes the folder unless it exists.
 pub fn prepare() -> Result<()> {
     packages::prepare(LABGRID, PACKAGE, make).context("cannot prepare labgrid")
 }
 
-/// Debian's Python has no pip to put into an environment; that of the system does it.
+/// Makes the virtual environment. Debian's Python has no pip that could be put into it,
+/// so the system's pip installs the package.
 fn make(folder: &Path) -> Result<()> {
     let mut venv = Command::new(PYTHON);
     run(venv.args(["-m", "venv", "--without-pip"]).arg(folder))?;

@@ -1,4 +1,4 @@
-//! Figures held to their limits, a line each.
+//! Checks of figures against limits, one line each.
 
 use crate::run::{cargo, run};
 use anyhow::{Result, bail};
@@ -10,7 +10,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Prints what was checked, with its figure, and whether it holds.
+    /// Prints the result of a check with its figure, and notes a miss.
     pub fn check(&mut self, what: &str, figure: &str, holds: bool) {
         let word = if holds { "ok    " } else { "MISSED" };
         println!("{word} {what}: {figure}");
@@ -19,7 +19,7 @@ impl Limits {
         }
     }
 
-    /// An error that names what was missed.
+    /// Returns an error that names the missed checks.
     pub fn end(self) -> Result<()> {
         if self.missed.is_empty() {
             return Ok(());
@@ -28,8 +28,8 @@ impl Limits {
     }
 }
 
-/// Runs a task of this program again, optimized: of a debug build no figure means
-/// anything.
+/// Runs a task of this program again as an optimized build: figures of a debug
+/// build are meaningless.
 pub fn in_release(task: &[&str]) -> Result<()> {
     let itself = ["run", "--quiet", "--release", "--package", "xtask", "--"];
     run(cargo().args(itself).args(task))

@@ -138,7 +138,7 @@ fn no_such_task(words: &[&str]) -> Result<()> {
     bail!("no such task: {}\n\n{HELP}", words.join(" "))
 }
 
-/// Carries out a task that measures.
+/// Runs a measuring task.
 #[cfg(feature = "measure")]
 fn measure(words: &[&str]) -> Result<()> {
     match words {
@@ -161,7 +161,8 @@ fn measure(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Carries out a task that measures, by this program built with what that needs.
+/// Runs a measuring task in a build of this program with the feature that it
+/// needs.
 #[cfg(not(feature = "measure"))]
 fn measure(words: &[&str]) -> Result<()> {
     let itself = ["run", "--quiet", "--package", "xtask", "--"];

@@ -1,5 +1,5 @@
-//! `cargo xtask msrv`: a compiler of the lowest version that Cargo.toml promises
-//! (`rust-version`) accepts the programs that are shipped.
+//! `cargo xtask msrv`: checks that a compiler of the lowest version in Cargo.toml
+//! (`rust-version`) accepts the shipped programs.
 
 use crate::run::{build_folder, cargo, output, run};
 use anyhow::{Context, Result, bail};
@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Words by which cargo finds each shipped program: assay, the agent as a distribution builds it,
-/// and both flavours that go onto boards.
+/// Cargo arguments that select each shipped program: assay, the agent as distributions build it,
+/// and both flavours of the agent for boards.
 const PROGRAMS: [&[&str]; 4] = [
     &["--package", "assay-cli"],
     &["--package", "assay-agent"],
@@ -16,7 +16,7 @@ const PROGRAMS: [&[&str]; 4] = [
     &["--package", "assay-agent", "--features", "sqlite"],
 ];
 
-/// Checks them by a toolchain of rustup, or by the compiler that is named.
+/// Checks the programs with a rustup toolchain, or with the compiler that `words` name.
 pub fn check(words: &[&str]) -> Result<()> {
     match words {
         [] => {
@@ -35,7 +35,7 @@ pub fn check(words: &[&str]) -> Result<()> {
 }
 
 fn check_all(with: impl Fn() -> Command) -> Result<()> {
-    // Results of another compiler are of no use to later builds.
+    // A separate folder, because later builds cannot use results of another compiler.
     let folder = build_folder()?.join("msrv");
     for program in PROGRAMS {
         let mut check = with();
@@ -45,7 +45,7 @@ fn check_all(with: impl Fn() -> Command) -> Result<()> {
     Ok(())
 }
 
-/// The version that Cargo.toml promises.
+/// Returns the version that Cargo.toml promises.
 fn promised() -> Result<String> {
     let mut metadata = cargo();
     metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -54,7 +54,7 @@ fn promised() -> Result<String> {
     Ok(version.context("no rust-version")?.to_owned())
 }
 
-/// Installs the toolchain unless it is there.
+/// Installs the toolchain unless it exists.
 fn provide(version: &str) -> Result<()> {
     if output(of_rustup(version, "rustc").arg("--version")).is_ok() {
         return Ok(());
@@ -70,7 +70,7 @@ fn of_rustup(version: &str, program: &str) -> Command {
     command
 }
 
-/// The cargo that is installed with a compiler; else the one that started this program.
+/// Returns the cargo installed beside a compiler, or else the one that started this program.
 fn beside(rustc: &Path) -> Command {
     let own = rustc.with_file_name("cargo");
     let mut command = match own.exists() {

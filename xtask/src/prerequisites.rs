@@ -1,12 +1,12 @@
-//! Programs that the tests need besides Rust: installed where that is
-//! possible, else named with the commands that install them.
+//! Programs that the tests need besides Rust. Installs them where possible;
+//! otherwise prints the commands that do.
 
 use crate::packages;
 use anyhow::Result;
 use rustix::process::geteuid;
 
-/// Programs and libraries that tests start or open, each with the Debian package
-/// it is in.
+/// Programs and libraries that tests start or open, each with its Debian
+/// package.
 const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
@@ -81,11 +81,11 @@ enum Remedy {
     Nothing,
     /// Install these packages.
     Install(Vec<&'static str>),
-    /// Say this.
+    /// Print this advice.
     Advise(String),
 }
 
-/// Installs what the tests need, or says how to.
+/// Installs the programs that the tests need, or prints the commands that do.
 pub fn provide() -> Result<()> {
     let root = geteuid().is_root();
     let missing: Vec<_> = PROGRAMS
@@ -131,7 +131,8 @@ fn remedy(missing: &[(&str, &'static str)], root: bool, apt: bool) -> Remedy {
     ))
 }
 
-/// Building stays with the user; only the test programs are given to root.
+/// Advice for users other than root. The build stays with the user; only the
+/// test programs run as root.
 const WITHOUT_ROOT: &str = "\
 xtask: tests on loop devices and mounts need root and are skipped. To run them too:
   cargo test --workspace --config \"target.'cfg(unix)'.runner = 'sudo --preserve-env'\"";
@@ -165,7 +166,8 @@ mod tests {
         }
     }
 
-    /// `needs!(root, "mkfs.ext4")` in a test is a promise of this module.
+    /// Checks that every tool in a `needs!(root, "mkfs.ext4")` of a test is
+    /// listed in this module.
     #[test]
     fn every_program_that_a_test_needs_is_known_here() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");

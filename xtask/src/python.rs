@@ -1,5 +1,5 @@
-//! Python packages that tests check documents and pages with: put into a folder of their own under
-//! the build folder, so that nothing of the system changes.
+//! Python packages that tests check documents and pages with, installed into a folder of the build
+//! folder, so that the system stays unchanged.
 
 use crate::run::{build_folder, run};
 use anyhow::Result;
@@ -7,7 +7,7 @@ use assay_testkit::Otava;
 use std::path::Path;
 use std::process::Command;
 
-/// Modules and their packages, at the versions that the tests were written with.
+/// Modules and their packages, at the versions for which the tests were written.
 const PACKAGES: [(&str, &str); 6] = [
     ("axe_core_python", "axe-core-python==0.1.0"),
     ("check_jsonschema", "check-jsonschema==0.39.0"),
@@ -17,7 +17,7 @@ const PACKAGES: [(&str, &str); 6] = [
     ("prometheus_client", "prometheus-client==0.26.0"),
 ];
 
-/// Installs all where one is missing.
+/// Installs all packages if one is missing.
 pub fn provide() -> Result<()> {
     provide_otava()?;
     let folder = build_folder()?.join("python");
@@ -30,7 +30,7 @@ pub fn provide() -> Result<()> {
     install(&folder, &PACKAGES.map(|(_, package)| package))
 }
 
-/// Puts packages into a folder.
+/// Installs packages into a folder.
 pub fn install(folder: &Path, packages: &[&str]) -> Result<()> {
     let mut pip = Command::new("/usr/bin/python3");
     pip.args(["-m", "pip", "install", "--quiet"]);
@@ -38,7 +38,8 @@ pub fn install(folder: &Path, packages: &[&str]) -> Result<()> {
     run(pip.arg(folder).args(packages))
 }
 
-/// Installs Apache Otava, an oracle for change points, with what its analysis imports.
+/// Installs Apache Otava, an oracle for change points, with the packages that its analysis
+/// imports.
 pub fn provide_otava() -> Result<()> {
     let folder = build_folder()?.join(Otava::FOLDER);
     if folder.join("otava").exists() {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// Checks the format, then lints and unit tests of the crates that a change can affect.
+/// Checks the format, then runs lints and unit tests of the crates that a change can affect.
 ///
-/// Cargo is always asked for the whole workspace: for single packages it would choose other
-/// features of their dependencies, and build all of them a second time.
+/// Always runs cargo on the whole workspace: for single packages it would unify features of
+/// their dependencies differently and rebuild all of them.
 pub fn run_checks(words: &[&str]) -> Result<()> {
     let workspace = Workspace::read()?;
     let changed = match words {
@@ -41,14 +41,14 @@ pub fn run_checks(words: &[&str]) -> Result<()> {
     bail!("unit tests failed: {}", failed.join(", "))
 }
 
-/// A package of the workspace.
+/// Package of the workspace.
 struct Package {
     name: String,
-    /// Folders of the packages of the workspace that it depends on.
+    /// Folders of the workspace's packages that it depends on.
     uses: Vec<PathBuf>,
 }
 
-/// All packages, by their folders.
+/// Packages of the workspace by folder.
 struct Workspace {
     packages: BTreeMap<PathBuf, Package>,
 }
@@ -73,7 +73,7 @@ impl Workspace {
         Some(Self { packages })
     }
 
-    /// The package of that name, or of that folder of `crates`.
+    /// Finds the package with this name, or in this folder of `crates`.
     fn named(&self, name: &str) -> Result<PathBuf> {
         let mut packages = self.packages.iter();
         let found = packages
@@ -82,8 +82,8 @@ impl Workspace {
         Ok(found.0.clone())
     }
 
-    /// The packages that files belong to; a file of none, as `Cargo.lock`, belongs to all. A
-    /// page of documentation belongs to none.
+    /// Returns the packages that the files belong to. A file outside all packages, such as
+    /// `Cargo.lock`, belongs to all; a page of documentation belongs to none.
     fn owners(&self, files: &[PathBuf]) -> BTreeSet<PathBuf> {
         let mut owners = BTreeSet::new();
         for file in files {
@@ -97,7 +97,7 @@ impl Workspace {
         owners
     }
 
-    /// These packages and all that use them.
+    /// Returns these packages and all that depend on them.
     fn affected(&self, changed: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let mut affected = changed;
         loop {
@@ -115,13 +115,13 @@ impl Workspace {
     }
 }
 
-/// The folder of a package, from what cargo says of it.
+/// Returns the folder of a package in cargo's JSON.
 fn folder_of(package: &Value) -> Option<PathBuf> {
     let manifest = Path::new(package["manifest_path"].as_str()?);
     manifest.parent().map(Path::to_owned)
 }
 
-/// Files that are not as in the last commit; without any, the files of the last commit.
+/// Returns uncommitted files or, if there are none, the files of the last commit.
 fn changed_files() -> Result<Vec<PathBuf>> {
     let root = output(Command::new("git").args(["rev-parse", "--show-toplevel"]))?;
     let root = Path::new(root.trim_end());
@@ -137,7 +137,7 @@ fn changed_files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Builds the unit tests of all packages: folder of the package, and program.
+/// Builds the unit tests of all packages. Returns each package's folder and test program.
 fn test_programs() -> Result<Vec<(PathBuf, PathBuf)>> {
     let mut build = cargo();
     build.args(["test", "--workspace", "--lib", "--bins", "--no-run"]);
@@ -155,10 +155,10 @@ fn test_programs() -> Result<Vec<(PathBuf, PathBuf)>> {
     Ok(programs.into_iter().flatten().collect())
 }
 
-/// The unit tests of a package, without those that need root.
+/// Returns the command for a package's unit tests, without those that need root.
 fn unit_tests(folder: &Path, program: &Path) -> Command {
     let mut tests = Command::new(program);
-    // They wait for other programs most of their time.
+    // Tests spend most of their time waiting for other programs.
     let threads = 2 * available_parallelism().map_or(1, usize::from);
     tests
         .arg("--quiet")

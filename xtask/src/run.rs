@@ -1,22 +1,22 @@
-//! Running other programs.
+//! Starts other programs.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The cargo that started this program.
+/// Returns a command for the cargo that started this program.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The workspace that this program was built in.
+/// Root of the workspace that this program was built in.
 pub fn workspace() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)
 }
 
-/// Runs a command to its end; an error when it fails.
+/// Runs a command to its end. Returns an error if it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     announce(command);
     let status = command
@@ -28,7 +28,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns what it printed.
+/// Runs a command and returns its output.
 pub fn output(command: &mut Command) -> Result<String> {
     let out = command
         .output()
@@ -55,13 +55,13 @@ pub fn build_folder() -> Result<PathBuf> {
         .context("cargo metadata names no target_directory")
 }
 
-/// Builds the program as it is shipped; where it is then.
+/// Builds the program as it is shipped and returns its path.
 pub fn shipped() -> Result<PathBuf> {
     run(cargo().args(["build", "--quiet", "--release", "--package", "assay-cli"]))?;
     Ok(build_folder()?.join("release/assay"))
 }
 
-/// Shows a command that is about to run.
+/// Prints a command before it runs.
 pub fn announce(command: &Command) {
     eprintln!("+ {}", words(command));
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask servers`: what makes this machine one that is reached, by adb and
-//! by ssh, for tests. Everything comes from Debian's packages and stays in the build
-//! folder, as for the board.
+//! `cargo xtask servers`: adb and ssh servers for tests that reach this machine like
+//! a board. All files come from Debian's packages and stay in the build folder, as
+//! for the board.
 //!
 //! `assay_testkit::Neighbour` starts them.
 
@@ -10,7 +10,7 @@ use assay_testkit::neighbour::SERVERS;
 use std::fs;
 use std::path::Path;
 
-/// To be raised with every change of what is prepared here.
+/// Version of the prepared files. Raise it with every change to them.
 const RECIPE: &str = "1";
 
 const PACKAGES: [&str; 3] = ["adb", "adbd", "dropbear-bin"];
@@ -22,7 +22,7 @@ const PROGRAMS: [&str; 4] = [
     "usr/sbin/dropbear",
 ];
 
-/// Makes the folder unless it is there already.
+/// Makes the folder unless it exists.
 pub fn prepare() -> Result<()> {
     packages::prepare(SERVERS, RECIPE, make).context("cannot prepare the servers of adb and ssh")
 }

@@ -8,8 +8,8 @@ const TEMPLATE: &str = "crates/lang/po/assay.pot";
 const CATALOGUE: &str = "crates/lang/po/zh.po";
 
 /// Writes the template from the sources and merges it into the catalogue. A new text has no
-/// translation then. A changed one keeps the translation of its former text, marked fuzzy:
-/// it is not used until a translator has removed the mark.
+/// translation yet. A changed text keeps its former translation marked as fuzzy, which is
+/// not used until a translator removes the mark.
 pub fn update() -> Result<()> {
     let test = ["test", "--quiet", "--package", "assay-cli", "--bin=assay"];
     let only = ["write_the_template", "--", "--ignored"];

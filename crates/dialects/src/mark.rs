@@ -1,5 +1,5 @@
-//! Disk marks, SD card classes, and rounds until a steady state: the jobs that
-//! they consist of, and what a class asks for.
+//! Disk marks, SD card classes, and rounds until a steady state: their jobs, and the
+//! requirements of the classes.
 
 use assay_model::job::{EngineKind, FileState, FlushCall, Job, Rw};
 use assay_model::units::{Bytes, Nanos};
@@ -10,17 +10,16 @@ use std::str::FromStr;
 /// Size and duration of the jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkProfile {
-    /// The test file, or the region used on a device.
+    /// Size of the test file, or of the region used on a device.
     pub file: Bytes,
-    /// The longest time of a trial.
+    /// Longest duration of a trial.
     pub trial: Nanos,
-    /// An engine that keeps several I/Os in flight; without one, as many
-    /// threads do.
+    /// Engine that keeps several I/Os in flight; `None`: as many threads do.
     pub engine: Option<EngineKind>,
 }
 
-/// The four tests of the usual disk marks, each read and written: sequential
-/// 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
+/// Returns the four tests of the usual disk marks, each as read and as write:
+/// sequential 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
 pub fn marks(scale: &MarkProfile) -> Vec<Job> {
     let tests = [
         ("seq1m-q8t1", false, Bytes::mib(1), 8),
@@ -39,7 +38,7 @@ pub fn marks(scale: &MarkProfile) -> Vec<Job> {
     jobs.collect()
 }
 
-/// A job past the page cache that goes on until its time is over.
+/// Makes a time-based job that bypasses the page cache.
 fn direct(scale: &MarkProfile, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
     let mut job = Job::new(name, rw, bs, scale.file);
     job.direct = true;
@@ -55,8 +54,8 @@ fn direct(scale: &MarkProfile, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job
     job
 }
 
-/// A speed class of SD cards (SD Physical Layer Specification; the figures are
-/// those printed on cards).
+/// Speed class of SD cards (SD Physical Layer Specification; the figures are those
+/// printed on cards).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdClass {
     /// Application performance class 1.
@@ -76,14 +75,13 @@ pub enum SdClass {
 const RANDOM_READ: &str = "class-rand-read-4k";
 const RANDOM_WRITE: &str = "class-rand-write-4k";
 const SEQUENTIAL_WRITE: &str = "class-seq-write-512k";
-/// Commands in flight that a card of class A2 may be given: the length of its
-/// command queue.
+/// Length of the command queue of class A2 cards, which limits the commands in flight.
 const A2_DEPTH: u32 = 32;
-/// Random I/O of application classes is judged within so much.
+/// Size of the region for random I/O of application classes.
 const APPLICATION_REGION: Bytes = Bytes::mib(256);
 
 impl SdClass {
-    /// Every class, in the order in which they are listed.
+    /// Every class, in the order of listings.
     pub const ALL: [Self; 10] = [
         Self::A1,
         Self::A2,
@@ -124,7 +122,7 @@ impl SdClass {
         }
     }
 
-    /// The jobs that show whether it is met.
+    /// Returns the jobs that measure the requirements.
     pub fn jobs(self, scale: &MarkProfile) -> Vec<Job> {
         let region = MarkProfile {
             file: scale.file.min(APPLICATION_REGION),
@@ -138,14 +136,14 @@ impl SdClass {
             return vec![sequential];
         }
         let mut writes = direct(&region, RANDOM_WRITE, Rw::RandWrite, bs, depth);
-        // Writes that only a cache has taken are none.
+        // Writes that are only in a cache do not count.
         writes.flush.at_end = Some(FlushCall::Fdatasync);
         let reads = direct(&region, RANDOM_READ, Rw::RandRead, bs, depth);
         vec![reads, writes, sequential]
     }
 
-    /// Under which conditions its figures are taken here with a file of this size, one
-    /// sentence.
+    /// Returns one sentence with the conditions of the measurement for a file of this
+    /// size.
     pub fn conditions(self, file: Bytes) -> String {
         let region = file.min(APPLICATION_REGION);
         let random = |commands| {
@@ -181,7 +179,7 @@ impl fmt::Display for SdClass {
 impl FromStr for SdClass {
     type Err = String;
 
-    /// Parses the name of a class, in either case.
+    /// Parses the name of a class, ignoring case.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = |class: &Self| class.to_string().eq_ignore_ascii_case(text);
         let found = Self::ALL.into_iter().find(known);
@@ -192,9 +190,9 @@ impl FromStr for SdClass {
     }
 }
 
-/// The rounds until a steady state (SNIA Solid State Storage Performance Test
-/// Specification, in short): first the whole capacity is written twice in
-/// sequence, then each round writes at random.
+/// Returns the jobs of the steady-state test (after the SNIA Solid State Storage
+/// Performance Test Specification): the first writes the whole capacity twice in
+/// sequence, the second is a round of random writes.
 pub fn steady_state(scale: &MarkProfile) -> [Job; 2] {
     let mut fill = Job::new(FILL, Rw::Write, Bytes::kib(128), scale.file);
     fill.direct = true;

@@ -1,10 +1,10 @@
 //! Suggestion for a mistyped word.
 
-/// Longer words are compared by their beginning.
+/// Length to which longer words are cut before the comparison.
 const LONGEST: usize = 64;
 
-/// Returns the known word that was probably meant: the one with the fewest typing mistakes, if they
-/// are at most one in three letters. Leading dashes are not letters.
+/// Returns the known word that was probably intended: the one with the fewest typing mistakes, if
+/// they are at most one in three letters. Leading dashes are not letters.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(LONGEST).collect();
     let letters = word.trim_start_matches('-').chars().count();

@@ -12,11 +12,11 @@ const ALIGNMENT: usize = 4096;
 /// Blocks up to this size are changed in every byte for each write, see
 /// [`crate::content`].
 pub(crate) const CHANGED_WHOLE: usize = 128 << 10;
-/// Larger ones only get marks, to spare the processor. Their bytes come back
-/// after this distance, beyond the reach of compressors.
+/// Larger blocks only get marks, to save CPU time. Their bytes repeat after this distance,
+/// which is beyond the window of compressors.
 const PERIOD: usize = 1 << 20;
 
-/// An aligned buffer of which one window of a block's length is in use.
+/// An aligned buffer. One window of it, as long as a block, is in use at a time.
 #[derive(Debug)]
 pub struct IoBuf {
     start: NonNull<u8>,
@@ -30,26 +30,27 @@ pub struct IoBuf {
 unsafe impl Send for IoBuf {}
 
 impl IoBuf {
-    /// A zeroed buffer for one block of a fixed size; without memory for it the process ends.
+    /// Returns a zeroed buffer for one block of a fixed size. Aborts the process if memory is
+    /// exhausted.
     pub fn zeroed(block: usize) -> Self {
         let layout = Layout::new::<[u8; ALIGNMENT]>();
         Self::with_windows(block, 1).unwrap_or_else(|_| handle_alloc_error(layout))
     }
 
-    /// A zeroed buffer for one block of a size that the user chose.
+    /// Returns a zeroed buffer for one block of a size that the user chose.
     ///
     /// # Errors
-    /// Without memory for it.
+    /// [`EngineError::Memory`] if the allocation fails.
     pub fn of(block: u64) -> Result<Self, EngineError> {
         let length = usize::try_from(block).map_err(|_| EngineError::Memory(Bytes(block)))?;
         Self::with_windows(length, 1)
     }
 
-    /// The same for blocks that are written, one of `siblings` buffers used in
+    /// Returns a zeroed buffer for blocks that are written, one of `siblings` buffers used in
     /// turn. Large blocks have several windows.
     ///
     /// # Errors
-    /// Without memory for it.
+    /// [`EngineError::Memory`] if the allocation fails.
     pub(crate) fn to_write(block: usize, siblings: usize) -> Result<Self, EngineError> {
         let windows = if block <= CHANGED_WHOLE || !block.is_multiple_of(ALIGNMENT) {
             1
@@ -77,29 +78,29 @@ impl IoBuf {
     pub(crate) fn all_mut(&mut self) -> &mut [u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
         // at allocation) that only this value owns, and `self` is borrowed
-        // mutably for as long as the slice lives. The kernel has no claim on
-        // them: an operation under way owns its IoBuf.
+        // mutably for as long as the slice lives. The kernel does not access them: an
+        // operation in flight owns its IoBuf.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 
-    /// The block of the current window, to look at.
+    /// Returns the block of the current window.
     #[inline]
     pub fn block(&self) -> &[u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
         // at allocation) that only this value owns, and `self` is borrowed for
-        // as long as the slice lives, so nobody writes them meanwhile.
+        // as long as the slice lives, so nothing writes to them in that time.
         let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
         &all[self.window..self.window + self.block]
     }
 
-    /// The block of the current window.
+    /// Returns the block of the current window for writing.
     #[inline]
     pub fn block_mut(&mut self) -> &mut [u8] {
         let (window, block) = (self.window, self.block);
         &mut self.all_mut()[window..window + block]
     }
 
-    /// Goes to the next window, if there is more than one.
+    /// Moves to the next window, if there is more than one.
     #[inline]
     pub(crate) fn next_window(&mut self) {
         self.window += self.block;

@@ -3,8 +3,8 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
-/// of the loop bring their own.
+/// A clock that only moves forward. The real one is [`MonotonicClock`]; tests of the worker loop
+/// use their own.
 pub(crate) trait Clock: Copy + Send + Sync {
     /// True if this is the machine's clock, so that the machine's activity meanwhile belongs to its
     /// time.
@@ -13,13 +13,13 @@ pub(crate) trait Clock: Copy + Send + Sync {
     /// Nanoseconds since an arbitrary but fixed moment.
     fn now(&self) -> u64;
 
-    /// Lets that many nanoseconds pass.
+    /// Waits `ns` nanoseconds.
     fn sleep(&self, ns: u64);
 
-    /// A stream starts at that moment, which has just been.
+    /// Called when a stream starts, with the start time, which is a moment ago.
     fn begin(&self, _start_ns: u64) {}
 
-    /// Somebody waits without sleeping.
+    /// Called in each round of a busy-wait. Only a virtual clock moves here.
     #[inline]
     fn spin(&self) {}
 }

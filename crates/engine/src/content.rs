@@ -1,9 +1,9 @@
 //! Contents of the blocks that a load writes.
 //!
-//! The default is random data. Blocks of up to 128 KiB are changed in every byte for each write (80
-//! ns for 4 KiB): file system compressors look at that much together, in whatever order it was
-//! written, and must not find a block that resembles another. Larger blocks only get marks, to save
-//! CPU time, unless new content is asked for.
+//! The default is random data. In blocks of up to 128 KiB, every byte changes with each write (80
+//! ns for 4 KiB), because file system compressors compare data within a window of that size, in any
+//! order, and must not find two similar blocks. Larger blocks only get marks, to save CPU time,
+//! unless new content is requested.
 
 pub(crate) mod pattern;
 #[cfg(test)]
@@ -16,11 +16,11 @@ use assay_model::rng::SplitMix64;
 
 /// Larger blocks are marked at this distance, so that no two sectors are equal.
 const SECTOR: usize = 512;
-/// Bytes of a mark: a number, and the same number in disguise.
+/// Length of a mark in bytes: a number, followed by the same number XOR-ed with the filler's key.
 const MARK: usize = 16;
 
-/// Fills blocks before they are written. It needs nothing of what a block held
-/// before: buffers may come fresh, or from a read.
+/// Fills blocks before they are written. The earlier content of a block does not matter: buffers
+/// may be new or come from a read.
 #[derive(Debug)]
 pub(crate) struct Filler {
     content: Content,
@@ -35,7 +35,7 @@ enum Content {
 }
 
 impl Filler {
-    /// For blocks of up to `largest_block` bytes. The same seed gives the same
+    /// Creates a filler for blocks of up to `largest_block` bytes. The same seed gives the same
     /// content.
     pub(crate) fn new(content: &WriteContent, largest_block: u32, seed: u64) -> Self {
         let of_loads = Loads::here().and_then(|loads| Content::of_load(content, seed, loads));
@@ -46,9 +46,9 @@ impl Filler {
         Self { content }
     }
 
-    /// Says where duplicates come from with [`DedupeMode::WorkingSet`]: from a
-    /// share of the `blocks` that the region holds, and of the streams with
-    /// these seeds (`dedupe_global`; none: only of its own).
+    /// Sets the source of duplicates for [`DedupeMode::WorkingSet`]: a share of the `blocks` of the
+    /// region, from the streams with these seeds (`dedupe_global`). Without seeds, duplicates come
+    /// from the filler's own stream only.
     ///
     /// [`DedupeMode::WorkingSet`]: assay_model::load::content::DedupeMode::WorkingSet
     pub(crate) fn with_working_set(mut self, blocks: u64, streams: &[u64]) -> Self {
@@ -58,8 +58,8 @@ impl Filler {
         self
     }
 
-    /// Makes the random content of a buffer that only gets marks later: before the clock starts,
-    /// since it takes longer than many devices take for a block.
+    /// Writes the random content of a buffer that later only gets marks. Called before the clock
+    /// starts, because it takes longer than many devices need for a block.
     pub(crate) fn prepare(&mut self, buffer: &mut [u8]) {
         if let Content::Kept(kept) = &mut self.content {
             kept.prepare(buffer);
@@ -79,7 +79,7 @@ impl Filler {
 }
 
 impl Content {
-    /// Creates content that only loads ask for, never the jobs of a plan.
+    /// Creates content that only loads request, never the jobs of a plan.
     fn of_load(content: &WriteContent, seed: u64, loads: Loads) -> Option<Self> {
         let made_to_measure = content.compress_percent.is_some() || content.dedupe_percent > 0;
         if made_to_measure {
@@ -92,7 +92,7 @@ impl Content {
     }
 }
 
-/// Random content that is made once and then only changed a little.
+/// Random content that is generated once and then changed slightly for each write.
 #[derive(Debug)]
 struct Kept {
     base: Box<[u8]>,
@@ -126,7 +126,7 @@ impl Kept {
         }
     }
 
-    /// Returns true if every byte of a block so long is changed for each write.
+    /// Returns true if every byte of a block of this length is changed for each write.
     #[inline]
     const fn is_changed_whole(&self, length: usize) -> bool {
         self.refill || (self.scramble && length <= self.base.len())
@@ -165,8 +165,8 @@ impl Kept {
     }
 }
 
-/// Writes `base` into `block` with each word changed by `key`: what is random
-/// stays random, and no word is what it was in another block.
+/// Writes `base` into `block` with each word XOR-ed with `key`: random data stays random, and every
+/// word differs from the same word of another block.
 #[inline]
 fn combine(block: &mut [u8], base: &[u8], key: u64) {
     let (words, rest) = block.as_chunks_mut::<8>();
@@ -180,12 +180,12 @@ fn combine(block: &mut [u8], base: &[u8], key: u64) {
     }
 }
 
-/// Content that is made anew for each write.
+/// Content that is generated for each write.
 #[derive(Debug)]
 struct Fresh {
     repeats: Repeats,
     mixture: Mixture,
-    /// Duplicates must not tell where they are.
+    /// Duplicates must not contain their offset, or they would differ.
     anywhere: bool,
 }
 
@@ -204,19 +204,19 @@ impl Fresh {
     }
 }
 
-/// Random content, of which a share gives way to zeros or a pattern.
+/// Random content, a share of which is replaced by zeros or a pattern.
 #[derive(Debug)]
 pub(crate) struct Mixture {
-    /// That share.
+    /// Share that is replaced, in percent.
     percent: usize,
-    /// It is kept in each piece of that size; 0: of each block.
+    /// Size of the pieces that each contain that share, in bytes; 0 means the whole block.
     chunk: usize,
-    /// In place of zeros, unless empty.
+    /// Replacement for the random bytes; zeros if empty.
     pattern: ContentPattern,
 }
 
 impl Mixture {
-    /// As far as `content` says; random if it says nothing.
+    /// Creates the mixture that `content` describes; random content if it describes none.
     pub(crate) fn new(content: &WriteContent) -> Self {
         Self {
             percent: content.compress_percent.unwrap_or(0).min(100).into(),
@@ -250,9 +250,8 @@ impl Mixture {
     }
 }
 
-/// Names the content of block after block by seeds: a seed that comes again is
-/// a block that comes again. Nothing is kept of earlier blocks, since the seed
-/// of the n-th one is computed from n.
+/// Chooses the content of each block by a seed: a repeated seed is a repeated block. Earlier blocks
+/// are not stored, because the seed of the n-th block is computed from n.
 #[derive(Debug)]
 struct Repeats {
     percent: u64,
@@ -291,7 +290,7 @@ impl Repeats {
         }
     }
 
-    /// The seed of the next block.
+    /// Returns the seed of the next block.
     fn next_seed(&mut self) -> u64 {
         if self.made == 0 || self.choices.below(100) >= self.percent {
             self.made += 1;
@@ -308,7 +307,7 @@ impl Repeats {
     }
 }
 
-/// The seed of a stream's distinct block `number`: all different, as the
+/// Returns the seed of a stream's distinct block `number`. The seeds are all different, because the
 /// generator's first number is a bijection of its state.
 fn seed_of(stream: u64, number: u64) -> u64 {
     let stream = SplitMix64::new(stream).next_u64();

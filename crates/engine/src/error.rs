@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why a job could not be run.
+/// Reason why a job could not run.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// A call on the file failed.
@@ -19,7 +19,7 @@ pub enum EngineError {
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// Error that the kernel returned.
         source: io::Error,
     },
     /// The file system refuses direct I/O.
@@ -33,17 +33,17 @@ pub enum EngineError {
     Unavailable {
         /// The engine.
         engine: EngineKind,
-        /// The kernel's answer.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// There are not as many threads to be had as the job has workers.
+    /// The system does not allow as many threads as the job has workers.
     #[error(
         "cannot start {number} threads: {source}: lower numjobs or allow more (ulimit -u, the pids limit of the cgroup)"
     )]
     Threads {
         /// Number of threads that the job asks for.
         number: u32,
-        /// The kernel's answer.
+        /// Error that the kernel returned.
         source: io::Error,
     },
     /// A buffer cannot be allocated.
@@ -56,24 +56,24 @@ pub enum EngineError {
         engine: EngineKind,
         /// For example `submit`.
         operation: &'static str,
-        /// The kernel's answer.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// The job contradicts itself or its file.
+    /// The job contradicts itself or does not fit its file.
     #[error("job '{job}': {problem}")]
     Job {
         /// Name of the job.
         job: String,
-        /// Contradiction, and its remedy.
+        /// Contradiction, and how to remove it.
         problem: String,
     },
-    /// Stopped from outside.
+    /// The caller stopped the job.
     #[error("stopped")]
     Stopped,
 }
 
 impl EngineError {
-    /// `operation`, for example `open`, failed on the file at `path`.
+    /// Creates the error of a failed `operation`, for example `open`, on the file at `path`.
     pub fn file(operation: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             operation,
@@ -82,12 +82,12 @@ impl EngineError {
         }
     }
 
-    /// An engine that the kernel does not offer.
+    /// Creates the error of an engine that the kernel does not support.
     pub(crate) fn unavailable(engine: EngineKind, source: io::Error) -> Self {
         Self::Unavailable { engine, source }
     }
 
-    /// An engine failed to `operation`, for example `submit`.
+    /// Creates the error of an engine that failed to `operation`, for example `submit`.
     pub(crate) fn queue(engine: EngineKind, operation: &'static str, source: io::Error) -> Self {
         Self::Queue {
             engine,
@@ -96,7 +96,7 @@ impl EngineError {
         }
     }
 
-    /// The kernel's error number, if there was one.
+    /// Returns the kernel's error number, if there was one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::File { source, .. }
@@ -108,12 +108,12 @@ impl EngineError {
     }
 }
 
-/// Number of looks at a device that gave an error, and the time between two.
+/// Number of checks of a device that returned an error, and the time between two.
 const LOOKS: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// Returns true if a device is gone within half a second. The first errors of a device that is
-/// pulled come before the kernel removes it.
+/// Returns true if a device disappears within half a second. When a device is unplugged, its
+/// first errors arrive before the kernel removes it.
 pub fn goes_away(is_gone: impl Fn() -> bool) -> bool {
     (0..LOOKS).any(|look| {
         if look > 0 {

@@ -1,7 +1,7 @@
-//! Features that a stream of a load can use, and the jobs of a plan never do.
+//! Features that a stream of a load can use and the jobs of a plan never use.
 
-/// That loads can be run. A program without them has no such value, and the compiler
-/// leaves out what needs one.
+/// Proof that this program can run loads. A program built without loads has no such
+/// value, so the compiler removes the code that needs one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Loads {
     #[cfg(feature = "loads")]
@@ -9,7 +9,7 @@ pub(crate) enum Loads {
 }
 
 impl Loads {
-    /// `None`: only the jobs of a plan can be run ([`crate::measure()`]).
+    /// Returns `None` if only the jobs of a plan can run ([`crate::measure()`]).
     pub(crate) const fn here() -> Option<Self> {
         #[cfg(feature = "loads")]
         return Some(Self::Here);
@@ -18,8 +18,8 @@ impl Loads {
     }
 }
 
-/// A part of a stream that only loads ask for. In a program without them it is always
-/// absent, and so is the code behind it.
+/// A part of a stream that only loads request. In a program without loads it is
+/// always absent, and the compiler removes its code.
 #[derive(Debug)]
 pub(crate) struct Extra<T>(WithLoads<T>);
 
@@ -35,10 +35,11 @@ impl<T> Extra<T> {
         Self(make())
     }
 
-    /// As [`new`](Self::new).
+    /// Stores the result of a `make` that can fail; without loads, `make` is not
+    /// called.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The error that `make` returned.
     pub(crate) fn try_new<E>(make: impl FnOnce() -> Result<Option<T>, E>) -> Result<Self, E> {
         make().map(Self)
     }

@@ -1,23 +1,23 @@
-//! The longest time in which no worker completed anything, exactly.
+//! Exact measurement of the longest time in which no worker completed anything.
 //!
-//! A gap of all workers lies within a gap of each. So each worker hands in its
-//! own gaps, and the thread that waits for them looks now and then where all
-//! overlap. Workers need only hand in gaps that are longer than the longest one
-//! found so far: after a few milliseconds that is next to nothing, and what it
-//! costs is one compare per I/O.
+//! A gap of all workers lies within a gap of each. So each worker reports its own
+//! gaps, and the thread that waits for the workers periodically computes where all
+//! of them overlap. Workers report only gaps that are longer than the longest shared
+//! gap so far. After a few milliseconds there are almost none of these, and the cost
+//! is one comparison per I/O.
 //!
-//! Memory is bounded: when too many gaps wait for a worker that is silent, the
-//! shorter half is dropped, and from then on a result counts only if it is
-//! longer than everything dropped.
+//! Memory is bounded: when too many gaps wait for a worker that reports nothing, the
+//! shorter half is dropped. From then on a result is valid only if it is longer than
+//! every dropped gap.
 
 use crate::sys::lock;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Gaps that wait at one worker at most (1 MiB).
+/// Maximum number of reported gaps of one worker that were not yet read (1 MiB).
 const MAX_HANDED_IN: usize = 1 << 16;
-/// Gaps that wait for a silent worker at most, all together (16 MiB).
+/// Maximum number of pending gaps of all workers (16 MiB).
 const MAX_PENDING: usize = 1 << 20;
 
 /// A time without completions, on the workers' clock.
@@ -37,15 +37,15 @@ impl Span {
 #[derive(Debug)]
 pub(crate) struct SharedGaps {
     workers: Vec<Mutex<HandedIn>>,
-    /// Only gaps longer than this are of interest: the longest shared one so
-    /// far, or the longest one dropped.
+    /// Length above which a gap is reported: that of the longest shared gap so far,
+    /// or of the longest dropped one.
     threshold_ns: AtomicU64,
-    /// The longest gap that was dropped for want of room.
+    /// Length of the longest gap that was dropped for lack of space.
     dropped_ns: AtomicU64,
     overlap: Mutex<Overlap>,
 }
 
-/// Gaps reported by one worker since the last look.
+/// Gaps that one worker reported since [`SharedGaps::look`] last ran.
 #[derive(Debug, Default)]
 struct HandedIn {
     gaps: Vec<Span>,
@@ -56,7 +56,7 @@ struct HandedIn {
 /// Overlap of the gaps of all workers.
 #[derive(Debug, Default)]
 struct Overlap {
-    /// Gaps that reach beyond what all workers told of.
+    /// Gaps that extend beyond the time until which every worker has reported.
     pending: Vec<Span>,
     longest: Option<Span>,
 }
@@ -80,8 +80,8 @@ impl SharedGaps {
         }
     }
 
-    /// Looks where the gaps told so far overlap. Never waits for a worker for
-    /// longer than that takes to add one gap.
+    /// Computes where the gaps reported so far overlap. Holds each worker's lock
+    /// only while it moves that worker's gaps out.
     pub(crate) fn look(&self) {
         let mut overlap = lock(&self.overlap);
         let mut told_until_ns = u64::MAX;
@@ -98,8 +98,8 @@ impl SharedGaps {
         }
     }
 
-    /// The longest gap of all, once every worker has ended; `None` when there
-    /// was none, or none that is provably the longest.
+    /// Returns the longest gap of all workers, once every worker has ended; `None`
+    /// if there was no gap, or none that is provably the longest.
     pub(crate) fn longest(&self) -> Option<Span> {
         self.look();
         let longest = lock(&self.overlap).longest?;
@@ -119,9 +119,9 @@ impl SharedGaps {
 }
 
 impl Overlap {
-    /// Takes in all pending gaps as far as every worker told of its own. At
-    /// that very moment a worker completed something (or ended, which is a gap
-    /// until the end of time), so no shared gap reaches across it.
+    /// Processes all pending gaps up to the time until which every worker has
+    /// reported. At that time a worker completed something (or ended, which counts
+    /// as a gap until the end of time), so no shared gap extends across it.
     fn sweep(&mut self, told_until_ns: u64, workers: usize) {
         let mut edges = Vec::new();
         for gap in &self.pending {
@@ -134,7 +134,7 @@ impl Overlap {
         edges.sort_unstable();
         let (mut open, mut since_ns) = (0_usize, 0);
         for (at_ns, step) in edges {
-            // What follows the end of the last worker is no gap.
+            // The time after the end of the last worker is not a gap.
             if open == workers && at_ns < u64::MAX {
                 self.found(Span {
                     from_ns: since_ns,
@@ -158,18 +158,18 @@ impl Overlap {
     }
 }
 
-/// One worker's side.
+/// Handle of one worker.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerGaps {
     shared: Arc<SharedGaps>,
     number: usize,
-    /// As [`SharedGaps::threshold_ns`] was when last seen; nothing is longer
-    /// before [`WorkerGaps::begin`].
+    /// [`SharedGaps::threshold_ns`] as last read; `MAX` before
+    /// [`WorkerGaps::begin`], so that nothing is reported.
     threshold_ns: u64,
 }
 
 impl WorkerGaps {
-    /// The measured time begins; before, no gap is of interest.
+    /// Starts the measured time; earlier gaps are ignored.
     pub(crate) fn begin(&mut self, measured_from_ns: u64) {
         self.threshold_ns = 0;
         self.told_until(measured_from_ns);
@@ -181,7 +181,8 @@ impl WorkerGaps {
         length_ns > self.threshold_ns
     }
 
-    /// Hands in a gap; those before it were handed in or are of no interest.
+    /// Reports a gap. Earlier gaps must have been reported or be shorter than the
+    /// threshold.
     #[cold]
     pub(crate) fn add(&mut self, gap: Span) {
         let mut mine = lock(&self.shared.workers[self.number]);
@@ -193,13 +194,13 @@ impl WorkerGaps {
         drop(mine);
         self.threshold_ns = self.shared.threshold_ns.load(Ordering::Relaxed);
         if self.shared.workers.len() == 1 {
-            // What stops the only worker stops all.
+            // A gap of the only worker is a gap of all.
             self.threshold_ns = self.threshold_ns.max(gap.length_ns());
         }
     }
 
-    /// Says that all gaps that ended by then were handed in or are of no
-    /// interest. Something ended at that time: no gap reaches across it.
+    /// Confirms that all gaps that ended by `time_ns` were reported or are not of
+    /// interest. An I/O ended at that time, so no gap extends across it.
     #[cold]
     pub(crate) fn told_until(&mut self, time_ns: u64) {
         lock(&self.shared.workers[self.number]).told_until_ns = time_ns;
@@ -207,7 +208,8 @@ impl WorkerGaps {
         self.threshold_ns = self.threshold_ns.max(shared_ns);
     }
 
-    /// The worker has nothing more to do: from now on it holds nobody up.
+    /// Marks the worker as ended: from `end_ns` on it counts as always in a gap, so
+    /// it does not delay the others' result.
     pub(crate) fn end(&mut self, end_ns: u64) {
         let mut mine = lock(&self.shared.workers[self.number]);
         mine.gaps.push(Span {

@@ -1,4 +1,4 @@
-//! Descriptors that the process was started with.
+//! File descriptors that the process inherited when it was started.
 
 use crate::sys::lock;
 use std::collections::BTreeSet;
@@ -7,19 +7,20 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-/// The last of the standard streams, which are the process's own.
+/// Last of the standard streams, which belong to the process.
 const LAST_STANDARD: RawFd = 2;
 
-/// Numbers that were taken over. None is ever given away twice, not even when it
-/// was closed: it may be somebody else's by then.
+/// Numbers that were taken over. Each number is returned once only, even after
+/// it was closed, because it may then be another file's.
 static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
-/// Takes over a descriptor that the process was started with, and keeps it from
-/// programs that this one starts. To be called before the process opens anything
-/// of its own.
+/// Takes over a descriptor that the process was started with, and sets
+/// `FD_CLOEXEC` so that programs started by this one do not inherit it. Must be
+/// called before the process opens any file.
 ///
 /// # Errors
-/// When it is not open, is a standard stream, or was taken over before.
+/// If the descriptor is not open, is a standard stream, or was taken over
+/// before.
 pub fn inherited(number: RawFd) -> io::Result<File> {
     let refuse = |why: &str| {
         let text = format!("descriptor {number} cannot be taken over: {why}");
@@ -38,11 +39,11 @@ pub fn inherited(number: RawFd) -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     taken.insert(number);
-    // SAFETY: the descriptor is open (above). It is none of the standard streams,
-    // which the standard library lends to everybody, and this function gives
-    // each number away once in the life of the process (`TAKEN`). Whoever
-    // started the process opened it for this purpose: it is taken over before
-    // the process opens files of its own, so no other owner can have it.
+    // SAFETY: the descriptor is open (above). It is not a standard stream,
+    // which the standard library shares, and this function returns each number
+    // once in the life of the process (`TAKEN`). The parent opened it for this
+    // purpose: it is taken over before the process opens its own files, so it
+    // has no other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     Ok(File::from(fd))
 }

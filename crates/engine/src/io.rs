@@ -1,4 +1,5 @@
-//! The trait that every back end implements, and what passes through it.
+//! The trait that every I/O engine implements, and the types it exchanges with
+//! the worker.
 
 use crate::buffer::IoBuf;
 use crate::error::EngineError;
@@ -13,28 +14,28 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that I/O can be done to.
+/// An open file for I/O.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// Opened as the job wants it. (`/dev/null` for engines that do not do I/O
-    /// to an open file.)
+    /// Handle opened as the job requires; `/dev/null` for engines that do not
+    /// use an open file.
     pub(crate) file: File,
     /// Index among the files of the worker, from 0.
     pub(crate) number: u32,
     pub(crate) path: PathBuf,
-    /// Size when it was opened.
+    /// Size in bytes at the time of opening.
     pub(crate) size: u64,
-    /// The exclusive handle of a block device, through which it is trimmed.
+    /// Exclusive handle of a block device, used to trim it.
     pub(crate) holder: Option<Arc<File>>,
-    /// Trims are a call of their own on block devices.
+    /// True for a block device, which has its own system call to trim.
     pub(crate) is_device: bool,
     pub(crate) writable: bool,
-    /// I/O comes in random order: reading around it would be in vain.
+    /// True if offsets are random, so read-ahead would be wasted.
     pub(crate) random: bool,
 }
 
 impl OpenFile {
-    /// Looks at a file that was just opened.
+    /// Reads the properties of a file that was just opened.
     pub(crate) fn new(
         mut file: File,
         number: u32,
@@ -67,8 +68,8 @@ impl OpenFile {
     }
 }
 
-/// One I/O. It owns its buffer from the moment it is made until its
-/// [`Completion`] is taken back, so the kernel never sees freed memory.
+/// One I/O. It owns its buffer until its [`Completion`] is taken back, so the
+/// kernel never accesses freed memory.
 #[derive(Debug)]
 pub(crate) struct IoUnit {
     pub(crate) ddir: Ddir,
@@ -78,14 +79,14 @@ pub(crate) struct IoUnit {
     pub(crate) offset: u64,
     /// Length of the block; its buffer may be longer.
     pub(crate) length: u32,
-    /// Bytes already moved by earlier, short attempts.
+    /// Bytes already moved by earlier attempts, which were short.
     pub(crate) moved: u32,
     pub(crate) buf: IoBuf,
-    /// When it was handed to the engine, on the worker's clock.
+    /// Time of submission to the engine, on the worker's clock.
     pub(crate) submitted_ns: u64,
     /// Priority of this I/O, if the engine can pass it on.
     pub(crate) priority: IoPriority,
-    /// The worker's own mark.
+    /// Mark of the worker, which the engine ignores.
     pub(crate) tag: u32,
 }
 
@@ -99,14 +100,14 @@ impl IoUnit {
         )
     }
 
-    /// Bytes left to move.
+    /// Returns the number of bytes left to move.
     #[inline]
     pub(crate) const fn left(&self) -> u32 {
         self.length - self.moved
     }
 }
 
-/// An I/O that came back.
+/// A finished I/O.
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) unit: IoUnit,
@@ -117,15 +118,15 @@ pub(crate) struct Completion {
 /// Status of an I/O that was queued.
 #[derive(Debug)]
 pub(crate) enum QueueStatus {
-    /// It is already done (synchronous engines).
+    /// The I/O is already done (synchronous engines).
     Completed(Completion),
-    /// It will come back through [`IoEngine::reap`].
+    /// [`IoEngine::reap`] will return the I/O.
     Queued,
-    /// The queue is full: here it is again; reap first.
+    /// The queue is full, and the unit is returned; call `reap` first.
     Busy(IoUnit),
 }
 
-/// A way to hand I/O to the kernel.
+/// An interface through which I/O is submitted to the kernel.
 pub(crate) trait IoEngine {
     /// Returns true if `queue` returns before the I/O is done.
     #[inline]
@@ -133,43 +134,46 @@ pub(crate) trait IoEngine {
         false
     }
 
-    /// A file was opened: I/O to it follows.
+    /// Prepares the engine for I/O to a file that was just opened.
     fn opened(&mut self, _file: &OpenFile) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// A file will be closed; no I/O to it is under way.
+    /// Releases the engine's state for a file that will be closed; no I/O to it
+    /// is in flight.
     fn closes(&mut self, _file: &OpenFile) {}
 
-    /// Takes an I/O to `file`, the one that the unit names.
+    /// Takes an I/O to `file`, which is the file that the unit names.
     #[inline]
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         let result = self.transfer(file, &mut unit);
         QueueStatus::Completed(Completion { unit, result })
     }
 
-    /// Does an I/O and gives what a [`Completion`] of it has. Each engine has
-    /// one of both: a synchronous one this, any other [`queue`](Self::queue).
+    /// Performs an I/O and returns its result, as in [`Completion`]. A
+    /// synchronous engine implements this method, any other implements
+    /// [`queue`](Self::queue).
     fn transfer(&mut self, _file: &OpenFile, _unit: &mut IoUnit) -> Result<u32, i32> {
         Err(Errno::NOSYS.raw_os_error())
     }
 
-    /// Flushes a file; returns when that is done.
+    /// Flushes a file and waits until that is done.
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
         flush_open(file, call)
     }
 
-    /// Hands over what is queued, in that order, as far as the kernel takes it
-    /// now; how many were handed over since the last time. (Nothing waits in a
-    /// synchronous engine.)
+    /// Submits the queued I/Os in order, as many as the kernel accepts now.
+    /// Returns the number submitted since the last call; always 0 for a
+    /// synchronous engine, which queues nothing.
     fn commit(&mut self) -> Result<usize, EngineError> {
         Ok(0)
     }
 
     /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
-    /// and appends those that are to `done`, at most `max`. A `min` of 0 only
-    /// looks; one that is more than there are under way waits for all of them.
-    /// An engine whose I/Os come back together may give more than `max`.
+    /// and appends at most `max` of the finished ones to `done`. With a `min`
+    /// of 0 it does not wait; a `min` above the number in flight waits for all
+    /// of them. An engine whose I/Os finish in groups may return more than
+    /// `max`.
     fn reap(
         &mut self,
         _min: u32,
@@ -181,7 +185,7 @@ pub(crate) trait IoEngine {
     }
 }
 
-/// Flushes a file by system call.
+/// Flushes a file with a system call.
 pub(crate) fn flush_open(file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
     match call {
         FlushCall::Fsync => fsync(&file.file),
@@ -189,7 +193,7 @@ pub(crate) fn flush_open(file: &OpenFile, call: FlushCall) -> Result<(), Errno> 
     }
 }
 
-/// A system call's answer as a [`Completion`] has it.
+/// Converts the result of a system call to that of a [`Completion`].
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! Writing test files for real, and telling whether a file was.
+//! Writing test files completely, and checking that a file has no holes.
 
 use crate::buffer::IoBuf;
 use crate::content::Filler;
@@ -14,18 +14,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const CHUNK_BYTES: u32 = 1 << 20;
 const CHUNK: usize = CHUNK_BYTES as usize;
-/// Written back at this distance, so that the page cache does not hide how
-/// far the writing has really come.
+/// Distance in bytes at which data is written back, so that the progress does not count data that
+/// is only in the page cache.
 const WRITE_BACK_EVERY: u64 = 32 << 20;
 
-/// Fills the first `size` bytes of a file or device with random data, so that
-/// no read can hit a hole, an unwritten extent or a compressible block. Ends
-/// with the data on the device and out of the page cache.
+/// Fills the first `size` bytes of a file or device with random data, so that no read can hit a
+/// hole, an unwritten extent or a compressible block. On return the data is on the device and not
+/// in the page cache.
 ///
-/// `progress` is told the bytes done every few megabytes.
+/// Calls `progress` with the number of bytes written, every 32 MiB.
 ///
 /// # Errors
-/// [`EngineError::Stopped`] when `stop` was set; otherwise the kernel's answer.
+/// [`EngineError::Stopped`] if `stop` was set, else the error of the failed system call.
 pub fn write(
     file: &File,
     path: &Path,
@@ -37,10 +37,11 @@ pub fn write(
     write_part(file, path, 0..size.0, seed, stop, progress)
 }
 
-/// The same for a part of a file, in bytes. What is around it stays.
+/// Fills a part of a file, given in bytes, as [`write()`] does. The rest of the file does not
+/// change.
 ///
 /// # Errors
-/// As [`write()`].
+/// As for [`write()`].
 pub fn write_part(
     file: &File,
     path: &Path,
@@ -79,15 +80,16 @@ fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Returns true if the kernel reports no hole in a file; `None` if it cannot be asked. Extents that
-/// were reserved but never written count as holes on file systems that report them (ext4, XFS,
+/// Returns true if the kernel reports no hole in a file; `None` if the query fails. Extents that
+/// were reserved but never written count as holes on file systems that report them (ext4, XFS and
 /// btrfs do). File systems that do not track holes (FAT, many network file systems) report
-/// everything as data: there `true` only means that no hole is known.
+/// everything as data: for these, `true` only means that no hole is known.
 pub fn is_written(file: &File) -> Option<bool> {
     is_part_written(file, 0..file.metadata().ok()?.len())
 }
 
-/// The same for a part of a file, in bytes. It moves the file's position.
+/// Returns true if the kernel reports no hole in a part of a file, given in bytes. The call changes
+/// the file's position.
 pub fn is_part_written(file: &File, part: Range<u64>) -> Option<bool> {
     if part.is_empty() {
         return Some(true);

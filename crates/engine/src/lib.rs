@@ -1,12 +1,12 @@
 //! I/O engines and the loop that drives them.
 //!
 //! [`load::run()`] runs the streams of a load and returns raw counters;
-//! [`measure()`] does the same for one job. Around them stand the file helpers
-//! that a trial needs: [`layout`] writes test files for real, [`page_cache`]
-//! looks at and empties their cache.
+//! [`measure()`] does the same for one job. The file helpers that a trial needs
+//! are here too: [`layout`] writes test files, [`page_cache`] inspects and
+//! empties their cache.
 //!
-//! This is the only crate with `unsafe`: aligned buffers that the kernel
-//! fills, and system calls that no safe wrapper offers. Each use says why it
+//! This is the only crate with `unsafe`: for aligned buffers that the kernel
+//! fills, and for system calls without a safe wrapper. Each use states why it
 //! is sound.
 
 #![allow(

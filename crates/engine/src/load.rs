@@ -32,43 +32,43 @@ use std::sync::atomic::AtomicBool;
 /// Controls of a load under way, usable from any thread.
 #[derive(Debug, Default)]
 pub struct Controls {
-    /// End all streams now.
+    /// Set to end all streams now.
     pub stop: AtomicBool,
-    /// Report how it stands, once; cleared when done.
+    /// Set to request one interim report; cleared when it was made.
     pub report_now: AtomicBool,
 }
 
-/// Whoever follows a load. Called on the thread that runs it.
+/// Receives the events of a load, on the thread that runs it.
 pub trait LoadObserver {
-    /// Something to tell the user, one line.
+    /// Receives a message for the user, one line long.
     fn note(&mut self, note: &Note);
-    /// The streams of a wave are ready and start when this returns. `files`
-    /// are the paths of each stream (by its index in the load), with the part
-    /// of each that it works on.
+    /// Called when the streams of a wave are ready; they start when this returns. `files` holds
+    /// the paths of each stream (by its index in the load) and the part of each file that the
+    /// stream uses.
     fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]);
     /// Called when every stream of the wave has finished its ramp, by the clock, and is measured.
     /// It is called only if a stream has a ramp and did not end before.
     fn ramp_ended(&mut self, _wave: u32) {}
-    /// The clocks that give the rates of these streams have just stopped, or are about to go
-    /// on with another pass. They wait for the answer before anything else is done: what was
-    /// written is read back, files are closed or removed, a command of the user runs. Only
-    /// called for streams to which that happens.
+    /// Called when the clocks that give the rates of these streams have just stopped, or are
+    /// about to resume with another pass. The streams wait until this returns before they read
+    /// back their writes, close or remove files, or run a command of the user. Called only for
+    /// streams that stop their clock.
     fn clocks_turn(&mut self, _wave: u32, _turn: Turn, _streams: &[u32]) {}
     /// Called when every stream of the wave has just ended.
     fn wave_ended(&mut self, wave: u32);
-    /// A few times a second.
+    /// Receives the progress, a few times a second.
     fn progress(&mut self, progress: &LoadProgress);
-    /// A whole report, when one was asked for or is due. Evidence and disks
-    /// are the observer's to fill in.
+    /// Receives an interim report, when one was requested or is due. The observer adds evidence
+    /// and disk statistics.
     fn interim(&mut self, report: LoadReport);
 }
 
-/// Action of a clock that is stopped between the passes of a stream.
+/// Change of a clock that is stopped between the passes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It has just stopped.
+    /// The clock has just stopped.
     Stops,
-    /// It goes on.
+    /// The clock is about to resume.
     GoesOn,
 }
 
@@ -77,8 +77,8 @@ pub enum Turn {
 pub enum Note {
     /// For information.
     Info(String),
-    /// Something may not be as the user thinks.
+    /// A setting may not have the effect that the user expects.
     Warning(String),
-    /// Why a stream failed.
+    /// Reason why a stream failed.
     Error(String),
 }

@@ -1,5 +1,5 @@
-//! A mapped file that records are copied to and from, for works that map files
-//! as other tools do. The back end of that name is another.
+//! A memory-mapped file for benchmarks that map files as other tools do. The
+//! `mmap` engine is separate.
 
 use crate::engines::mmap::{check, fault, map};
 use rustix::io::Errno;
@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 
-/// The start of a file in memory, which only [`MappedFile::read_at`] and
-/// [`MappedFile::write_at`] touch.
+/// The mapped beginning of a file. Only [`MappedFile::read_at`] and
+/// [`MappedFile::write_at`] access its memory.
 #[derive(Debug)]
 pub struct MappedFile {
     start: NonNull<u8>,
@@ -54,8 +54,8 @@ impl MappedFile {
     /// Copies from the file.
     ///
     /// # Errors
-    /// `EINVAL` beyond the mapping, `EIO` where the kernel could not provide a
-    /// page: the mapping holds empty memory there from then on.
+    /// `EINVAL` beyond the mapping; `EIO` if the kernel could not provide a
+    /// page, after which the mapping holds zeros there.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<(), Errno> {
         let mapped = self.range(offset, bytes.len())?;
         let length = bytes.len();
@@ -68,7 +68,8 @@ impl MappedFile {
     /// Copies to the file.
     ///
     /// # Errors
-    /// As [`Self::read_at`]; `EACCES` when it is not mapped for writing.
+    /// As for [`Self::read_at`]; `EACCES` if the file is not mapped for
+    /// writing.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<(), Errno> {
         if self.protection & libc::PROT_WRITE == 0 {
             return Err(Errno::ACCESS);
@@ -80,7 +81,7 @@ impl MappedFile {
             .map_err(|_| Errno::IO)
     }
 
-    /// `msync(2)` of a part, with its whole pages.
+    /// Calls `msync(2)` for a part, extended to whole pages.
     ///
     /// # Errors
     /// The kernel's answer.

@@ -1,4 +1,4 @@
-//! Running one job: as a load of as many streams as it has workers.
+//! Running one job, as a load with one stream for each worker.
 
 mod lower;
 
@@ -31,23 +31,23 @@ pub struct Progress {
 /// State of the workers while [`Observer::clock_starts`] takes its evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// They wait for it: what takes long comes first, so that the counters are
-    /// read right before the clock starts.
+    /// The workers wait. Slow evidence comes first, so that the counters are read right
+    /// before the clock starts.
     Held,
-    /// They are on their way, for a ramp has just ended: every I/O is measured
-    /// already, so the counters come first.
+    /// The workers run, because a ramp has just ended. Every I/O is already measured, so
+    /// the counters come first.
     Running,
 }
 
-/// Whoever watches a job: gathers evidence when the clock starts and stops,
-/// and shows progress. Called on the thread that called [`measure()`].
+/// Receives the events of a job: gathers evidence when the clock starts and stops, and
+/// shows progress. Called on the thread that called [`measure()`].
 pub trait Observer {
-    /// Everything is ready; the clock starts when this returns, or has just
-    /// started ([`Start`] tells).
+    /// Called when the workers are ready. The clock starts when this returns, or has
+    /// just started (see [`Start`]).
     fn clock_starts(&mut self, _start: Start) {}
-    /// The last worker has just finished.
+    /// Called when the last worker has just finished.
     fn clock_stopped(&mut self) {}
-    /// A few times a second.
+    /// Receives the progress, a few times a second.
     fn progress(&mut self, _progress: Progress) {}
 }
 
@@ -56,8 +56,8 @@ pub trait Observer {
 /// order.
 ///
 /// # Errors
-/// When the job cannot start here (file, engine, contradiction) or the kernel
-/// refuses to take I/O. Failed I/Os are not errors but part of the result.
+/// If the job cannot start (file, engine, contradiction) or the kernel refuses to take
+/// I/O. Failed I/Os are not errors but part of the result.
 pub fn measure(
     job: &Job,
     path: &Path,
@@ -97,11 +97,11 @@ fn conclude(job: &Job, outcome: LoadOutcome, stopped: bool) -> Result<Measuremen
     Ok(measured)
 }
 
-/// Tells the observer of a job what the observer of its load is told.
+/// Forwards the events of a load to the observer of its job.
 struct JobLoadObserver<'a> {
     observer: &'a mut dyn Observer,
     ramp_ns: u64,
-    /// `None`: the clock does not run.
+    /// Start of the measured time; `None` while the clock does not run.
     measured_from_ns: Option<u64>,
 }
 
@@ -141,18 +141,18 @@ impl LoadObserver for JobLoadObserver<'_> {
         });
     }
 
-    /// None is ever asked for.
+    /// Never called, because a job requests no interim report.
     fn interim(&mut self, _report: LoadReport) {}
 }
 
 /// Largest depth of an io_uring ring (`IORING_MAX_ENTRIES`).
 const MAX_DEPTH: u32 = 32_768;
-/// Workers are threads.
+/// Maximum number of workers, which are threads.
 const MAX_WORKERS: u32 = 1_024;
-/// Alignment that direct I/O needs at least.
+/// Minimum alignment for direct I/O, in bytes.
 const SECTOR: u64 = 512;
 
-/// Refuses jobs that cannot mean anything.
+/// Refuses jobs with values that contradict each other or are out of range.
 fn check(job: &Job) -> Result<(), EngineError> {
     let problem = if job.bs.0 == 0 || job.bs.0 > u64::from(u32::MAX) {
         Some("the block size must be between 1 byte and 4 GiB".to_owned())

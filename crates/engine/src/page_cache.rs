@@ -1,4 +1,4 @@
-//! The page cache of one file: looking at it, emptying it, filling it.
+//! The page cache of one file: inspecting, emptying and filling it.
 
 use crate::error::EngineError;
 use crate::sys;
@@ -22,8 +22,8 @@ pub fn look(file: &File) -> Option<FileCache> {
     look_at(file, 0, 0).or_else(|| look_without_cachestat(file))
 }
 
-/// The same for a part of a file, which only `cachestat(2)` tells; no length means to its
-/// end.
+/// Returns the cached part of a range of a file, from `cachestat(2)` only. A `length` of 0 means to
+/// the end of the file.
 pub fn look_at(file: &File, offset: u64, length: u64) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
     let stat = sys::cachestat(file, offset, length).ok()?;
@@ -63,7 +63,7 @@ fn mincore_tells(file: &File) -> bool {
     if may_act_as_owner || stat.st_uid == geteuid().as_raw() {
         return true;
     }
-    // The link leads to the very file; effective ids are those that count.
+    // The link resolves to this open file; EACCES checks the effective ids.
     let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
     accessat(CWD, itself, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
@@ -71,18 +71,18 @@ fn mincore_tells(file: &File) -> bool {
 /// Number of attempts to evict a file from the page cache: another process's `sync(2)` holds a page
 /// for a moment after it was written back, and a held page stays.
 const EVICTIONS: u32 = 5;
-/// Between two of them.
+/// Time between two attempts.
 const HELD: Duration = Duration::from_millis(10);
 
-/// Writes a file's dirty pages back and asks the kernel to evict all its
-/// pages. Pages that others go on using stay; [`look`] tells.
+/// Writes a file's dirty pages back and asks the kernel to evict all its pages. Pages that another
+/// process uses stay in the cache; [`look`] reports them.
 ///
 /// # Errors
-/// When the file cannot be written back.
+/// If the file cannot be written back.
 pub fn evict(file: &File, path: &Path) -> Result<(), EngineError> {
     for left in (0..EVICTIONS).rev() {
         fdatasync(file).map_err(|errno| EngineError::file("write back", path, errno.into()))?;
-        // Advice may be ignored; what became of it is seen in the evidence.
+        // The kernel may ignore the advice; the evidence records the result.
         let _ = fadvise(file, 0, None, Advice::DontNeed);
         if left == 0 || look(file).is_none_or(|cache| cache.cached_bytes == 0) {
             break;
@@ -95,10 +95,10 @@ pub fn evict(file: &File, path: &Path) -> Result<(), EngineError> {
 /// Reads a region once, so that it is cached as far as memory allows.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the region cannot be read.
 pub fn warm(file: &File, path: &Path, offset: u64, length: u64) -> Result<(), EngineError> {
-    // Without read-ahead: what it starts beyond the region would still be
-    // under way when the clock starts, and look like somebody else's reads.
+    // Read-ahead is off: reads beyond the region would still be in flight when the clock starts,
+    // and would be attributed to another process.
     let _ = fadvise(file, 0, None, Advice::Random);
     let mut buffer = vec![0; 1 << 20];
     let end = offset + length;
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// In a process of its own, because an identity is the whole process's.
+    /// Runs in a separate process, because user and group ids apply to the whole process.
     #[test]
     fn mincore_is_not_believed_about_a_file_of_somebody_else() {
         const AS_NOBODY: &str = "ASSAY_TEST_MINCORE_FILE";

@@ -1,4 +1,4 @@
-//! Random orders without a map.
+//! Random orders that need no map in memory.
 
 use assay_model::rng::SplitMix64;
 
@@ -7,7 +7,7 @@ use assay_model::rng::SplitMix64;
 const ROUNDS: usize = 5;
 
 /// A random permutation of `0..len` that needs no memory: block `i` of a pass
-/// is computed from `i`. Every number comes exactly once, whatever `len`.
+/// is computed from `i`. Every number occurs exactly once, for any `len`.
 ///
 /// It is a bijective mixer on the next power of two (multiplication by odd
 /// numbers, addition and xor-shift modulo 2^k are all invertible); results
@@ -23,7 +23,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..len` that `seed` names.
+    /// Creates the permutation of `0..len` for `seed`.
     pub(crate) fn new(len: u64, seed: u64) -> Self {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
@@ -42,7 +42,7 @@ impl Permutation {
         self.len
     }
 
-    /// The number at place `index`, which must be below `len`.
+    /// Returns the number at position `index`, which must be below `len`.
     #[inline]
     pub(crate) fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
@@ -53,9 +53,9 @@ impl Permutation {
         x
     }
 
-    /// The same for all of `numbers` in place. Those that fall outside are
-    /// gathered without a branch (which the processor could not foresee) and
-    /// fed back together.
+    /// Replaces the first `count` of `numbers` by the numbers at these
+    /// positions. Results outside the range are collected without a branch,
+    /// which the processor could not predict, and mixed again together.
     #[inline]
     fn all_at(&self, numbers: &mut [u64; Ahead::BATCH], count: usize) {
         let mut outside: [usize; Ahead::BATCH] = std::array::from_fn(|place| place);
@@ -84,13 +84,13 @@ impl Permutation {
 }
 
 /// Block numbers computed in batches. One number is a chain of dependent
-/// multiplications; the processor works on those of a batch side by side,
-/// which makes them about four times cheaper.
+/// multiplications; the processor overlaps those of a batch, which makes each
+/// number about four times cheaper.
 #[derive(Clone, Debug)]
 pub(crate) struct Ahead {
     order: Permutation,
     numbers: [u64; Self::BATCH],
-    /// The next place in `numbers` to give out; `BATCH`: compute anew.
+    /// Next position in `numbers`; `BATCH` when a new batch is needed.
     next: usize,
     computed: u64,
 }
@@ -98,7 +98,7 @@ pub(crate) struct Ahead {
 impl Ahead {
     const BATCH: usize = 64;
 
-    /// The numbers of `order`, from its beginning.
+    /// Creates a source of the numbers of `order`, from its first position.
     pub(crate) fn new(order: Permutation) -> Self {
         Self {
             order,
@@ -108,7 +108,7 @@ impl Ahead {
         }
     }
 
-    /// The number of the next place; the caller counts the places of a pass.
+    /// Returns the next number. The caller counts the positions of a pass.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         if self.next >= Self::BATCH {

@@ -8,20 +8,20 @@ use assay_model::trial::{Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
 use assay_stats::series;
 
-/// Intervals kept before their width is doubled, so that a job of weeks needs
-/// no more memory than one of two hours.
+/// Number of intervals kept before their width is doubled, so that a job of weeks needs no
+/// more memory than one of two hours.
 const MAX_INTERVALS: usize = 1 << 16;
-/// Errors kept with all details.
+/// Number of errors kept with all details.
 const MAX_ERRORS_KEPT: usize = 64;
 
-/// One direction of one worker.
+/// Records of one direction of one worker.
 #[derive(Debug)]
 pub(crate) struct DirectionRecorder {
     ios: u64,
     bytes: u64,
     short_ios: u64,
-    /// From submission to completion; of a load on an asynchronous engine,
-    /// from where the kernel had taken the I/O.
+    /// Latency from submission to completion. For a load on an asynchronous engine it
+    /// starts when the kernel accepted the I/O.
     latency: Histogram,
     submission: Option<Histogram>,
     /// Histogram of the total latency, for a load on an asynchronous engine.
@@ -43,29 +43,30 @@ impl DirectionRecorder {
         }
     }
 
-    /// I/Os the kernel cut short.
+    /// Returns the number of I/Os that the kernel cut short.
     pub(crate) const fn short_ios(&self) -> u64 {
         self.short_ios
     }
 
-    /// Latencies up to completion.
+    /// Returns the latencies up to completion.
     pub(crate) fn completion(&self) -> LatencyRecord {
         self.latency.to_record()
     }
 
-    /// Latencies of submission; empty for synchronous engines.
+    /// Returns the latencies of submission; empty for synchronous engines.
     pub(crate) fn submission(&self) -> LatencyRecord {
         self.submission
             .as_ref()
             .map_or_else(LatencyRecord::default, Histogram::to_record)
     }
 
-    /// Both together, where they are told apart.
+    /// Returns the latencies of submission and completion together, if they are measured
+    /// separately.
     pub(crate) fn total(&self) -> Option<LatencyRecord> {
         self.total.as_ref().map(Histogram::to_record)
     }
 
-    /// Latencies of each priority, in the priorities' order.
+    /// Returns the latencies of each priority, ordered by priority.
     pub(crate) fn priorities(&self) -> Vec<(IoPriority, LatencyRecord)> {
         let mut records: Vec<_> = self
             .priorities
@@ -77,19 +78,19 @@ impl DirectionRecorder {
     }
 }
 
-/// Everything one worker records. Times are those of the worker's clock.
+/// All records of one worker. Times are on the worker's clock.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Clock start.
+    /// Start of the clock.
     start_ns: u64,
     directions: PerDirection<DirectionRecorder>,
     flush: Histogram,
     /// Histogram of groups of writes, each with the flush after it.
     durable: Option<Histogram>,
     series: Series,
-    /// When the current interval ends; `MAX`: the series has ended.
+    /// End of the current interval; `MAX` after the series has ended.
     interval_end_ns: u64,
-    /// Totals at the start of the current interval, and its longest latency.
+    /// Totals at the start of the current interval.
     at_interval_start: Interval,
     interval_max_latency_ns: u64,
     last_completion_ns: u64,
@@ -98,7 +99,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// An empty record of the time from `start_ns` on.
+    /// Creates an empty record that starts at `start_ns`.
     pub(crate) fn new(
         start_ns: u64,
         interval_ns: u64,
@@ -124,19 +125,19 @@ impl Recorder {
         }
     }
 
-    /// When the current interval ends: [`Recorder::roll`] is due then. Never,
-    /// once the series has ended.
+    /// Returns the end of the current interval, when [`Recorder::roll`] is due; `MAX` after
+    /// the series has ended.
     #[inline]
     pub(crate) const fn interval_end_ns(&self) -> u64 {
         self.interval_end_ns
     }
 
-    /// I/Os completed so far.
+    /// Returns the number of I/Os completed so far.
     pub(crate) fn ios(&self) -> PerDirection<u64> {
         PerDirection::from_fn(|ddir| self.directions[ddir].ios)
     }
 
-    /// Bytes moved so far.
+    /// Returns the number of bytes moved so far.
     pub(crate) fn bytes(&self) -> PerDirection<u64> {
         PerDirection::from_fn(|ddir| self.directions[ddir].bytes)
     }
@@ -146,33 +147,34 @@ impl Recorder {
         &self.directions
     }
 
-    /// Flush calls.
+    /// Returns the latencies of flush calls.
     pub(crate) fn flushes(&self) -> LatencyRecord {
         self.flush.to_record()
     }
 
-    /// Groups of writes, each with the flush that followed it; `None` where there was none.
+    /// Returns the latencies of groups of writes, each with the flush that followed it;
+    /// `None` if there were none.
     pub(crate) fn durable(&self) -> Option<LatencyRecord> {
         self.durable.as_ref().map(Histogram::to_record)
     }
 
-    /// Completions over time, up to the last closed interval.
+    /// Returns the completions over time, up to the last closed interval.
     pub(crate) const fn series(&self) -> &Series {
         &self.series
     }
 
-    /// Failed I/Os.
+    /// Returns the failed I/Os.
     pub(crate) const fn errors(&self) -> &IoErrors {
         &self.errors
     }
 
-    /// Sum of all latencies up to completion.
+    /// Returns the sum of all latencies up to completion, in nanoseconds.
     pub(crate) fn latency_sum_ns(&self) -> u64 {
         let directions = self.directions.iter();
         directions.map(|(_, side)| side.latency.sum_ns()).sum()
     }
 
-    /// A block was moved completely.
+    /// Records that a block was moved completely.
     #[inline]
     pub(crate) fn completed(&mut self, now_ns: u64, ddir: Ddir, length: u32, latency_ns: u64) {
         let side = &mut self.directions[ddir];
@@ -195,7 +197,7 @@ impl Recorder {
         }
     }
 
-    /// The kernel took an I/O, after this time in the submission call.
+    /// Records that the kernel accepted an I/O, with the time spent in the submission call.
     #[inline]
     pub(crate) fn submitted(&mut self, ddir: Ddir, submission_ns: u64) {
         if let Some(submission) = &mut self.directions[ddir].submission {
@@ -203,8 +205,8 @@ impl Recorder {
         }
     }
 
-    /// An I/O took this time from submission to completion, where
-    /// [`Recorder::completed`] is only told a part of it.
+    /// Records the time of an I/O from submission to completion, where
+    /// [`Recorder::completed`] receives only a part of it.
     #[inline]
     pub(crate) fn in_total(&mut self, ddir: Ddir, total_ns: u64) {
         self.directions[ddir]
@@ -213,7 +215,7 @@ impl Recorder {
             .record(total_ns);
     }
 
-    /// A completed I/O had this priority, and a latency that counts for it.
+    /// Records the latency of a completed I/O for its priority.
     pub(crate) fn prioritized(&mut self, ddir: Ddir, priority: IoPriority, latency_ns: u64) {
         let all = &mut self.directions[ddir].priorities;
         match all.iter_mut().find(|(of, _)| *of == priority) {
@@ -226,21 +228,21 @@ impl Recorder {
         }
     }
 
-    /// The kernel moved only a part of a block; the rest follows.
+    /// Records that the kernel moved only a part of a block; the remainder follows.
     #[cold]
     pub(crate) fn short(&mut self, ddir: Ddir) {
         self.directions[ddir].short_ios += 1;
     }
 
-    /// A flush returned. The time it took is not a gap between completions:
-    /// nothing was to be completed.
+    /// Records a flush. The time that it took is not a gap between completions, because no
+    /// I/O was in flight.
     pub(crate) fn flushed(&mut self, now_ns: u64, latency_ns: u64) {
         self.flush.record(latency_ns);
         self.end_gap(now_ns.saturating_sub(latency_ns));
         self.last_completion_ns = now_ns;
     }
 
-    /// A group of writes became durable, so long after its first one was made.
+    /// Records that a group of writes became durable, with the time since its first write.
     pub(crate) fn made_durable(&mut self, latency_ns: u64) {
         let latencies = self.durable.get_or_insert_with(Histogram::new);
         latencies.record(latency_ns);
@@ -255,7 +257,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets all but errors: a time begins at `start_ns`.
+    /// Clears everything except errors and restarts at `start_ns`.
     pub(crate) fn restart(&mut self, start_ns: u64) {
         let asynchronous = self.directions.read.submission.is_some();
         let gaps = self.gaps.clone();
@@ -265,19 +267,19 @@ impl Recorder {
         };
     }
 
-    /// That time is measured: from now on, gaps are of interest.
+    /// Starts the search for gaps at `start_ns`, when the measured time begins.
     pub(crate) fn begin_gaps(&mut self) {
         self.gaps.begin(self.start_ns);
     }
 
-    /// Tells the other workers that this one is not in a gap that began before
-    /// its last completion.
+    /// Reports to the other workers that this one is not in a gap that began before its
+    /// last completion.
     #[cold]
     pub(crate) fn tell_gaps(&mut self) {
         self.gaps.told_until(self.last_completion_ns);
     }
 
-    /// The worker has nothing more to do.
+    /// Marks the worker as ended.
     pub(crate) fn end(&mut self, end_ns: u64) {
         self.gaps.end(end_ns);
     }
@@ -321,8 +323,8 @@ impl Recorder {
         self.interval_max_latency_ns = 0;
     }
 
-    /// The last I/O is done: closes the interval under way, and the gap since
-    /// the last one that succeeded. What comes later is no part of the series.
+    /// Ends the series after the last I/O: closes the current interval, and the gap since
+    /// the last successful I/O. Later events are not part of the series.
     pub(crate) fn end_series(&mut self, now_ns: u64) {
         if self.interval_end_ns == u64::MAX {
             return;
@@ -386,7 +388,7 @@ mod tests {
         let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10, 20, 450]);
         recorder.end_series(1460 * MS);
-        // What follows (a flush) is no part of it.
+        // The flush that follows is not part of the series.
         recorder.roll(1900 * MS);
         recorder.end_series(1900 * MS);
         let points = &recorder.series().points;

@@ -1,5 +1,5 @@
-//! Registers and logs that a device gives only when it is asked with a command of its
-//! own; all of them only read. Root may ask, others get `EPERM` or `EACCES`.
+//! Registers and logs that a device returns only in response to a special command. All of these
+//! commands only read. They need root; other users get `EPERM` or `EACCES`.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -58,20 +58,20 @@ struct NvmeCommand {
     result: u32,
 }
 
-/// EXT_CSD of an eMMC (CMD8). Not to be asked of an SD card, where that number is
-/// another command.
+/// Reads the EXT_CSD of an eMMC (CMD8). Must not be sent to an SD card, where CMD8 is another
+/// command.
 ///
 /// # Errors
-/// Those of `ioctl(2)`: no permission, a kernel without the call, no answer.
+/// Errors of `ioctl(2)`: no permission, a kernel without the call, no answer.
 pub fn ext_csd(disk: &File) -> io::Result<Vec<u8>> {
     const SEND_EXT_CSD: u32 = 8;
     card_register(disk, SEND_EXT_CSD, 0, 512)
 }
 
-/// SD Status of a card (ACMD13).
+/// Reads the SD Status of a card (ACMD13).
 ///
 /// # Errors
-/// As [`ext_csd`].
+/// As for [`ext_csd`].
 pub fn sd_status(disk: &File) -> io::Result<Vec<u8>> {
     const SD_STATUS: u32 = 13;
     card_register(disk, SD_STATUS, 1, 64)
@@ -104,26 +104,26 @@ fn card_register(
     done.map(|()| bytes).map_err(Errno::into)
 }
 
-/// Identify Controller of an NVMe drive, 4096 bytes.
+/// Reads the Identify Controller data of an NVMe drive, 4096 bytes.
 ///
 /// # Errors
-/// Those of `ioctl(2)`: no permission, a kernel without the call, an error of the drive.
+/// Errors of `ioctl(2)`: no permission, a kernel without the call, an error of the drive.
 pub fn nvme_controller(disk: &File) -> io::Result<Vec<u8>> {
     const IDENTIFY: u8 = 0x06;
     const CONTROLLER: u32 = 1;
     nvme_read(disk, IDENTIFY, 0, CONTROLLER, 4096)
 }
 
-/// SMART / Health Information of an NVMe drive, 512 bytes.
+/// Reads the SMART / Health Information of an NVMe drive, 512 bytes.
 ///
 /// # Errors
-/// As [`nvme_controller`].
+/// As for [`nvme_controller`].
 pub fn nvme_smart(disk: &File) -> io::Result<Vec<u8>> {
     const GET_LOG_PAGE: u8 = 0x02;
     const ALL_NAMESPACES: u32 = u32::MAX;
     const SMART: u32 = 0x02;
     const LENGTH: u32 = 512;
-    // The length is asked for in words of four bytes, less one.
+    // The command takes the length in words of four bytes, minus one.
     let page = SMART | (LENGTH / 4 - 1) << 16;
     nvme_read(disk, GET_LOG_PAGE, ALL_NAMESPACES, page, LENGTH)
 }
@@ -151,7 +151,7 @@ fn nvme_read(
     let status = unsafe { ioctl(disk, Admin(&mut command)) };
     match status {
         Ok(0) => Ok(bytes),
-        // The drive's own status, not the kernel's.
+        // The drive's status, not the kernel's.
         Ok(status) => Err(io::Error::other(format!(
             "the drive answers with status {status:#x}"
         ))),
@@ -159,10 +159,10 @@ fn nvme_read(
     }
 }
 
-/// Device number (`st_dev`) and inode of the file behind a loop device, whatever became of its name;
-/// `None` if the kernel does not tell.
+/// Returns the device number (`st_dev`) and inode of the file behind a loop device, even if the file
+/// was renamed; `None` if the kernel does not report them.
 pub fn loop_file(node: &Path) -> Option<(u64, u64)> {
-    /// Size of `struct loop_info64`, which begins with the two.
+    /// Size of `struct loop_info64`, which begins with device number and inode.
     const WORDS: usize = 232 / 8;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let device = rustix::fs::open(node, flags, Mode::empty()).ok()?;
@@ -177,7 +177,7 @@ fn address(bytes: &mut [u8]) -> u64 {
     bytes.as_mut_ptr().expose_provenance() as u64
 }
 
-/// A command for the controller; what the call returns is the drive's status.
+/// A command for the controller; the call returns the drive's status.
 struct Admin<'a>(&'a mut NvmeCommand);
 
 // SAFETY: the number is that of a call which takes a pointer to the structure and may

@@ -1,5 +1,5 @@
-//! System calls that a filter of them (seccomp) may not only refuse, but punish:
-//! sandboxes and Android's apps are killed for some.
+//! System calls for which a seccomp filter may kill the process instead of returning an error, as
+//! in sandboxes and Android apps.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 /// Number of entries requested of the kernel, in a child that exists only for this probe.
 const ENTRIES: libc::c_uint = 1;
 
-/// Checks that this process may call `io_uring_setup(2)` without being killed. It is probed once;
-/// the kernel's result is not evaluated here.
+/// Checks that this process may call `io_uring_setup(2)` without being killed. The probe runs
+/// once; the kernel's result is not evaluated here.
 ///
 /// # Errors
-/// If a caller is killed, or that cannot be determined.
+/// If the filter kills a caller, or the probe fails.
 pub(crate) fn io_uring_may_be_asked() -> io::Result<()> {
     static KILLED: OnceLock<Result<bool, Errno>> = OnceLock::new();
     match KILLED.get_or_init(|| is_killed(ask)) {
@@ -27,13 +27,13 @@ pub(crate) fn io_uring_may_be_asked() -> io::Result<()> {
     }
 }
 
-/// The question: without a place for the answer, so that no ring is made.
+/// Calls `io_uring_setup(2)` without a parameter block, so that no ring is created.
 fn ask() {
-    // SAFETY: the kernel is given no memory; it says EFAULT.
+    // SAFETY: the kernel gets no memory; it returns EFAULT.
     unsafe { libc::syscall(libc::SYS_io_uring_setup, ENTRIES, null::<u8>()) };
 }
 
-/// Returns true if a child that runs `act` is killed for it. `act` must only call the kernel,
+/// Returns true if a child that runs `act` is killed for it. `act` must only make system calls,
 /// because locks and memory of other threads are frozen in the child.
 fn is_killed(act: fn()) -> Result<bool, Errno> {
     // SAFETY: the child has this thread alone; until `_exit` it calls the kernel and

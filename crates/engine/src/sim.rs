@@ -1,7 +1,7 @@
-//! Simulated devices: a model of a device instead of the kernel, and a clock that goes on
-//! when something takes time there.
+//! Simulated devices: a model of a device instead of the kernel, and a clock that only
+//! advances when an operation takes time.
 //!
-//! Each stream has a device of its own, idle and empty when its clock starts.
+//! Each stream has a separate device, which is idle and empty when its clock starts.
 
 use crate::clock::Clock;
 use crate::error::EngineError;
@@ -25,15 +25,15 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The longest file of a part.
+/// Maximum length of a part file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The simulation that a path means; `None` for a real path.
+/// Returns the simulation that a path selects; `None` for a real path.
 fn find(path: &Path) -> Option<Result<Simulation, String>> {
     let words = simulated(path)?;
     let read = |name: &str| {
         let mut text = String::new();
-        // Opening a pipe would wait for somebody who writes into it.
+        // Opening a pipe would block until another process writes to it.
         if !std::fs::metadata(name)?.is_file() {
             return Err(std::io::Error::other("it is no file"));
         }
@@ -45,11 +45,11 @@ fn find(path: &Path) -> Option<Result<Simulation, String>> {
     Some(Simulation::parse(words, read).map_err(|error| error.to_string()))
 }
 
-/// The storage that a path of a simulated device means; its part is told whole, so that
-/// it can be simulated again.
+/// Returns the storage that a simulated path selects. It contains the complete part, so
+/// that the simulation can be repeated.
 ///
 /// # Errors
-/// Why it means none.
+/// If the path selects no simulated device, or its part cannot be read.
 pub fn storage(path: &Path) -> Result<Storage, String> {
     let Simulation { part, policy } =
         find(path).unwrap_or_else(|| Err("it is no simulated device".to_owned()))?;
@@ -87,7 +87,7 @@ pub fn storage(path: &Path) -> Result<Storage, String> {
     })
 }
 
-/// A clock that stands still unless something takes time, in nanoseconds.
+/// A clock that advances only when an operation takes time, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VirtualClock<'a>(&'a AtomicU64);
 
@@ -96,7 +96,7 @@ impl<'a> VirtualClock<'a> {
         Self(now_ns)
     }
 
-    /// It is then at least that late.
+    /// Advances the clock to `ns`, if it is earlier.
     pub(crate) fn advance_to(self, ns: u64) {
         self.0.fetch_max(ns, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl Clock for VirtualClock<'_> {
         self.advance_to(start_ns);
     }
 
-    /// Whoever waits without sleeping looks again a microsecond later.
+    /// Advances by a microsecond, so that a busy-wait ends.
     fn spin(&self) {
         self.sleep(1000);
     }
@@ -128,11 +128,11 @@ impl Clock for VirtualClock<'_> {
 pub(crate) struct Sim<'a> {
     device: Device,
     clock: VirtualClock<'a>,
-    /// When the device's time began: with the first I/O.
+    /// Clock time of the first I/O, at which the device's time begins.
     zero_ns: Option<u64>,
-    /// Every write is flushed.
+    /// True if each write is followed by a flush.
     synchronous: bool,
-    /// When each place of the device's queue is free.
+    /// Time at which each slot of the device's queue becomes free.
     places: Vec<Picos>,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     issued: u64,
@@ -140,11 +140,11 @@ pub(crate) struct Sim<'a> {
     spent: Timed,
 }
 
-/// An I/O that ends then.
+/// An I/O in flight, with the time at which it ends.
 #[derive(Debug)]
 struct UnderWay {
     end: Picos,
-    /// In the order of issue.
+    /// Position in the order of issue.
     number: u64,
     unit: IoUnit,
 }
@@ -170,7 +170,8 @@ impl Ord for UnderWay {
 }
 
 impl<'a> Sim<'a> {
-    /// The device of a stream, on a clock that will not go before it is used.
+    /// Creates the device of a stream, on a clock that does not move before the first
+    /// I/O.
     pub(crate) fn new(
         load: &Load,
         stream: &Stream,
@@ -208,13 +209,13 @@ impl<'a> Sim<'a> {
         Picos(now_ns.saturating_sub(zero_ns)).times(1000)
     }
 
-    /// The first nanosecond in which it is over.
+    /// Converts a moment of the device to the clock, rounded up to a nanosecond.
     fn ns(&self, moment: Picos) -> u64 {
         let zero_ns = self.zero_ns.unwrap_or_default();
         zero_ns.saturating_add(moment.0.div_ceil(1000))
     }
 
-    /// When an I/O ends that is issued now.
+    /// Executes an I/O that is issued now, and returns the time at which it ends.
     fn carry_out(&mut self, unit: &IoUnit, direction: Direction) -> Picos {
         let now = self.now();
         let places = self.places.iter().enumerate();

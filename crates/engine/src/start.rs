@@ -1,13 +1,13 @@
-//! The start line: where threads wait for each other and for the evidence.
+//! Start line at which threads wait for each other and for the evidence.
 
 use crate::sys::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A gate that opens once for all, or never. Unlike at a barrier nobody is counted, so whoever
-/// never comes holds up nobody.
+/// A gate that opens once for all waiting threads, or never. Unlike a barrier it does not
+/// count threads, so a missing thread does not block the others.
 #[derive(Debug)]
 pub struct StartLine<T> {
-    /// `None`: still closed; `Some(None)`: it never opens.
+    /// `None` while closed; `Some(None)` if cancelled.
     decided: Mutex<Option<Option<T>>>,
     changed: Condvar,
 }
@@ -22,19 +22,20 @@ impl<T> Default for StartLine<T> {
 }
 
 impl<T: Copy> StartLine<T> {
-    /// Waits for the start: what it was opened with, or `None` when nothing will start.
+    /// Waits for the decision. Returns the value passed to [`StartLine::open`], or `None` if
+    /// cancelled.
     pub fn wait(&self) -> Option<T> {
         let closed = |decided: &mut Option<Option<T>>| decided.is_none();
         let decided = self.changed.wait_while(lock(&self.decided), closed);
         decided.unwrap_or_else(PoisonError::into_inner).flatten()
     }
 
-    /// Starts everybody, also those who come later.
+    /// Starts all waiting threads, and those that call [`StartLine::wait`] later.
     pub fn open(&self, with: T) {
         self.decide(Some(with));
     }
 
-    /// Sends home whoever waits, unless they were started before.
+    /// Makes all waits return `None`, unless the gate was opened before.
     pub fn cancel(&self) {
         self.decide(None);
     }

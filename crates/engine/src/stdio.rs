@@ -1,4 +1,4 @@
-//! C's buffered streams, for works that measure them.
+//! Buffered streams of the C library, for benchmarks that measure them.
 
 use crate::held;
 use rustix::fs::OFlags;
@@ -12,20 +12,20 @@ use std::ptr::NonNull;
 /// Mode in which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `r`: to read.
+    /// `r`: read.
     Read,
-    /// `r+`: to write over what is there.
+    /// `r+`: overwrite an existing file.
     Update,
-    /// `w+`: to write a new file.
+    /// `w+`: write a new file.
     Create,
 }
 
-/// An open stream (`FILE`) with a buffer of its own.
+/// An open stream (`FILE`) with its own buffer.
 #[derive(Debug)]
 pub struct Stream {
     stream: NonNull<libc::FILE>,
-    /// From `Box::into_raw`: the C library uses it until the stream is closed,
-    /// and nobody else may.
+    /// Result of `Box::into_raw`: until the stream is closed, only the C library may use
+    /// it.
     buffer: *mut [u8],
 }
 
@@ -34,10 +34,11 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    /// As `fopen(3)` does, then `setvbuf(3)` with a buffer of so many bytes.
+    /// Opens a stream as `fopen(3)` does, then calls `setvbuf(3)` with a buffer of
+    /// `buffer` bytes.
     ///
     /// # Errors
-    /// The C library's answer.
+    /// Error that the C library returned.
     pub fn open(path: &Path, mode: Mode, buffer: usize) -> io::Result<Self> {
         let (flags, mode) = match mode {
             Mode::Read => (OFlags::RDONLY, c"r"),
@@ -49,10 +50,10 @@ impl Stream {
         // byte.
         let stream = unsafe { libc::fdopen(file.as_raw_fd(), mode.as_ptr()) };
         let stream = NonNull::new(stream).ok_or_else(io::Error::last_os_error)?;
-        // The stream closes it.
+        // The stream owns the descriptor and closes it.
         let _ = file.into_raw_fd();
         let buffer = Box::into_raw(vec![0_u8; buffer.max(1)].into_boxed_slice());
-        // Owns both from here on: they are given back where this fails too.
+        // Owns both from here on, so they are released if the next call fails.
         let stream = Self { stream, buffer };
         // SAFETY: nothing was done with the stream yet; the buffer has that
         // length and is freed only after `fclose`.
@@ -70,20 +71,21 @@ impl Stream {
         Ok(stream)
     }
 
-    /// `fclose(3)`, which writes what is still in the buffer.
+    /// Calls `fclose(3)`, which writes the remaining content of the buffer.
     ///
     /// # Errors
-    /// The kernel's answer. The stream is gone all the same.
+    /// Error that the kernel returned. The stream is closed in any case.
     pub fn close(self) -> Result<(), Errno> {
         let stream = ManuallyDrop::new(self);
         // SAFETY: `drop` does not run for it.
         unsafe { close(&stream) }
     }
 
-    /// `fread(3)`: the bytes that were read; fewer at the end of the file.
+    /// Calls `fread(3)` and returns the number of bytes read, which is lower at the end
+    /// of the file.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// Error that the kernel returned.
     #[inline]
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<usize, Errno> {
         // SAFETY: the stream is open, and the buffer has that length.
@@ -101,10 +103,10 @@ impl Stream {
         Ok(read)
     }
 
-    /// `fwrite(3)` of all bytes.
+    /// Calls `fwrite(3)` for all bytes.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// Error that the kernel returned.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         // SAFETY: the stream is open, and the buffer has that length.
@@ -117,10 +119,10 @@ impl Stream {
         Ok(())
     }
 
-    /// `fflush(3)`.
+    /// Calls `fflush(3)`.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// Error that the kernel returned.
     pub fn flush(&mut self) -> Result<(), Errno> {
         // SAFETY: the stream is open.
         if unsafe { libc::fflush(self.stream.as_ptr()) } == 0 {
@@ -129,10 +131,10 @@ impl Stream {
         Err(last_errno())
     }
 
-    /// `fsync(2)` of the file below.
+    /// Calls `fsync(2)` on the underlying file.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// Error that the kernel returned.
     pub fn sync(&self) -> Result<(), Errno> {
         // SAFETY: the stream is open.
         let number: RawFd = unsafe { libc::fileno(self.stream.as_ptr()) };
@@ -160,15 +162,15 @@ impl Drop for Stream {
 /// Closes a stream, then frees its buffer.
 ///
 /// # Safety
-/// Once for each stream, which is not used afterwards.
+/// The caller must call it once for each stream and not use the stream afterwards.
 unsafe fn close(stream: &Stream) -> Result<(), Errno> {
-    // SAFETY: `open` opened it, and it was not closed yet (the caller's word).
+    // SAFETY: `open` opened it, and it was not closed yet (guaranteed by the caller).
     let closed = match unsafe { libc::fclose(stream.stream.as_ptr()) } {
         0 => Ok(()),
         _ => Err(last_errno()),
     };
-    // SAFETY: it came from `Box::into_raw`, is freed once, and the C library
-    // forgot it with the stream.
+    // SAFETY: it came from `Box::into_raw`, is freed once, and the C library does not
+    // use it after `fclose`.
     drop(unsafe { Box::from_raw(stream.buffer) });
     closed
 }

@@ -32,7 +32,8 @@ pub(crate) struct Cachestat {
     pub(crate) recently_evicted: u64,
 }
 
-/// Pages of a part of a file in the page cache (Linux 6.5); no length means to its end.
+/// Counts the pages of a range of a file in the page cache (Linux 6.5). A `length` of 0 means to
+/// the end of the file.
 pub(crate) fn cachestat(file: &File, offset: u64, length: u64) -> io::Result<Cachestat> {
     let range = CachestatRange { offset, length };
     let mut stat = Cachestat::default();
@@ -57,8 +58,7 @@ pub(crate) fn cachestat(file: &File, offset: u64, length: u64) -> io::Result<Cac
 
 /// Counts the pages of a file's first `length` bytes that are in memory.
 pub(crate) fn resident_pages(file: &File, length: usize, page: usize) -> io::Result<u64> {
-    /// Mapped at a time, so that a huge file needs little address space and a
-    /// small vector.
+    /// Bytes mapped at a time, so that a huge file needs little address space and a small vector.
     const WINDOW: usize = 256 << 20;
     let mut resident = 0;
     let mut vector = vec![0_u8; WINDOW.min(length).div_ceil(page)];
@@ -71,7 +71,7 @@ pub(crate) fn resident_pages(file: &File, length: usize, page: usize) -> io::Res
     Ok(resident)
 }
 
-/// `mincore(2)` over `window` bytes of a file from `start` on.
+/// Calls `mincore(2)` for `window` bytes of a file from `start` on.
 fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> io::Result<()> {
     let offset =
         libc::off_t::try_from(start).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
@@ -104,7 +104,7 @@ fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> i
     result
 }
 
-/// Processor use of the calling thread since it started.
+/// Returns the processor use of the calling thread since it started.
 #[expect(
     clippy::cast_sign_loss,
     reason = "the kernel's counters and times are never negative"
@@ -121,13 +121,14 @@ pub fn thread_cpu_use() -> CpuUse {
     }
 }
 
-/// Time for which the calling thread waited for a processor (Documentation/scheduler/sched-stats).
+/// Returns the time for which the calling thread waited for a processor
+/// (Documentation/scheduler/sched-stats).
 fn run_delay_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Memory of the machine, in bytes.
+/// Returns the memory size of the machine, in bytes.
 #[allow(
     clippy::useless_conversion,
     reason = "the kernel's words have 32 bits on small machines"
@@ -144,7 +145,7 @@ pub(crate) struct Faults {
     pub(crate) minor: u64,
 }
 
-/// Page faults of the calling thread since it started.
+/// Returns the page faults of the calling thread since it started.
 pub(crate) fn thread_faults() -> Faults {
     let usage = thread_usage();
     Faults {
@@ -162,7 +163,7 @@ fn thread_usage() -> libc::rusage {
     usage
 }
 
-/// `sync_file_range(2)`.
+/// Calls `sync_file_range(2)`.
 pub(crate) fn sync_file_range(
     file: &File,
     offset: u64,
@@ -190,7 +191,7 @@ pub(crate) fn sync_file_range(
     }
 }
 
-/// `ioprio_set(2)` for the calling thread.
+/// Calls `ioprio_set(2)` for the calling thread.
 pub(crate) fn set_io_priority(class: u8, level: u8) -> Result<(), Errno> {
     const WHO_PROCESS: libc::c_int = 1;
     const CLASS_SHIFT: u32 = 13;
@@ -209,19 +210,19 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Asks for timers that are as exact as the hardware's, for this thread, so
-/// that a paced job is not 50 µs late each time.
+/// Sets the timer slack of the calling thread to the minimum, so that a paced job is not 50 µs
+/// late each time.
 pub(crate) fn exact_timers() {
     // SAFETY: sets one attribute of the calling thread; no memory is passed.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Gives the calling thread a table of open files of its own. The kernel then
-/// need not count references to a file on each system call, which costs a
-/// cached 4 KiB read some 5 %; a process with one thread has the same.
+/// Gives the calling thread a separate table of open files. The kernel then does not count
+/// references to a file on each system call, which would cost about 5 % of a cached 4 KiB read. A
+/// process with one thread has this advantage already.
 ///
-/// The thread keeps a copy of every file that is open now until it ends, and
-/// files that it opens are seen by nobody else.
+/// Until it ends, the thread keeps a copy of every file that is open now. Files that it opens are
+/// not visible to other threads.
 pub fn own_file_table() {
     // SAFETY: unshares the table of the calling thread only; no memory is
     // passed. Descriptors that other threads own stay theirs: this thread

@@ -1,10 +1,9 @@
-//! Checking that a device returns what was written to it.
+//! Verification that a device returns the data that was written to it.
 //!
-//! Every block, or every `interval` of it, begins with a header that says
-//! which block it is, when and as which write it was written, and a checksum
-//! of what follows. Headers are laid out as fio 3.33 has them, so that each of
-//! the two can check what the other wrote. (The one exception is SHA-512, see
-//! [`checksum`].)
+//! Every block, or every `interval` of it, begins with a header. The header contains the
+//! block's offset, the time and number of the write, and a checksum of the data after it.
+//! Headers have the layout of fio 3.33, so that assay and fio can check each other's
+//! blocks. (The one exception is SHA-512, see [`checksum`].)
 
 mod checksum;
 mod dump;
@@ -42,11 +41,11 @@ pub(crate) struct Verifier {
 pub(crate) struct BlockMark {
     /// Offset of the block in its file.
     pub(crate) offset: u64,
-    /// Names the random content. Any number does; it is drawn for each write.
+    /// Seed of the random content, drawn for each write; any number is valid.
     pub(crate) seed: u64,
-    /// The how many-th write of its stream. Headers keep the lowest 16 bits.
+    /// Number of the write in its stream. Headers keep the lowest 16 bits.
     pub(crate) number: u64,
-    /// When it was written: seconds and nanoseconds.
+    /// Time of writing: seconds and nanoseconds.
     pub(crate) time: (u32, u32),
 }
 
@@ -55,13 +54,13 @@ pub(crate) struct BlockMark {
 pub(crate) struct Expected {
     /// Offset of the block in its file.
     pub(crate) offset: u64,
-    /// The write that must be found, if it is known: see [`BlockMark::number`].
+    /// Number of the expected write, if known: see [`BlockMark::number`].
     pub(crate) number: Option<u64>,
     /// See [`BlockMark::seed`].
     pub(crate) seed: Option<u64>,
 }
 
-/// A block is not what was written.
+/// A block that differs from the data that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{length} bytes at offset {offset}: {what}")]
 pub(crate) struct Mismatch {
@@ -74,13 +73,14 @@ pub(crate) struct Mismatch {
 }
 
 impl Verifier {
-    /// For the blocks of one stream; `thread` is its number in the headers.
+    /// Creates a verifier for the blocks of one stream; `thread` is the stream's number in
+    /// the headers.
     pub(crate) fn new(spec: &Verify, thread: u16) -> Self {
         let header = header_bytes(spec.kind);
         Self {
             kind: spec.kind,
             interval: spec.interval as usize,
-            // A header that overlapped its own place could not be put back.
+            // A header that overlapped its final position could not be swapped back.
             place: match spec.offset as usize {
                 0 => 0,
                 place => place.max(header),
@@ -91,14 +91,14 @@ impl Verifier {
         }
     }
 
-    /// Blocks are as compressible as `content` says. Nothing else of it holds
-    /// where blocks are to be checked.
+    /// Uses the compressibility that `content` sets. Other settings of `content` do not
+    /// apply to verified blocks.
     pub(crate) fn with_content(mut self, content: &WriteContent) -> Self {
         self.mixture = Mixture::new(content);
         self
     }
 
-    /// Size of a header with its checksum.
+    /// Returns the size of a header with its checksum, in bytes.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the longest header has 168 bytes"
@@ -107,14 +107,14 @@ impl Verifier {
         header_bytes(self.kind) as u32
     }
 
-    /// The smallest block, or interval of a block, that has room for a header
-    /// at its place and for a byte to check.
+    /// Returns the smallest length of a block or interval that holds a header at its offset
+    /// and at least one byte to check.
     pub(crate) fn smallest_interval(&self) -> u64 {
         (self.place + header_bytes(self.kind) + 1) as u64
     }
 
-    /// Makes a block ready to be written: content and headers. (With
-    /// [`VerifyKind::Null`] the content is not touched.)
+    /// Writes content and headers into a block. ([`VerifyKind::Null`] does not change the
+    /// block.)
     pub(crate) fn stamp(&self, block: &mut [u8], mark: BlockMark) {
         if self.kind == VerifyKind::Null {
             return;
@@ -143,8 +143,8 @@ impl Verifier {
         }
     }
 
-    /// Checks a block that was read. It is changed while that is done, but is
-    /// as before afterwards.
+    /// Checks a block that was read. The block is changed during the check and restored
+    /// afterwards.
     pub(crate) fn check(&self, block: &mut [u8], expected: Expected) -> Result<(), Mismatch> {
         let interval = self.interval_of(block.len());
         let length = block.len();
@@ -178,7 +178,7 @@ impl Verifier {
         .max(1)
     }
 
-    /// Puts the header where it belongs, or back to the front.
+    /// Moves the header to its offset in the interval, or back to the front.
     fn swap_header(&self, piece: &mut [u8]) {
         let length = header_bytes(self.kind);
         if self.place > 0 && piece.len() >= self.place + length {
@@ -189,7 +189,7 @@ impl Verifier {
 
     fn put_header(&self, piece: &mut [u8], header: Header) {
         if piece.len() < header_bytes(self.kind) {
-            return; // Too small, which the check will say.
+            return; // Too small, which the check reports.
         }
         let (head, data) = piece.split_at_mut(header_bytes(self.kind));
         let (common, sum) = head.split_at_mut(header::BYTES);
@@ -198,7 +198,8 @@ impl Verifier {
         self.swap_header(piece);
     }
 
-    /// `piece` starts with its header, `skip` bytes behind the block's start.
+    /// Checks one interval. `piece` starts with its header, `skip` bytes after the start of
+    /// the block.
     fn check_interval(&self, piece: &[u8], skip: usize, expected: Expected) -> Result<(), String> {
         let Some((head, data)) = piece.split_at_checked(header_bytes(self.kind)) else {
             return Err(format!(

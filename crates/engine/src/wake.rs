@@ -2,11 +2,11 @@
 
 use std::io;
 
-/// The signal that wakes: one that would end the process if nobody listened, and
-/// that people send to a copying program to ask how far it is.
+/// Signal that wakes a thread. Without a handler it would end the process;
+/// users send it to a copying program to request its progress.
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
-/// Wakes one thread: a system call that it waits in ends with `EINTR`.
+/// Wakes one thread: the system call in which it waits ends with `EINTR`.
 #[derive(Clone, Copy, Debug)]
 pub struct Waker {
     process: libc::pid_t,
@@ -14,11 +14,11 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Wakes the calling thread. From now on SIGUSR1 does nothing but interrupt
-    /// a system call of whichever thread it reaches.
+    /// Creates a waker for the calling thread. From now on SIGUSR1 only
+    /// interrupts a system call of the thread that receives it.
     ///
     /// # Errors
-    /// When the kernel does not let the signal be caught.
+    /// If the kernel refuses the signal handler.
     pub fn of_this_thread() -> io::Result<Self> {
         // Without SA_RESTART, so that calls end.
         catch(0)?;
@@ -28,8 +28,8 @@ impl Waker {
         Ok(Self { process, thread })
     }
 
-    /// Wakes it, if it waits. A thread that is just about to wait is missed:
-    /// whoever wants to be heard wakes again after a while.
+    /// Interrupts the thread if it waits. A thread that is just about to wait
+    /// is not interrupted, so the caller must repeat the call.
     pub fn wake(&self) {
         // SAFETY: only numbers are passed. The signal has a handler (above), and
         // it goes to a thread of this very process or to none.
@@ -37,11 +37,11 @@ impl Waker {
     }
 }
 
-/// From now on SIGUSR1 does not end the process, and interrupts no system call
-/// that can be restarted until a [`Waker`] wants that.
+/// Installs a handler so that SIGUSR1 does not end the process. It interrupts
+/// no system call that can be restarted, until a [`Waker`] is created.
 ///
 /// # Errors
-/// When the kernel does not let the signal be caught.
+/// If the kernel refuses the signal handler.
 pub fn survive_wakes() -> io::Result<()> {
     catch(libc::SA_RESTART)
 }

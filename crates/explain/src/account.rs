@@ -12,24 +12,24 @@ use assay_model::units::BytesPerSec;
 use assay_report::reference::Bus;
 use assay_report::text::clean;
 
-/// The time of an I/O and its flush.
+/// Breakdown of the time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     /// Total time in microseconds: the mean latency, and the flush calls divided among the writes.
     pub total_us: f64,
     /// Parts of the time, which add up to the total.
     pub shares: Vec<Share>,
-    /// Reasons for the parts that cannot be told.
+    /// Reasons for each part of the time that cannot be determined.
     pub untold: Vec<String>,
 }
 
-/// A fit that is further off a result than this explains nothing of it.
+/// Largest relative error with which the phases of a fit or a model explain a result.
 pub const MOST_OFF: f64 = 0.10;
 
-/// Context of a result.
+/// Data of the run that the breakdown of a result needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The ceiling.
+    /// Bus with its ceiling; `None` if it is not known.
     pub bus: Option<&'a Bus>,
     /// Costs of requests.
     pub costs: &'a Costs,
@@ -73,7 +73,7 @@ impl Account {
         self.untold.push(what.to_owned());
     }
 
-    /// Microseconds of one kind.
+    /// Returns the microseconds of one kind.
     pub fn of_kind(&self, kind: Kind) -> f64 {
         let own = self.shares.iter().filter(|share| share.kind == kind);
         own.map(|share| share.us).sum()
@@ -104,7 +104,8 @@ impl Account {
         }
     }
 
-    /// Through the page cache: the kernel's work, and waiting for whatever it waits for.
+    /// Adds the kernel's processor time of I/O through the page cache, and the remainder as
+    /// waiting.
     fn buffered(&mut self, one: &Observed<'_>) {
         let flush_us = self.synchronous_flush(one, one.mean_us);
         let untold = match one {
@@ -132,7 +133,8 @@ impl Account {
         self.push(Kind::Waiting, left_us, Known::Rest, rest_basis());
     }
 
-    /// The flush that is a part of a synchronous write, as the device counted it.
+    /// Adds the device's flush within a synchronous write, from the device's counters. Returns its
+    /// microseconds.
     fn synchronous_flush(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
         if one.job.sync == OpenSync::None || one.is_simulated() {
             return 0.0;
@@ -147,8 +149,8 @@ impl Account {
         us
     }
 
-    /// Breaks down the time of an I/O among others in flight: the time that it takes alone, and its
-    /// wait.
+    /// Breaks down the time of an I/O that has others in flight: the time that it takes alone, and
+    /// the wait.
     fn crowded(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
         let like = context
             .others
@@ -187,7 +189,8 @@ impl Account {
         self.push(Kind::Device, left_us - wire_us, Known::Rest, rest_basis());
     }
 
-    /// By the phases that a model has for it; whether they fit.
+    /// Adds the phases of a fit or a model. Returns false if their sum differs too much from the
+    /// time.
     fn by_phases(
         &mut self,
         one: &Observed<'_>,
@@ -215,7 +218,7 @@ impl Account {
                 Kind::Command => software_us,
                 _ => 0.0,
             };
-            // Of a fit that does not tell them apart, there is no number.
+            // A fit that cannot separate the phases has no number for this one.
             let (known, basis) = match (kind, phases.known) {
                 (Kind::Fixed, Known::Fit) => (Known::Rest, rest_basis()),
                 (Kind::Command, known) if software_us > 0.0 => {
@@ -233,8 +236,8 @@ impl Account {
         true
     }
 
-    /// Data on the bus, which are so much of the time at most; 0 where its ceiling is not known,
-    /// or is not that of the bus that carried them.
+    /// Adds the transfer time on the bus and returns it, at most `most_us`. Returns 0 if the
+    /// ceiling is not known, or if the ceiling is too slow to be that of the bus used.
     fn wire(&mut self, one: &Observed<'_>, most_us: f64, context: Context<'_>) -> f64 {
         let Some(us) = wire(one, context.bus) else {
             return 0.0;
@@ -253,8 +256,9 @@ impl Account {
         us
     }
 
-    /// Adds the time above the block layer, where it can be told and is less than the total;
-    /// returns 0 otherwise. Slow I/Os that are counted apart may have been slow on either side.
+    /// Adds the time above the block layer and returns it. Returns 0 if it cannot be determined or
+    /// is no part of `most_us`. Slow I/Os that have their own part of the time may have been slow
+    /// above or below the block layer.
     fn software(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
         let requests = one.requests.as_ref().ok();
         let Some(requests) = requests.filter(|all| all.is_one_each()) else {
@@ -282,7 +286,7 @@ impl Account {
         us
     }
 
-    /// Flush calls behind the writes.
+    /// Adds the flush calls after the writes.
     fn flushed(&mut self, one: &Observed<'_>) {
         if one.flush_us <= 0.0 {
             return;
@@ -303,7 +307,7 @@ impl Account {
         }
     }
 
-    /// Adds the remainder, so that the parts add up to the total.
+    /// Adds the unexplained remainder, so that the parts add up to the total.
     fn settle(&mut self) {
         let known: f64 = self.shares.iter().map(|share| share.us).sum();
         let left_us = self.total_us - known;
@@ -318,13 +322,13 @@ impl Account {
     }
 }
 
-/// Data of an I/O on the wire.
+/// Returns the time of an I/O's data at the ceiling of the bus, in microseconds.
 pub fn wire(one: &Observed<'_>, bus: Option<&Bus>) -> Option<f64> {
     let ceiling = &bus?.ceiling;
     Some(as_f64(one.job.bs.0) / ceiling.rate(one.direction) * 1e6)
 }
 
-/// Returns the time that the device's own flushes took of each write, with the numbers.
+/// Returns the time of the device's own flushes per write, in microseconds, and its basis.
 fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
     const FEWEST_MS: u64 = 20;
     let (count, ms) = flushes(&one.judged).filter(|(count, ms)| *count > 0 && *ms >= FEWEST_MS)?;
@@ -338,12 +342,12 @@ fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
     (us <= most_us).then_some((us, basis))
 }
 
-/// Basis of a time that is not divided.
+/// Describes the basis of a time that is not divided.
 fn mean_basis(one: &Observed<'_>) -> String {
     counted!(one.ios, "mean of {n} I/O", "mean of {n} I/Os")
 }
 
-/// Basis of the data on the wire: the ceiling of the bus.
+/// Describes the basis of the transfer time: the ceiling of the bus.
 fn wire_basis(one: &Observed<'_>, bus: Option<&Bus>) -> String {
     let Some(bus) = bus else {
         return String::new();
@@ -357,7 +361,7 @@ fn wire_basis(one: &Observed<'_>, bus: Option<&Bus>) -> String {
     )
 }
 
-/// Basis of a remainder.
+/// Describes the basis of a remainder.
 fn rest_basis() -> String {
     tr!("the remainder").to_owned()
 }
@@ -373,7 +377,7 @@ fn why_not_divided(one: &Observed<'_>) -> String {
     }
 }
 
-/// Explains that neither the model nor the fit has the time of a result.
+/// Explains that the phases of the model or the fit do not add up to the time of a result.
 fn why_no_phases(known: Known, off: f64) -> String {
     let off = percent(off);
     match known {

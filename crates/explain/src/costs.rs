@@ -1,5 +1,5 @@
-//! Costs of requests: by the model that made the figures, by a part that the user named, or by a
-//! fit of the run's own results.
+//! Costs of single requests: from the model that simulated the run, from a part named by the user,
+//! or from a fit of the run's own results.
 
 use crate::as_f64;
 use crate::fit_input::{Measured, is_told, of_results, simulated_part};
@@ -24,17 +24,17 @@ use std::collections::BTreeSet;
 /// Costs of requests, by their source.
 #[derive(Clone, Debug)]
 pub enum Costs {
-    /// The figures were made by this part.
+    /// This model simulated the run.
     Truth(Box<DeviceModel>, Policy),
-    /// The user says that it is this part.
+    /// The user named this part.
     Given(Box<DeviceModel>),
-    /// Results of the run were fitted.
+    /// Fit of the run's results.
     Fitted(Box<Fitted>),
-    /// Nothing is known, and why.
+    /// The costs are not known; contains the reason.
     Unknown(String),
 }
 
-/// A fit.
+/// Fit of a run's results.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// Fitted values.
@@ -45,20 +45,20 @@ pub struct Fitted {
     all: Estimated,
 }
 
-/// The phases of an I/O, in microseconds.
+/// Phases of an I/O, in microseconds.
 #[derive(Clone, Debug)]
 pub struct Phases {
-    /// The parts; all data of the transfer are [`Kind::Data`].
+    /// Microseconds by kind; [`Kind::Data`] contains the whole transfer.
     pub parts: Vec<(Kind, f64)>,
-    /// Whose they are.
+    /// Source of the phases.
     pub known: Known,
     /// Parameters of the fit.
     parameters: Vec<Parameter>,
 }
 
-/// Sizes of one direction from which its costs can be told.
+/// Number of different I/O sizes that a fit of one direction needs.
 const FEWEST_SIZES: usize = 3;
-/// I/Os that are simulated at most.
+/// Maximum number of I/Os to simulate.
 const MOST_IOS: u64 = 300_000;
 
 impl Costs {
@@ -88,8 +88,8 @@ impl Costs {
         }
     }
 
-    /// The phases of the model that made the figure; `None` where it was measured, or has an
-    /// order or a pace of its own.
+    /// Simulates a result with the model that made it. Returns `None` for a measured result, and
+    /// for patterns that cannot be simulated.
     pub fn truth(&self, one: &Observed<'_>) -> Option<Phases> {
         match self {
             Self::Truth(part, policy) => simulated(part, *policy, one, Known::Model),
@@ -97,13 +97,13 @@ impl Costs {
         }
     }
 
-    /// `true` if a model made the figures.
+    /// Returns true if a model simulated the run.
     pub const fn is_truth(&self) -> bool {
         matches!(self, Self::Truth(..))
     }
 
-    /// The phases that a fit, or the part that was named, has for an I/O that is alone; or why
-    /// there are none. `None` where the figures were made by a model, or the run has no fit.
+    /// Returns the phases of an I/O at depth 1 from a fit or the named part, or the reason why
+    /// there are none. Returns `None` if a model simulated the run, or the run has no fit.
     pub fn fitted(&self, one: &Observed<'_>) -> Option<Result<Phases, String>> {
         match self {
             Self::Truth(..) | Self::Unknown(_) => None,
@@ -131,7 +131,7 @@ impl Fitted {
         })
     }
 
-    /// The fit that holds for a direction.
+    /// Returns the fit to use for a direction.
     const fn of_direction(&self, direction: Direction) -> &Estimated {
         match direction {
             Direction::Read => &self.reads,
@@ -174,18 +174,18 @@ impl Fitted {
 }
 
 impl Phases {
-    /// Every format.
+    /// Returns the sum of all parts, in microseconds.
     pub fn total_us(&self) -> f64 {
         self.parts.iter().map(|(_, us)| us).sum()
     }
 
-    /// One of them.
+    /// Returns the microseconds of one kind.
     pub fn us(&self, kind: Kind) -> f64 {
         let own = self.parts.iter().filter(|(of, _)| *of == kind);
         own.map(|(_, us)| us).sum()
     }
 
-    /// The numbers behind one.
+    /// Describes the parameters from which one kind is computed.
     pub fn basis(&self, kind: Kind, direction: Direction) -> String {
         let own = self.parameters.iter();
         let own = own.filter(|parameter| belongs(kind, direction).contains(&parameter.name));
@@ -197,7 +197,7 @@ impl Phases {
         self
     }
 
-    /// Parts that the sizes do not tell apart are one.
+    /// Merges the parts that the fitted sizes cannot separate.
     fn merged(mut self, direction: Direction) -> Self {
         let told = |name: &str| {
             let mut all = self.parameters.iter();
@@ -211,7 +211,7 @@ impl Phases {
         if needed.iter().all(|name| told(name)) {
             return self;
         }
-        // What grows with the size is told as soon as the fixed cost is.
+        // A known fixed cost also determines the cost that grows with the size.
         let fixed_is_told = direction == Direction::Read && told("read.command");
         let merge = |kind: &Kind| !(fixed_is_told && *kind == Kind::Command);
         let merged_us = self
@@ -230,7 +230,7 @@ impl Phases {
     }
 }
 
-/// The parameters that make a part of the time.
+/// Returns the names of the parameters from which a part of the time is computed.
 const fn belongs(kind: Kind, direction: Direction) -> &'static [&'static str] {
     match (kind, direction) {
         (Kind::Command, _) => &["read.command"],
@@ -242,7 +242,8 @@ const fn belongs(kind: Kind, direction: Direction) -> &'static [&'static str] {
     }
 }
 
-/// Simulates the I/Os of a result; `None` for those with an order or a pace of their own.
+/// Simulates the I/Os of a result. Returns `None` for mixed reads and writes, and for jobs with a
+/// pattern, a pause or a rate.
 fn simulated(
     part: &DeviceModel,
     policy: Policy,
@@ -306,7 +307,7 @@ const fn kind(phase: RequestPhase) -> Kind {
     }
 }
 
-/// Parameters of a fit with their errors, or whose they are.
+/// Describes the parameters of a fit with their errors, or the model that replaces a fit.
 fn fit_basis<'p>(known: Known, own: impl Iterator<Item = &'p Parameter>) -> String {
     let own = own.map(|parameter| {
         let value = three_digits(parameter.value);
@@ -343,7 +344,7 @@ fn too_few_sizes(direction: Direction, sizes: usize, why: Option<&str>) -> Strin
     }
 }
 
-/// Explains that a measured result cannot be simulated.
+/// Explains that a result cannot be simulated.
 fn own_order() -> String {
     tr!("what is command and what is data: its I/Os have an order, a mix or a pace of their own")
         .to_owned()

@@ -1,4 +1,4 @@
-//! Further facts that evidence tells about a result: each sentence with its number.
+//! Further facts about a result, each a sentence with its number, from the evidence of the trials.
 
 use crate::as_f64;
 use crate::observed::{Observed, side};
@@ -12,7 +12,8 @@ use assay_report::reference::Bus;
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 
-/// A result on the bus, if it is of data in order, one request at a time.
+/// Compares a result with the ceiling of the bus. Returns `None` unless it is sequential I/O past
+/// the page cache, at depth 1 and without flushes.
 pub fn on_bus(one: &Observed<'_>, bus: Option<&Bus>, request: Bytes, flash: bool) -> Option<OnBus> {
     let plain = matches!(one.job.rw, Rw::Read | Rw::Write) && one.job.rate.is_none();
     let fits = one.is_past_the_cache() && one.depth == 1 && plain;
@@ -47,7 +48,7 @@ pub fn of(one: &Observed<'_>) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// The block layer's account.
+/// Reports the time in the block layer and the number of requests for each I/O.
 fn requests(one: &Observed<'_>) -> Option<String> {
     if one.is_simulated() {
         return None;
@@ -66,7 +67,7 @@ fn requests(one: &Observed<'_>) -> Option<String> {
     }
 }
 
-/// Time between I/Os that no I/O takes.
+/// Reports the time between two I/Os, if it is more than 10 % of the interval.
 fn between(one: &Observed<'_>) -> Option<String> {
     const MUCH: f64 = 0.1;
     let us = one.interval_us - one.mean_us - one.flush_us;
@@ -78,7 +79,7 @@ fn between(one: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// Schedulers in force.
+/// Returns the schedulers in force.
 pub fn schedulers(one: &Observed<'_>) -> BTreeSet<String> {
     let found = evidence(one).filter_map(|evidence| {
         let device = evidence.storage.device()?;
@@ -91,7 +92,7 @@ pub fn schedulers(one: &Observed<'_>) -> BTreeSet<String> {
     found.collect()
 }
 
-/// Evidence of the trials.
+/// Returns the evidence of the trials.
 pub fn evidence<'o>(one: &'o Observed<'_>) -> impl Iterator<Item = &'o Evidence> {
     let trials = one.judged.iter();
     trials.filter_map(|trial| trial.record.evidence.as_ref())
@@ -100,7 +101,7 @@ pub fn evidence<'o>(one: &'o Observed<'_>) -> impl Iterator<Item = &'o Evidence>
 fn processor(one: &Observed<'_>) -> Option<String> {
     let (user_us, kernel_us) = one.cpu_us;
     let all_us = user_us + kernel_us;
-    // Time that no processor spent was virtual.
+    // Without processor time, the time of the run was virtual.
     if one.is_simulated() || all_us <= 0.0 {
         return None;
     }
@@ -121,7 +122,7 @@ fn processor(one: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// The fastest processor's frequency before and after, over all trials.
+/// Reports the highest processor frequency before and after, over all trials.
 fn frequency(one: &Observed<'_>) -> Option<String> {
     let fastest = |cpus: &[CpuState]| cpus.iter().filter_map(|cpu| cpu.khz).max();
     let seen = evidence(one).flat_map(|evidence| {
@@ -146,7 +147,7 @@ fn frequency(one: &Observed<'_>) -> Option<String> {
     ))
 }
 
-/// Returns the time that tasks waited for a processor, where it is long.
+/// Reports the time that tasks waited for a processor, if it is more than 10 % of the whole.
 fn pressure(one: &Observed<'_>) -> Option<String> {
     const MUCH: f64 = 0.1;
     let (mut waited_us, mut all_us) = (0, 0.0);
@@ -165,7 +166,7 @@ fn pressure(one: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// Returns all governors that were in force.
+/// Returns the frequency governors in force.
 pub fn governors(one: &Observed<'_>) -> Vec<String> {
     let cpus = evidence(one).flat_map(|evidence| &evidence.before.cpus);
     let all: BTreeSet<String> = cpus
@@ -174,7 +175,7 @@ pub fn governors(one: &Observed<'_>) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The longest time without a completion, where it is that of many I/Os.
+/// Reports the longest time without a completion, if many I/Os fit into it.
 fn gap(one: &Observed<'_>) -> Option<String> {
     const MANY: f64 = 20.0;
     if one.job.pause.is_some() {

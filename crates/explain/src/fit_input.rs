@@ -1,4 +1,4 @@
-//! The results of a stored run that can be fitted, and why the others cannot.
+//! Selects the results of a stored run that can be fitted, with the reasons for leaving out others.
 
 use crate::observed::{Observed, all, side};
 use assay_flash::BLOCK_BYTES;
@@ -18,10 +18,10 @@ use assay_report::text::clean;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A rate that is fitted, in the words of where it comes from.
+/// Rate to fit, with a description of its source.
 #[derive(Clone, Debug)]
 pub struct FittedRate {
-    /// The job, of a run.
+    /// Name of the job, for results of a run.
     pub job: Option<String>,
     /// Pattern, in fio's words.
     pub pattern: String,
@@ -31,16 +31,16 @@ pub struct FittedRate {
     pub seen: Observation,
 }
 
-/// With a standard error above this part of its value, a parameter tells nothing.
+/// Largest standard error of a parameter that counts as determined, as a share of its value.
 const MOST_ERROR: f64 = 0.5;
 
-/// `true` if the rates determine a parameter.
+/// Returns true if the rates determine a parameter.
 pub fn is_told(parameter: &Parameter) -> bool {
     let error = parameter.error;
     error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
 }
 
-/// Parameters for programs.
+/// Returns parameters as JSON.
 pub fn parameters(all: &[Parameter]) -> Vec<Value> {
     let one = |parameter: &Parameter| {
         json!({
@@ -53,7 +53,7 @@ pub fn parameters(all: &[Parameter]) -> Vec<Value> {
     all.iter().map(one).collect()
 }
 
-/// Parameters with their standard errors for people; behind them those that cannot be told.
+/// Adds a table of parameters with their standard errors, then those that are not determined.
 pub fn say_parameters(all: &[Parameter], section: &mut Section) {
     let row = |parameter: &Parameter| {
         Some(TableRow::new(vec![
@@ -82,56 +82,56 @@ pub fn say_parameters(all: &[Parameter], section: &mut Section) {
     }
 }
 
-/// A result that is not fitted.
+/// Result that is not fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The job.
     pub job: String,
-    /// Which of its I/Os.
+    /// Direction of its I/Os.
     pub direction: Direction,
     /// The reason.
     pub why: String,
 }
 
-/// Results of a run that can be fitted.
+/// Results of a run, as input of a fit.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The rates.
     pub lines: Vec<FittedRate>,
     /// Remaining results, which cannot be fitted.
     pub left_out: Vec<LeftOut>,
-    /// Start of the fit: a part with the request size of the run's host.
+    /// Model with which the fit starts; it has the request size of the run's host.
     pub start: DeviceModel,
-    /// Policy of the host for the transfers.
+    /// Transfer policy of the host.
     pub policy: Policy,
 }
 
-/// Which results of a run are meant.
+/// Selection of a run's results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chosen<'c> {
-    /// Condition of the results.
+    /// Condition under which they were measured.
     pub condition: Option<&'c str>,
     /// Jobs of the results; empty: all jobs.
     pub only: &'c [String],
 }
 
 impl Chosen<'_> {
-    /// `true` if a job is one of them.
+    /// Returns true if a job is selected.
     pub fn has(&self, job: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| is_named(name, job))
     }
 
-    /// The first name that means none of the jobs.
+    /// Returns the first name that matches no job.
     pub fn unknown(&self, observed: &[Observed<'_>]) -> Option<&str> {
         let means = |name: &&String| !observed.iter().any(|one| is_named(name, &one.job.name));
         self.only.iter().find(means).map(String::as_str)
     }
 }
 
-/// The rates of a run, or of one of its conditions.
+/// Selects the rates of a run, or of one of its conditions.
 ///
 /// # Errors
-/// Why none of them can be fitted, and what to do.
+/// The reason why no result can be fitted, and what to do.
 pub fn of_run(
     run: &Run,
     chosen: Chosen<'_>,
@@ -171,10 +171,10 @@ pub fn of_run(
     of_results(&observed, &run.header.storage, start, policy)
 }
 
-/// The rates among results of the same condition.
+/// Selects the rates among results of the same condition.
 ///
 /// # Errors
-/// Why none of them can be fitted, and what to do.
+/// The reason why no result can be fitted, and what to do.
 pub fn of_results(
     observed: &[Observed<'_>],
     storage: &Storage,
@@ -244,7 +244,7 @@ fn line(one: &Observed<'_>) -> FittedRate {
     }
 }
 
-/// Returns the precision of an I/O's latency, and so of its rate, from the trials.
+/// Returns the precision of the mean latency, and so of the rate, from the trials.
 fn repeated(one: &Observed<'_>) -> Option<Repeated> {
     let latencies = one.judged.iter().filter_map(|trial| {
         let latency = &side(trial.measured()?, one.direction).latency;
@@ -261,7 +261,7 @@ fn repeated(one: &Observed<'_>) -> Option<Repeated> {
     })
 }
 
-/// Why a result says nothing about the costs of single requests.
+/// Explains why the costs of single requests cannot be derived from a result.
 fn why_not(one: &Observed<'_>) -> Option<String> {
     not_the_device(one).or_else(|| not_plain(one).map(str::to_owned))
 }
@@ -308,7 +308,7 @@ fn not_plain(one: &Observed<'_>) -> Option<&'static str> {
     })
 }
 
-/// The largest request that the host makes.
+/// Returns the largest request that the host makes, in KiB.
 pub fn most_kib(observed: &[Observed<'_>], storage: &Storage) -> Option<u64> {
     if let Some(part) = simulated_part(storage) {
         return Some(part.max_request_kib);
@@ -327,13 +327,13 @@ fn bus_of(storage: &Storage) -> Option<String> {
     }
 }
 
-/// The part of a simulated device, as the run has it.
+/// Returns the model of a simulated device, from the run's header.
 pub fn simulated_part(storage: &Storage) -> Option<DeviceModel> {
     DeviceModel::parse(storage.device()?.identity.raw.get("part")?).ok()
 }
 
-/// Returns the policy of a simulated device's host for one request at a time: the queue makes no
-/// difference then, and CMD23 is a part of the command's cost.
+/// Returns the policy of a simulated device's host at depth 1. The queue makes no difference then,
+/// and CMD23 is a part of the command's cost.
 fn policy_of(storage: &Storage) -> Policy {
     let word = storage
         .device()

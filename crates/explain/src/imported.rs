@@ -1,4 +1,4 @@
-//! Results that were made elsewhere: what they are, and where their rates stand on a bus.
+//! Explanation of imported results: their labels, and a comparison of their rates with a bus.
 
 use crate::fit_input::of_imports;
 use crate::on_bus::{OnBus, parse_rate};
@@ -11,19 +11,19 @@ use assay_report::document::{Document, Section};
 use assay_report::text::clean;
 use serde_json::{Value, json};
 
-/// Results that were made elsewhere, explained as far as they go.
+/// Explanation of an import.
 pub struct Explained<'i> {
     import: &'i Import,
     figures: Vec<ExplainedFigure<'i>>,
-    /// Reason why no parameters are fitted to them.
+    /// Reason why no parameters are fitted to the figures.
     refused: String,
 }
 
 impl<'i> Explained<'i> {
-    /// Explains the figures of an import, under one condition if it is given.
+    /// Explains the figures of an import, or those under one condition.
     ///
     /// # Errors
-    /// If the import has no such figures, or facts are given that need single I/Os.
+    /// If the import has no such figures, or the user gives device facts that need single I/Os.
     pub fn of(
         import: &'i Import,
         condition: Option<&str>,
@@ -49,7 +49,7 @@ impl<'i> Explained<'i> {
         })
     }
 
-    /// The explanation for programs.
+    /// Returns the explanation as JSON.
     pub fn value(&self) -> Value {
         let figures: Vec<Value> = self.figures.iter().map(ExplainedFigure::value).collect();
         json!({
@@ -58,7 +58,7 @@ impl<'i> Explained<'i> {
         })
     }
 
-    /// The explanation for people.
+    /// Returns the explanation as a document.
     pub fn document(&self) -> Document {
         let tool = clean(&self.import.results.tool);
         let title = tr!("Import {id} of {tool}", id = self.import.id, tool);
@@ -76,7 +76,7 @@ impl<'i> Explained<'i> {
     }
 }
 
-/// A figure.
+/// Explanation of one figure.
 struct ExplainedFigure<'f> {
     figure: &'f Figure,
     mean: f64,
@@ -132,7 +132,8 @@ impl<'f> ExplainedFigure<'f> {
         }
     }
 
-    /// Places the figure on the bus, on the assumption that it is what its record does not tell.
+    /// Compares the figure with the bus; the sentence names the assumptions that its record leaves
+    /// open.
     fn placed(&self, on_bus: &OnBus) -> String {
         let sentence = on_bus.sentence();
         match &self.figure.measured {
@@ -160,7 +161,8 @@ impl<'f> ExplainedFigure<'f> {
     }
 }
 
-/// Random I/O spends its time elsewhere, and the page cache's figures are of no bus.
+/// Returns false for random I/O, where the bus is a small part of the time, and for figures of the
+/// page cache, whose data do not pass the bus.
 fn may_be_of_the_bus(figure: &Figure) -> bool {
     let past = figure
         .measured
@@ -179,7 +181,7 @@ fn mean(sample: &Sample) -> f64 {
     }
 }
 
-/// Which way a metric goes, by its name; `None` where it says neither or both.
+/// Returns the direction that a metric's name contains; `None` if it contains neither or both.
 fn direction(metric: &str) -> Option<Direction> {
     let name = metric.to_lowercase();
     match (name.contains("read"), name.contains("write")) {

@@ -6,45 +6,45 @@ assay_model::named! {
     pub enum Kind {
         /// Data on the wire.
         Bus = "bus",
-        /// Data that came slower than the wire carries them.
+        /// Transfer time beyond what the wire needs.
         Data = "data",
-        /// Command, interrupts, driver, the device's answer.
+        /// Command, interrupts, the driver, and the device's response.
         Command = "command",
-        /// The first blocks of a read.
+        /// Additional time of the first blocks of a read.
         Ramp = "ramp",
-        /// Time that a write waits after its data.
+        /// Time that a write waits after its data: the medium is programmed.
         Program = "program",
-        /// Ending an open transfer.
+        /// Ending an open multi-block transfer.
         Break = "break",
-        /// Loading addresses.
+        /// Loading the address map.
         Map = "map",
         /// Garbage collection.
         Reclaim = "reclaim",
-        /// A queue: of the device's model.
+        /// Queue in the device's model.
         Queue = "queue",
-        /// Fixed cost: everything that the sizes do not tell apart.
+        /// Fixed cost: every part that the sizes cannot separate.
         Fixed = "fixed",
-        /// Above the block layer.
+        /// Time above the block layer.
         Software = "software",
-        /// From the making of a request to its end, less what else is known.
+        /// Time of the request from its allocation to its end, less the known parts.
         Device = "device",
-        /// Behind the others in flight.
+        /// Wait behind other I/Os in flight.
         Wait = "wait",
-        /// While others in flight ended.
+        /// Time in which other I/Os in flight ended.
         Overlap = "overlap",
-        /// Slow I/Os.
+        /// Additional time of slow I/Os.
         Stalls = "stalls",
         /// Flushes of the device.
         FlushDevice = "flush-device",
         /// Remainder of a flush call.
         FlushRest = "flush-rest",
-        /// Flush calls.
+        /// Flush calls, not divided further.
         Flush = "flush",
-        /// The processor.
+        /// Processor time in the kernel.
         Processor = "processor",
-        /// Neither processor nor device.
+        /// Time used neither by the processor nor in a flush of the device.
         Waiting = "waiting",
-        /// Whole time.
+        /// Whole time, not divided.
         Whole = "whole",
         /// Time that the fit or the model does not explain.
         Unexplained = "unexplained",
@@ -70,15 +70,15 @@ assay_model::named! {
     }
 }
 
-/// A part of the time.
+/// Part of the time of an I/O.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// Kind of the part.
     pub kind: Kind,
-    /// Microseconds; negative only for what is not explained.
+    /// Microseconds; only an unexplained remainder can be negative.
     pub us: f64,
     /// Source of the number.
     pub known: Known,
-    /// The numbers behind it.
+    /// Numbers from which the time is computed.
     pub basis: String,
 }

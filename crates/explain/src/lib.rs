@@ -1,4 +1,5 @@
-//! Where the time of each I/O of a stored run went, and what would help: `assay explain`.
+//! Explains how the time of each I/O of a stored run is spent, and which changes would help: `assay
+//! explain`.
 
 mod account;
 mod costs;
@@ -37,14 +38,14 @@ use observed::{Observed, Unexplained, all};
 use std::collections::BTreeSet;
 use suggestions::Help;
 
-/// The requests that hosts make of larger I/Os unless something else is known.
+/// Request size into which hosts divide larger I/Os, if nothing else is known.
 const USUAL_REQUEST: Bytes = Bytes::kib(512);
 
-/// Facts about the device that the user gives.
+/// Facts about the device from the user.
 pub struct DeviceFacts {
-    /// Names of jobs to explain, or their beginnings before a `*`; empty for all.
+    /// Names of jobs to explain, or prefixes followed by `*`; empty for all jobs.
     pub only: Vec<String>,
-    /// Mode of the bus.
+    /// Ceiling of the bus mode.
     pub ceiling: Option<Ceiling>,
     /// Model of the part.
     pub part: Option<DeviceModel>,
@@ -52,25 +53,25 @@ pub struct DeviceFacts {
     pub request: Option<Bytes>,
 }
 
-/// A run, explained.
+/// Explanation of a run.
 pub struct Explained<'a> {
     run: &'a Run,
     bus: Option<Bus>,
-    /// Why nothing may be said about flash.
+    /// Reason why explanations must not mention flash.
     no_flash: Option<String>,
     groups: Vec<Group<'a>>,
     without: Vec<Unexplained<'a>>,
     warnings: Vec<Warning>,
 }
 
-/// The results under one condition.
+/// Results under one condition.
 struct Group<'a> {
     condition: Option<&'a str>,
     costs: Costs,
     results: Vec<Explanation<'a>>,
 }
 
-/// A result, explained.
+/// Explanation of a result.
 struct Explanation<'a> {
     of: Observed<'a>,
     account: Account,
@@ -80,7 +81,7 @@ struct Explanation<'a> {
 }
 
 impl<'a> Explained<'a> {
-    /// Explains the results of a run, under one condition if it is given.
+    /// Explains the results of a run, or those under one condition.
     ///
     /// # Errors
     /// If the run has no results of that job or condition.
@@ -133,7 +134,7 @@ impl<'a> Explained<'a> {
     }
 }
 
-/// The results by condition.
+/// Groups the results by condition.
 fn groups<'a>(
     run: &Run,
     results: &[Observed<'a>],
@@ -150,7 +151,7 @@ fn groups<'a>(
     conditions.into_iter().map(group).collect()
 }
 
-/// Warnings about what makes I/O slower, or figures fewer.
+/// Returns true for warnings about causes of slow I/O or of missing figures.
 const fn holds_up(warning: &Warning) -> bool {
     matches!(
         warning,
@@ -208,8 +209,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The sentence about the bus stands beside the fastest result of each direction alone: of the
-/// others the parts of their time say the same.
+/// Keeps the comparison with the bus only at the fastest result of each direction. The parts of the
+/// time already show the same for the others.
 fn keep_fastest_on_bus(results: &mut [Explanation<'_>]) {
     for direction in [Direction::Read, Direction::Write] {
         let placed = results.iter().enumerate();
@@ -228,7 +229,8 @@ fn keep_fastest_on_bus(results: &mut [Explanation<'_>]) {
 }
 
 impl Group<'_> {
-    /// Explains that a scheduler's share cannot be told: the counted times include it.
+    /// Explains that the time in the scheduler cannot be separated: the counted request times
+    /// include it.
     fn scheduler(&self) -> Option<String> {
         let counted = self.results.iter().filter(|one| one.of.requests.is_ok());
         let names: BTreeSet<String> = counted

@@ -1,11 +1,11 @@
-//! Tells if storage is flash: a device that an emulator or a host makes up has no erase blocks, no
-//! garbage collection and no mapping of its own.
+//! Detects whether storage is flash. Emulated and virtual devices have no erase blocks, no garbage
+//! collection and no address mapping.
 
 use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind, LayerRole, Storage};
 use assay_report::text::clean;
 
-/// Prefixes of vendors or models that emulators and hypervisors make up.
+/// Prefixes of vendor or model names of emulated and virtual devices.
 const MADE_UP: [&str; 8] = [
     "QEMU",
     "VBOX",
@@ -16,17 +16,17 @@ const MADE_UP: [&str; 8] = [
     "BHYVE",
     "Parallels",
 ];
-/// Volumes of clouds, which are reached over a network.
+/// Model names of cloud volumes, which are reached over a network.
 const VOLUMES: [&str; 4] = [
     "Amazon Elastic Block Store",
     "PersistentDisk",
     "nvme_card",
     "MSFT NVMe",
 ];
-/// Manufacturer and application of the SD card that QEMU emulates (`hw/sd/sd.c`).
+/// Manufacturer and application ids of the SD card that QEMU emulates (`hw/sd/sd.c`).
 const QEMU_CARD: (&str, &str) = ("aa", "5859");
 
-/// Why storage is not flash, or not known to be; `None` where a disk below it is.
+/// Explains why storage is not known to be flash. Returns `None` if one of its disks is.
 pub fn no_flash(storage: &Storage) -> Option<String> {
     let mut reasons = Vec::new();
     for leaf in storage.leaves() {
@@ -49,7 +49,7 @@ pub fn no_flash(storage: &Storage) -> Option<String> {
     })
 }
 
-/// Why a device has no flash of its own, or is not known to have any.
+/// Explains why a device is not known to contain flash. Returns `None` for types that do.
 pub fn not_of_flash(identity: &DeviceIdentity) -> Option<String> {
     if let Some(name) = made_up(identity) {
         return Some(tr!(
@@ -69,7 +69,7 @@ pub fn not_of_flash(identity: &DeviceIdentity) -> Option<String> {
     }
 }
 
-/// The name of a device that is made up.
+/// Returns the vendor or model of an emulated or virtual device.
 fn made_up(identity: &DeviceIdentity) -> Option<String> {
     if identity.kind == DeviceKind::Simulated {
         return None;

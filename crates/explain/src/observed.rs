@@ -1,4 +1,4 @@
-//! Results of one job, under one condition, in one direction: all of its trials together.
+//! Results of a job under one condition in one direction, over all of its trials.
 
 use crate::as_f64;
 use crate::requests::Requests;
@@ -10,51 +10,51 @@ use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
 use std::collections::BTreeSet;
 
-/// A result that is to be explained. Times are microseconds of an I/O.
+/// Result to explain. Times are in microseconds per I/O.
 #[derive(Clone, Debug)]
 pub struct Observed<'a> {
     /// The job.
     pub job: &'a Job,
-    /// The condition it ran under.
+    /// Condition of the trials; `None` if the run has no conditions.
     pub condition: Option<&'a str>,
-    /// Which of its I/Os.
+    /// Direction of the I/Os.
     pub direction: Direction,
-    /// Label of the figures; `None` where the trials differ.
+    /// Label of the figures; `None` if the trials have different labels.
     pub label: Option<&'static str>,
-    /// The sentence with the evidence of the label, of the first trial.
+    /// Reason for the label, from the evidence of the first trial.
     pub because: String,
     /// Number of completed trials.
     pub trials: usize,
-    /// I/Os of this direction in all of them.
+    /// Number of I/Os in this direction, over all trials.
     pub ios: u64,
-    /// From submission to completion, on average.
+    /// Mean latency, from submission to completion.
     pub mean_us: f64,
     /// Median latency, in microseconds.
     pub median_us: f64,
-    /// From one completion to the next, on average, of both directions.
+    /// Mean time from one completion to the next, over both directions.
     pub interval_us: f64,
-    /// Flush calls behind writes, shared out to the writes.
+    /// Time of the flush calls after writes, divided among the writes.
     pub flush_us: f64,
     /// Number of these flush calls.
     pub flush_calls: u64,
-    /// Processor time of the agent, user and kernel, of both directions.
+    /// Processor time of the agent in user and kernel mode, for I/Os of both directions.
     pub cpu_us: (f64, f64),
-    /// `true` if the total processor time is enough for the kernel's ticks to tell user and kernel
-    /// apart.
+    /// True if the total processor time is long enough for the kernel's ticks to separate user and
+    /// kernel time.
     pub cpu_told: bool,
-    /// I/Os in flight.
+    /// Number of I/Os in flight.
     pub depth: u64,
-    /// `true` if other jobs ran at the same time in the same wave.
+    /// True if other jobs ran in the same wave.
     pub beside: bool,
     /// I/Os that failed or were cut short.
     pub damaged: u64,
     /// Counters of the block layer, or the reason why they cannot be used.
     pub requests: Result<Requests, String>,
-    /// Trials for further analysis.
+    /// Completed trials.
     pub judged: Vec<JudgedTrial<'a>>,
 }
 
-/// Why a job has nothing to be explained.
+/// Job without results to explain.
 pub struct Unexplained<'a> {
     /// The job.
     pub job: &'a Job,
@@ -62,18 +62,18 @@ pub struct Unexplained<'a> {
     pub why: Nothing,
 }
 
-/// The reasons.
+/// Reason why a job is not explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nothing {
-    /// No trial ran to its end.
+    /// No trial completed.
     NotRun,
-    /// Main memory was measured.
+    /// The job measures main memory.
     Memory,
-    /// It makes no I/O whose time is told.
+    /// The job has no I/O whose latency is recorded.
     NoTimes,
 }
 
-/// Returns all results of a run, and the jobs without any.
+/// Returns all results of a run, and the jobs that have none.
 pub fn all<'a>(summary: &Summary<'a>) -> (Vec<Observed<'a>>, Vec<Unexplained<'a>>) {
     let (mut found, mut without) = (Vec::new(), Vec::new());
     for job in &summary.jobs {
@@ -155,8 +155,8 @@ impl<'a> Observed<'a> {
         })
     }
 
-    /// The time of an I/O that nothing held up: the mean, unless slow I/Os lift it further
-    /// above the median than a bin of the histogram is wide.
+    /// Returns the mean latency, or the median if slow I/Os lift the mean above it by more than the
+    /// width of a histogram bin.
     pub fn typical_us(&self) -> f64 {
         match self.mean_us > self.median_us * (1.0 + BIN) {
             true => self.median_us,
@@ -164,7 +164,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// `true` if the time is that of requests past the page cache.
+    /// Returns true if the I/Os went past the page cache.
     pub fn is_past_the_cache(&self) -> bool {
         matches!(
             self.label,
@@ -172,9 +172,9 @@ impl<'a> Observed<'a> {
         )
     }
 
-    /// `true` if the other result is comparable: the same pattern in the same direction and the
-    /// same way, past the page cache, alone and as fast as it goes. Size, depth and place may
-    /// differ.
+    /// Returns true if the other result is comparable: past the page cache, with the same label,
+    /// direction, pattern, flags and flushes, without concurrent jobs and without a rate limit.
+    /// Size, depth and test area may differ.
     pub fn is_like(&self, other: &Observed<'_>) -> bool {
         let (a, b) = (self.job, other.job);
         other.is_past_the_cache()
@@ -187,18 +187,18 @@ impl<'a> Observed<'a> {
             && b.rate.is_none()
     }
 
-    /// `true` if each I/O follows the one before it, all in one direction: the time from one to the
-    /// next is then that of an I/O and what passes outside of it.
+    /// Returns true if the I/Os follow each other in one direction. The interval between two
+    /// completions is then the latency plus the time between two I/Os.
     pub fn is_one_by_one(&self) -> bool {
         self.depth == 1 && !matches!(self.job.rw, Rw::Rw | Rw::RandRw)
     }
 
-    /// `true` if a model of a device computed the result.
+    /// Returns true if a device model computed the result.
     pub fn is_simulated(&self) -> bool {
         self.label == Some("simulated")
     }
 
-    /// The name of the job, with the condition.
+    /// Returns the name of the job, followed by the condition.
     pub fn name(&self) -> String {
         match self.condition {
             Some(condition) => format!("{}@{condition}", self.job.name),
@@ -206,30 +206,30 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// `true` if each of its trials moved more than each of the other's: scatter between trials is
-    /// no gain.
+    /// Returns true if each of its trials was faster than each of the other's, so that the
+    /// difference exceeds the scatter between trials.
     pub fn is_surely_faster_than(&self, other: &Observed<'_>) -> bool {
         let slowest = self.trial_rates().fold(f64::INFINITY, f64::min);
         slowest > other.trial_rates().fold(0.0, f64::max)
     }
 
-    /// Bytes per second of each trial, of both directions.
+    /// Returns the bytes per second of each trial, over both directions.
     fn trial_rates(&self) -> impl Iterator<Item = f64> {
         let measured = self.judged.iter().filter_map(JudgedTrial::measured);
         measured.map(|m| as_f64(m.read.bytes + m.write.bytes) / as_f64(m.elapsed_ns.max(1)) * 1e9)
     }
 
-    /// Bytes per second.
+    /// Returns the bytes per second.
     pub fn rate(&self) -> f64 {
         as_f64(self.job.bs.0) / self.interval_us.max(1e-6) * 1e6
     }
 }
 
-/// Ticks are of 1 to 10 ms, and divide processor time into user's and kernel's: of 20 ticks
-/// and more, the parts mean something.
+/// Minimum processor time that ticks divide into user and kernel time. A tick lasts 1 to 10 ms, so
+/// that this is at least 20 ticks.
 const FEWEST_CPU_NS: u64 = 200_000_000;
 
-/// Mean and median of the latencies of several trials.
+/// Returns the mean and the median latency over several trials, in microseconds.
 fn times(sides: &[&DirectionTotals]) -> Option<(f64, f64)> {
     let latency = pooled(sides.iter().map(|side| &side.latency));
     let times = Distribution::of(&latency).ok()?;
@@ -244,7 +244,7 @@ fn is_sound(side: &DirectionTotals) -> bool {
     side.ios > 0 && side.latency.count > 0 && Distribution::of(&side.latency).is_ok()
 }
 
-/// One direction of a measurement.
+/// Returns one direction of a measurement.
 pub fn side(measured: &Measurement, direction: Direction) -> &DirectionTotals {
     match direction {
         Direction::Read => &measured.read,
@@ -252,7 +252,7 @@ pub fn side(measured: &Measurement, direction: Direction) -> &DirectionTotals {
     }
 }
 
-/// Microseconds of each, of a sum of nanoseconds.
+/// Divides a sum of nanoseconds by a count, in microseconds.
 fn per(sum_ns: f64, count: u64) -> f64 {
     sum_ns / as_f64(count.max(1)) / 1e3
 }
@@ -275,7 +275,7 @@ fn because(judged: &[JudgedTrial<'_>], direction: Direction) -> String {
     found.map_or_else(String::new, |(_, evidence)| evidence.because.clone())
 }
 
-/// Other jobs of the same wave moved something meanwhile.
+/// Returns true if other jobs of the same wave had streams in it.
 fn ran_beside(trial: &JudgedTrial<'_>) -> bool {
     let wave = trial.record.wave.as_deref();
     wave.is_some_and(|wave| wave.load.streams.len() > wave.members.len())

@@ -1,4 +1,4 @@
-//! A measured rate beside the ceiling of a bus, and what the distance is made of.
+//! Comparison of a measured rate with the ceiling of a bus, and the causes of the distance.
 
 use assay_lang::tr;
 use assay_model::job::Direction;
@@ -7,7 +7,7 @@ use assay_model::units::{Bytes, BytesPerSec, three_digits};
 use assay_report::describe;
 use serde_json::{Value, json};
 
-/// A measured rate beside its ceiling.
+/// Measured rate with its ceiling.
 pub struct OnBus {
     direction: Direction,
     rate: BytesPerSec,
@@ -19,8 +19,8 @@ pub struct OnBus {
 }
 
 impl OnBus {
-    /// A rate of requests of that size, one at a time; `flash`: what is behind the bus is
-    /// known to be flash. `None` for what is no rate.
+    /// Compares a rate at depth 1 with requests of that size. `flash` is true if the device is
+    /// known to be flash. Returns `None` if the rate cannot be compared.
     pub fn of(
         (direction, rate): (Direction, BytesPerSec),
         ceiling: &Ceiling,
@@ -39,7 +39,7 @@ impl OnBus {
         })
     }
 
-    /// For programs.
+    /// Returns the comparison as JSON.
     pub fn value(&self) -> Value {
         json!({
             "direction": self.direction.to_string(),
@@ -54,7 +54,7 @@ impl OnBus {
         })
     }
 
-    /// Explains the distance to the ceiling, as far as it can be told.
+    /// Explains the distance to the ceiling, as far as one rate determines it.
     pub fn sentence(&self) -> String {
         let placed = &self.placed;
         let percent = format!("{:.1}", placed.share * 100.0);
@@ -96,7 +96,7 @@ impl OnBus {
         }
     }
 
-    /// That the wire is not what makes commands dear.
+    /// Explains that the transfer of a command on the wire is a small part of its cost.
     fn of_commands(&self) -> Option<String> {
         let us = self.command_us?;
         Some(tr!(

@@ -6,23 +6,23 @@ use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
 use assay_model::job::Direction;
 use assay_report::summary::JudgedTrial;
 
-/// Requests of the device under test (`/sys/class/block/NAME/stat`), whose times the kernel
-/// counts from the making of a request to its end: waiting in the scheduler is in them.
+/// Requests of the device under test (`/sys/class/block/NAME/stat`). The kernel counts a request's
+/// time from its allocation to its end, which includes the wait in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requests {
-    /// Requests for each I/O of the job.
+    /// Number of requests for each I/O of the job.
     pub per_io: f64,
-    /// Microseconds of a request, on average.
+    /// Mean time of a request, in microseconds.
     pub mean_us: f64,
     /// Number of counted requests.
     pub count: u64,
 }
 
-/// The kernel shows whole milliseconds: a sum of fewer says too little.
+/// Minimum sum of request times. The kernel counts whole milliseconds, so that less is inexact.
 const FEWEST_MS: u64 = 50;
 
 impl Requests {
-    /// Sums the requests of a job's trials, which had `ios` I/Os in all.
+    /// Sums the requests of a job's trials, which had `ios` I/Os in total.
     pub fn of(judged: &[JudgedTrial<'_>], direction: Direction, ios: u64) -> Result<Self, String> {
         let (mut count, mut ms) = (0, 0);
         for trial in judged {
@@ -48,13 +48,13 @@ impl Requests {
         })
     }
 
-    /// Each I/O was one request, so that both are of the same thing.
+    /// Returns true if each I/O was one request, so that the times of both are comparable.
     pub fn is_one_each(&self) -> bool {
         (0.98..=1.02).contains(&self.per_io)
     }
 }
 
-/// Requests of others are among those that were counted.
+/// Returns an error if other programs made more than 1 % of the counted I/O.
 fn disturbed(trial: &JudgedTrial<'_>) -> Result<(), String> {
     let judgement = trial.derived.judgement.as_ref();
     let foreign = judgement.and_then(|judgement| judgement.foreign.as_ref());
@@ -67,7 +67,7 @@ fn disturbed(trial: &JudgedTrial<'_>) -> Result<(), String> {
     }
 }
 
-/// The counters of the device under test, before and after.
+/// Returns the counters of the device under test, before and after the trial.
 fn top(evidence: &Evidence) -> Option<(&DeviceCounters, &DeviceCounters)> {
     let name = &evidence.storage.top()?.name;
     let queue = evidence.queues.iter().find(|queue| queue.name == *name);
@@ -88,9 +88,9 @@ fn pair<'e>(
     Some((of(&evidence.before)?, of(&evidence.after)?))
 }
 
-/// Flushes that the one disk below completed, and the milliseconds that they took; `None` where it
-/// does not count them, where there are several disks, which flush at the same time, and where
-/// others used the disk.
+/// Returns the number of flushes that the disk completed, and their total milliseconds. Returns
+/// `None` if the disk does not count flushes, if other programs used it, or if there are several
+/// disks, because their flushes overlap.
 pub fn flushes(judged: &[JudgedTrial<'_>]) -> Option<(u64, u64)> {
     let (mut count, mut ms) = (0, 0);
     for trial in judged {

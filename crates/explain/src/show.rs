@@ -1,4 +1,4 @@
-//! An explanation for people and for programs.
+//! Output of an explanation, as a document and as JSON.
 
 use crate::costs::Costs;
 use crate::fit_input::{parameters, say_parameters};
@@ -15,7 +15,7 @@ use assay_report::words::style::Tone;
 use serde_json::{Value, json};
 
 impl Explained<'_> {
-    /// The explanation for people: the largest part of the time of each result first.
+    /// Returns the explanation as a document, with the largest part of each result's time first.
     pub fn document(&self) -> Document {
         let header = &self.run.header;
         let device = clean(&header.storage.words());
@@ -59,7 +59,7 @@ impl Explained<'_> {
         section
     }
 
-    /// The explanation for programs.
+    /// Returns the explanation as JSON.
     pub fn value(&self) -> Value {
         let bus = self.bus.as_ref().map(|bus| {
             json!({
@@ -90,7 +90,7 @@ impl Explained<'_> {
 }
 
 impl Group<'_> {
-    /// Explains each result under a heading of its own.
+    /// Explains each result under its own heading.
     fn explained(&self, flash: bool) -> Section {
         let title = match self.condition {
             Some(condition) => tr!("Results under {condition}", condition = clean(condition)),
@@ -102,7 +102,7 @@ impl Group<'_> {
         section
     }
 
-    /// Says where the costs of requests come from.
+    /// Describes the source of the costs of requests.
     fn section(&self) -> Section {
         let title = match self.condition {
             Some(condition) => tr!("Costs under {condition}", condition = clean(condition)),
@@ -168,7 +168,7 @@ impl Group<'_> {
 }
 
 impl Explanation<'_> {
-    /// Parts worth a row, the largest first.
+    /// Returns the parts of at least 0.05 %, the largest first.
     fn largest(&self) -> Vec<&Share> {
         let parts = self.account.shares.iter();
         let mut parts: Vec<&Share> = parts.filter(|one| self.part(one).abs() >= 0.0005).collect();
@@ -184,7 +184,7 @@ impl Explanation<'_> {
         title(share.kind, flash, self.account.of_kind(Kind::Bus) > 0.0)
     }
 
-    /// The largest part of the time, beside the name of the job.
+    /// Returns the name of the job and a sentence about the largest part of its time.
     fn answer(&self, flash: bool) -> Option<(String, String)> {
         let largest = *self.largest().first()?;
         let said = tr!(

@@ -1,4 +1,4 @@
-//! Changes that would help most, each with the number that bounds its effect.
+//! Changes that would help most, each with an upper limit of its effect.
 
 use crate::account::{Account, Context};
 use crate::facts::governors;
@@ -11,20 +11,20 @@ use assay_model::limits;
 use assay_model::units::BytesPerSec;
 use assay_report::text::clean;
 
-/// Something that would help.
+/// Suggested change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Help {
-    /// The share of the time that it can save at most.
+    /// Largest share of the time that the change can save.
     pub share: f64,
     /// Description of the change.
     pub sentence: String,
 }
 
-/// Named at most.
+/// Maximum number of suggestions for a result.
 const MOST: usize = 3;
-/// A rate that is less than this higher is no gain to speak of.
+/// Smallest ratio of two rates that counts as a gain.
 const GAIN: f64 = 1.2;
-/// A mode of the bus that carries less than this more is no faster one.
+/// Smallest ratio of the rates of two bus modes that counts as faster.
 const FASTER_MODE: f64 = 1.05;
 
 /// Returns the changes that would help a result, the most effective first.
@@ -64,16 +64,16 @@ pub fn of(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Vec<He
     all
 }
 
-/// Part of the time that could be saved.
+/// Part of the time that a change could save.
 struct Saving {
     us: f64,
-    /// Time from one I/O to the next, which it is a part of.
+    /// Time of which it is a part, in microseconds.
     of_us: f64,
 }
 
 impl Saving {
-    /// Time of these kinds, where its share is worth a word. Where I/Os follow each other, the time
-    /// outside of them counts: no rate gains more than the share of the whole.
+    /// Returns the time of these kinds if its share is at least `least`. For I/Os that follow each
+    /// other, the whole includes the time between them: it limits the gain in rate as well.
     fn of(one: &Observed<'_>, account: &Account, kinds: &[Kind], least: f64) -> Option<Self> {
         let us = kinds.iter().map(|kind| account.of_kind(*kind)).sum();
         let whole_us = match one.is_one_by_one() {
@@ -102,7 +102,7 @@ fn bus(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Option<He
     Some(Help { share, sentence })
 }
 
-/// The one that moves most among those that do better.
+/// Returns the fastest result among those that are surely faster.
 fn best<'o, 'a>(
     one: &Observed<'_>,
     others: &'o [Observed<'a>],
@@ -145,7 +145,7 @@ fn larger(one: &Observed<'_>, others: &[Observed<'_>]) -> Option<Help> {
     Some(Help { share, sentence })
 }
 
-/// The same I/O in order.
+/// Suggests sequential I/O of the same size.
 fn in_order(one: &Observed<'_>, others: &[Observed<'_>]) -> Option<Help> {
     let sequential = match one.job.rw {
         Rw::RandRead => Rw::Read,

@@ -1,4 +1,4 @@
-//! Texts about the time of an I/O.
+//! Names of parts of the time, reasons and units as text.
 
 use crate::kinds::Kind;
 use crate::observed::Nothing;
@@ -6,7 +6,7 @@ use assay_lang::tr;
 use assay_model::number::as_u64;
 use assay_model::units::{Nanos, three_digits};
 
-/// A part of the time; of what is not flash, nothing is programmed.
+/// Returns the name of a part of the time. Only `flash` devices have one for programming.
 pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
     match kind {
         Kind::Bus => tr!("data on the bus"),
@@ -36,7 +36,7 @@ pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
     }
 }
 
-/// Why a job is not explained.
+/// Returns the reason why a job is not explained.
 pub fn nothing(why: Nothing) -> &'static str {
     match why {
         Nothing::NotRun => tr!("no trial of it ran to its end: there is nothing to explain"),
@@ -45,7 +45,7 @@ pub fn nothing(why: Nothing) -> &'static str {
     }
 }
 
-/// Microseconds as people read them.
+/// Formats a time in microseconds.
 pub fn time(us: f64) -> String {
     match us.abs() < 1.0 {
         true => format!("{} µs", three_digits(us)),
@@ -57,7 +57,7 @@ pub fn time(us: f64) -> String {
     }
 }
 
-/// A share in percent.
+/// Formats a share in percent.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

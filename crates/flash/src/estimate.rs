@@ -1,7 +1,7 @@
-//! Parameters of a part from rates that were measured.
+//! Estimation of a part's parameters from measured rates.
 //!
-//! What no rate depends on is left as it was and said to be untold, and so is what only
-//! others could tell apart.
+//! A parameter on which no rate depends keeps its value and is reported as undetermined, and so
+//! is one whose effect cannot be separated from that of others.
 
 use crate::BLOCK_BYTES;
 use crate::FlashError;
@@ -14,56 +14,57 @@ use crate::workload::{Issue, SimulatedJob, run_issued};
 use assay_model::job::Direction;
 use assay_stats::distributions::{normal_quantile, student};
 
-/// A rate that was measured, with one I/O after the other.
+/// A measured rate, with one I/O in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// Which way.
+    /// Direction of the I/Os.
     pub direction: Direction,
-    /// At random places, or in order.
+    /// True for random offsets, false for sequential ones.
     pub random: bool,
-    /// Blocks of an I/O.
+    /// Blocks per I/O.
     pub blocks: u64,
     /// Bytes per second.
     pub rate: f64,
-    /// Precision of the rate, where it was measured more than once.
+    /// Precision of the rate, if it was measured more than once.
     pub repeated: Option<Repeated>,
 }
 
 /// Precision of a rate, from repeated trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeated {
-    /// The standard error of the rate, as a share of it.
+    /// Standard error of the rate, as a share of the rate.
     pub error: f64,
-    /// Degrees of freedom behind that: one less than trials.
+    /// Degrees of freedom of the error: number of trials minus one.
     pub freedom: u32,
 }
 
 /// Result of an estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
-    /// The part with the estimates in their places.
+    /// The part with the estimated parameters.
     pub part: DeviceModel,
-    /// Fitted parameters; `error` is `None` where the rates do not determine one. With few rates
-    /// and trials a standard error is itself not well known: it is wider then, so that twice the
-    /// error holds as often as with many (by Student's t, 95 %).
+    /// Fitted parameters; `error` is `None` if the rates do not determine one. With few rates
+    /// and trials a standard error is itself uncertain. It is therefore widened, so that twice
+    /// the error covers as often as with many trials (by Student's t, 95 %).
     pub parameters: Vec<Parameter>,
-    /// For each observation, the rate that the part has then.
+    /// Simulated rate of the estimated part for each observation.
     pub rates: Vec<f64>,
 }
 
-/// I/Os that are simulated for a rate, and before the clock starts.
+/// Number of I/Os that are simulated for a rate, and before the clock starts.
 const IOS: u64 = 16;
-/// The extent: 64 GiB.
+/// Length of the region: 64 GiB.
 const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
-/// The largest I/O.
+/// Largest I/O, in blocks.
 const MOST_BLOCKS: u64 = (1 << 30) / BLOCK_BYTES;
-/// The parameters of a part among those of the experiment; the last is the tool's.
+/// Number of the part's parameters among those of the experiment; the last one belongs to the
+/// tool.
 const OF_PART: usize = FREE.len() - 1;
 
-/// Estimates the parameters of a part, from `start` on.
+/// Estimates the parameters of a part, starting from `start`.
 ///
 /// # Errors
-/// When an observation cannot be simulated.
+/// If an observation cannot be simulated.
 pub fn estimate(
     start: &DeviceModel,
     policy: Policy,
@@ -128,13 +129,13 @@ pub fn estimate(
     })
 }
 
-/// Residuals of this many times the variance of trials are of what the part does not have, and
-/// not of chance.
+/// Residual variance, as a multiple of the variance of trials, above which the residuals are a
+/// misfit of the model and not noise.
 const MISFIT: f64 = 4.0;
 
-/// The standard deviation of an observation's logarithm, wider where few degrees of freedom are
-/// behind it: that of residuals and trials together, or of residuals alone where those are much
-/// larger. `None` when there are too few of both.
+/// Returns the standard deviation of an observation's logarithm, widened for few degrees of
+/// freedom. It is that of residuals and trials together, or of residuals alone if those are much
+/// larger. `None` if there are too few of both.
 fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> Option<f64> {
     let left = residuals.len().saturating_sub(parameters) as f64;
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
@@ -158,7 +159,8 @@ fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> 
     Some(variance.sqrt() * student::quantile(TAIL, freedom) / normal_quantile(TAIL))
 }
 
-/// Names and units of what is free: the experiment's, and the time of a block that is read.
+/// Names and units of the fitted parameters: those of the experiment, and the time of a read
+/// block.
 const NAMES: [(&str, &str); OF_PART + 1] = {
     let mut names = [("read.block", "µs/block"); OF_PART + 1];
     let mut at = 0;

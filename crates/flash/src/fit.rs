@@ -1,36 +1,36 @@
-//! Least squares for models that are not linear: Levenberg and Marquardt, with the errors
-//! of what is estimated.
+//! Least squares for nonlinear models (Levenberg and Marquardt), with the standard errors of
+//! the estimates.
 //!
-//! Written here, and not taken from a library of linear algebra, because those choose their
-//! instructions by the processor: the last bits of the same fit would differ between
-//! machines.
+//! This is not taken from a linear algebra library, because those select their instructions by
+//! processor: the last bits of the same fit would differ between machines.
 
 /// Result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// The parameters.
+    /// Estimated parameters.
     pub values: Vec<f64>,
-    /// Their standard errors; `None` where the observations do not tell that parameter.
+    /// Standard errors of the parameters; `None` if the observations do not determine a
+    /// parameter.
     pub errors: Vec<Option<f64>>,
-    /// The same for observations whose standard deviation is 1.
+    /// Standard errors for observations with a standard deviation of 1.
     pub errors_of_one: Vec<Option<f64>>,
     /// Residuals at the end.
     pub residuals: Vec<f64>,
 }
 
-/// Steps at most; a fit that is not done then is taken as it is.
+/// Maximum number of steps; an unfinished fit is returned as it is.
 const MOST_STEPS: usize = 200;
-/// Relative step of the differences that stand for derivatives, of 1 at least: parameters
-/// are microseconds or near 1, and virtual time has no smaller steps than picoseconds.
+/// Relative step of the difference quotients, applied to values of at least 1: parameters are
+/// microseconds or near 1, and virtual time has a resolution of picoseconds.
 const DIFFERENCE: f64 = 1e-4;
-/// A step that improves the sum of squares by less than this share is the last.
+/// Relative improvement of the sum of squares below which the fit ends.
 const ENOUGH: f64 = 1e-12;
 /// Limit on the factor by which other parameters inflate the variance of one; above it, the
 /// parameter counts as undetermined.
 const MOST_INFLATION: f64 = 1e7;
 
-/// Estimates the parameters that make the squares of `residuals` least, from `start` on.
-/// Parameters stay at 0 or above. `residuals` must always give as many.
+/// Estimates the parameters with the least sum of squared `residuals`, starting from `start`.
+/// Parameters stay at 0 or above. `residuals` must always return the same number of values.
 pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Fitted {
     let mut at = start.to_vec();
     let mut now = residuals(&at);
@@ -62,7 +62,7 @@ fn squares(residuals: &[f64]) -> f64 {
     residuals.iter().map(|r| r * r).sum()
 }
 
-/// For each parameter, how each residual changes with it.
+/// Returns the derivatives of all residuals for each parameter.
 fn slopes(at: &[f64], now: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let of = |parameter: usize| {
         let mut moved = at.to_vec();
@@ -78,7 +78,8 @@ fn slopes(at: &[f64], now: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Ve
     (0..at.len()).map(of).collect()
 }
 
-/// The next point that is better, with its residuals; `None` when there is none.
+/// Returns the next point with a smaller sum of squares, and its residuals; `None` if none is
+/// found.
 fn step(
     at: &[f64],
     now: &[f64],
@@ -112,8 +113,9 @@ fn step(
     None
 }
 
-/// The matrix of the normal equations with ones on its diagonal, and the lengths of the
-/// slopes that were divided out. Nothing depends on a parameter whose length is 1e-300.
+/// Returns the matrix of the normal equations with ones on its diagonal, and the lengths of the
+/// slopes by which it was divided. A length of 1e-300 means that nothing depends on the
+/// parameter.
 fn normal(slopes: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
     let lengths: Vec<f64> = slopes
         .iter()
@@ -131,7 +133,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Cholesky's lower triangle; `None` for a matrix that is not positive definite.
+/// Returns Cholesky's lower triangle; `None` for a matrix that is not positive definite.
 fn factor(mut a: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     for i in 0..a.len() {
         for j in 0..=i {
@@ -145,7 +147,7 @@ fn factor(mut a: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(a)
 }
 
-/// Solves with a lower triangle and its transpose.
+/// Solves the equations with a lower triangle and its transpose.
 fn solve(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     let mut x = right.to_vec();
     for i in 0..x.len() {
@@ -158,21 +160,21 @@ fn solve(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     x
 }
 
-/// The residual variance, with `observations - parameters` degrees of freedom; `None` without
-/// any.
+/// Returns the residual variance, with `observations - parameters` degrees of freedom; `None`
+/// if there are none.
 fn variance(residuals: &[f64], parameters: usize) -> Option<f64> {
     let freedom = residuals.len().checked_sub(parameters)?;
     let freedom = (freedom > 0).then_some(freedom as f64)?;
     Some(squares(residuals) / freedom)
 }
 
-/// Standard errors from the curvature at the end (Bates and Watts 1988, 2.3), as if each
-/// observation had a standard deviation of 1: the square root of the diagonal of the inverse of
-/// the normal equations.
+/// Returns the standard errors from the curvature at the end (Bates and Watts 1988, 2.3), for
+/// observations with a standard deviation of 1: the square root of the diagonal of the inverse
+/// of the normal equations.
 fn errors_of_one(slopes: &[Vec<f64>]) -> Vec<Option<f64>> {
     let count = slopes.len();
     let (mut matrix, scale) = normal(slopes);
-    // So small that it changes nothing but what cannot be told.
+    // This term is too small to affect determined parameters.
     for (i, row) in matrix.iter_mut().enumerate() {
         row[i] += 1e-10;
     }

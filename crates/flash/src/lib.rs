@@ -4,16 +4,16 @@
 //! - [`part`]: parameters of a card, its bus and its host, as TOML.
 //! - [`policy`]: commands that a host driver sends for a request.
 //! - [`device`]: host, bus and card together, in virtual time.
-//! - [`simulation`]: devices that paths such as `sim:emmc-8gb-hs400` name.
+//! - [`simulation`]: devices selected by paths such as `sim:emmc-8gb-hs400`.
 //! - [`workload`]: I/O of benchmarks, and the part of it inside their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
 //! - [`estimate`]: parameters of a part from measured rates.
-//! - [`traits`]: properties that flash shows to patterns of I/O.
+//! - [`traits`]: properties of flash that patterns of I/O reveal.
 //! - [`check`]: exhaustive search for broken rules under a policy.
 //!
-//! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
-//! transcendental functions are those of `libm`, so that the same seed gives the same run, bit
-//! for bit, on every architecture.
+//! This crate does no I/O and reads no clock. Virtual time is counted in whole picoseconds, and
+//! the few transcendental functions are those of `libm`, so that the same seed gives the same
+//! run, bit for bit, on every architecture.
 
 pub mod check;
 pub mod device;
@@ -29,7 +29,7 @@ pub mod workload;
 
 pub use assay_model::limits::BLOCK_BYTES;
 
-/// Why a part, a policy or an I/O cannot be simulated, in one line.
+/// Reason why a part, a policy or an I/O cannot be simulated, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FlashError(String);

@@ -1,13 +1,13 @@
-//! Parameters of a card, its bus and its host, and the parts that assay knows.
+//! Parameters of a card, its bus and its host, and the built-in parts.
 //!
 //! The model of a request of *n* blocks of 512 bytes (reference in docs/model.md):
 //!
-//! - read: `command + ramp * min(n, ramp_blocks) + block * n`; one that goes on with an
-//!   open transfer: `resume + block * n`;
+//! - read: `command + ramp * min(n, ramp_blocks) + block * n`; if it continues an open transfer:
+//!   `resume + block * n`;
 //! - write: the read's `command`, `block * n` on the bus, and then
-//!   `program + ramp * min(n, ramp_blocks)` in the card, which a closed transfer waits for
-//!   and an open one leaves for later;
-//! - ending an open transfer: `break`, and what was left for later.
+//!   `program + ramp * min(n, ramp_blocks)` in the card, which is waited for in a closed
+//!   transfer and deferred in an open one;
+//! - ending an open transfer: `break`, and the deferred programming.
 
 use crate::time::Picos;
 use crate::{BLOCK_BYTES, FlashError};
@@ -21,45 +21,45 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceModel {
-    /// The word for it.
+    /// Name of the part.
     pub name: String,
     /// Description of the part.
     pub about: String,
     /// Source of the figures.
     pub source: String,
-    /// Firmware revision, as a device would tell it.
+    /// Firmware revision, as a device would report it.
     pub firmware: Option<String>,
     /// Capacity; 8 GiB by default.
     #[serde(default = "usual_gib")]
     pub size_gib: u64,
-    /// Variation of the times of commands, flushes and background work, evenly to both sides, in
-    /// percent; all times of a trial together vary by a fifth of that.
+    /// Variation of the times of commands, flushes and background work, uniform to both sides,
+    /// in percent. All times of a trial together vary by a fifth of that.
     #[serde(default)]
     pub noise_percent: f64,
     /// Mode of the bus, as in [`limits`].
     pub bus: String,
-    /// The largest request that the host makes.
+    /// Largest request of the host.
     pub max_request_kib: u64,
-    /// After so long without a request an open transfer is ended.
+    /// Time without a request after which an open transfer is ended.
     pub timer_ms: u64,
     /// Time of CMD23; `None` for a host without it.
     pub set_count_us: Option<f64>,
-    /// Requests that the card's queue takes; without one it takes them one by one.
+    /// Depth of the card's queue; without a queue, the card takes one request at a time.
     pub queue_depth: Option<u32>,
-    /// Requests that the card works on at once, if they are queued.
+    /// Number of queued requests that the card processes in parallel.
     #[serde(default = "one")]
     pub units: u32,
     /// Costs of reads.
     pub read: ReadCosts,
     /// Costs of writes.
     pub write: WriteCosts,
-    /// A volatile cache for writes.
+    /// Volatile write cache.
     pub cache: Option<Cache>,
-    /// Addresses of blocks are kept in flash, and loaded by regions.
+    /// Address map in flash, which is loaded by regions.
     pub map: Option<Map>,
-    /// Random writes leave work behind.
+    /// Garbage collection after random writes.
     pub gc: Option<Gc>,
-    /// A part of the flash that is written fast, and emptied later.
+    /// Area of the flash that is written fast and emptied later.
     pub slc: Option<Slc>,
     /// Layout of the flash.
     pub flash: Option<Flash>,
@@ -77,18 +77,18 @@ const fn one() -> u32 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadCosts {
-    /// Opening a transfer, of both directions: driver, interrupts, command, firmware; and
-    /// ending a closed one.
+    /// Time to open a transfer, for both directions, and to end a closed one: driver,
+    /// interrupts, command, firmware.
     pub command_us: f64,
-    /// For each of the first blocks: fetching what cannot be fetched ahead.
+    /// Extra time of each of the first blocks, which cannot be prefetched.
     pub ramp_us: f64,
     /// Number of blocks in the ramp.
     pub ramp_blocks: u64,
-    /// For each block on the bus; without it, what the wire takes.
+    /// Time of each block on the bus; if absent, the time of the bus mode.
     pub block_us: Option<f64>,
-    /// Ending an open transfer.
+    /// Time to end an open transfer.
     pub break_us: f64,
-    /// Going on with an open transfer.
+    /// Time to continue an open transfer.
     pub resume_us: f64,
 }
 
@@ -96,15 +96,15 @@ pub struct ReadCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteCosts {
-    /// Programming what was transferred last.
+    /// Time to program the last transferred data.
     pub program_us: f64,
-    /// For each of the first blocks: programming without parallelism.
+    /// Extra time of each of the first blocks, which are programmed without parallelism.
     pub ramp_us: f64,
     /// Number of blocks in the ramp.
     pub ramp_blocks: u64,
-    /// For each block on the bus, with the card taking it.
+    /// Time of each block on the bus, including the card's handling.
     pub block_us: f64,
-    /// Ending an open transfer.
+    /// Time to end an open transfer.
     pub break_us: f64,
 }
 
@@ -114,31 +114,31 @@ pub struct WriteCosts {
 pub struct Cache {
     /// Capacity of the cache.
     pub size_kib: u64,
-    /// For each block that leaves it.
+    /// Time for each block that leaves the cache.
     pub drain_us: f64,
-    /// Flushing it, beside what it holds.
+    /// Fixed time of a flush, in addition to that of the cached data.
     pub flush_us: f64,
 }
 
-/// Loading of addresses.
+/// Loading of the address map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Map {
-    /// Size that one region covers.
+    /// Data size that one region of the map covers.
     pub region_kib: u64,
-    /// Regions that are kept in memory.
+    /// Number of regions in memory.
     pub regions: u32,
-    /// Loading one.
+    /// Time to load a region.
     pub load_us: f64,
 }
 
-/// Garbage collection, in the background until there is too much of it.
+/// Garbage collection, which runs in the background until its reserve is used up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gc {
-    /// For each block that does not follow the one before.
+    /// Time for each block that does not follow the previous one.
     pub block_us: f64,
-    /// Amount of writes after which garbage collection cannot be put off.
+    /// Amount of writes after which garbage collection cannot be deferred.
     pub reserve_kib: u64,
 }
 
@@ -148,33 +148,34 @@ pub struct Gc {
 pub struct Slc {
     /// Capacity of the pseudo-SLC area.
     pub size_kib: u64,
-    /// For each block that is folded out of it, in the background until it is full.
+    /// Time for each block that is folded out of the area, in the background until the area is
+    /// full.
     pub fold_us: f64,
 }
 
-/// Pages, units that are erased at once, and units of the mapping.
+/// Pages, erase units, and mapping units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
-    /// A page.
+    /// Size of a page.
     pub page_kib: u64,
-    /// For each page that is read beside those that a request of its length needs.
+    /// Time for each page that is read beyond the minimum for the request's length.
     pub page_us: f64,
     /// Size of an erase unit.
     pub unit_kib: u64,
-    /// For each unit that is read from beside those that a request of its length needs.
+    /// Time for each erase unit that is read beyond the minimum for the request's length.
     pub unit_us: f64,
-    /// Size of a mapping unit: the data that one address stands for.
+    /// Size of a mapping unit, the data to which one address refers.
     pub map_kib: u64,
-    /// For each of these that a write covers in part.
+    /// Time for each mapping unit that a write covers partially.
     pub rmw_us: f64,
-    /// Units that can be written at the same time.
+    /// Number of erase units that can be written at the same time.
     pub open_units: u32,
-    /// Closing one, for another.
+    /// Time to close a unit before another is opened.
     pub close_us: f64,
 }
 
-/// The parts that assay knows, as TOML.
+/// Built-in parts, as TOML.
 const KNOWN: [&str; 3] = [
     include_str!("../parts/rtsx-sd-pro-plus-128.toml"),
     include_str!("../parts/emmc-8gb-hs400.toml"),
@@ -182,10 +183,10 @@ const KNOWN: [&str; 3] = [
 ];
 
 impl DeviceModel {
-    /// Reads and checks a part.
+    /// Parses and checks a part.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first problem of the text.
     pub fn parse(text: &str) -> Result<Self, FlashError> {
         let part: Self = toml::from_str(text)
             .map_err(|error| FlashError(format!("it is not a valid part: {}", one_line(&error))))?;
@@ -193,24 +194,25 @@ impl DeviceModel {
         Ok(part)
     }
 
-    /// The parts that assay knows.
+    /// Returns the built-in parts.
     pub fn known() -> Vec<Self> {
         let parts = KNOWN.iter().filter_map(|text| Self::parse(text).ok());
         parts.collect()
     }
 
-    /// The names of the parts that assay knows, for a message.
+    /// Returns the names of the built-in parts, for a message.
     pub fn known_names() -> String {
         let names = Self::known().into_iter().map(|part| part.name);
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// The known part of this name.
+    /// Returns the built-in part with this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::known().into_iter().find(|part| part.name == name)
     }
 
-    /// The known part that is nearest to a kind of device: fits begin with it.
+    /// Returns the name of the built-in part that is most similar to a kind of device, with
+    /// which fits start.
     pub const fn name_like(kind: &DeviceKind) -> &'static str {
         match kind {
             DeviceKind::Emmc => "emmc-8gb-hs400",
@@ -222,7 +224,7 @@ impl DeviceModel {
     /// Checks that all numbers are in their ranges.
     ///
     /// # Errors
-    /// The first number that is not.
+    /// The first number out of range.
     pub fn check(&self) -> Result<(), FlashError> {
         if limits::find(&self.bus).is_none() {
             return Err(FlashError(format!(
@@ -283,7 +285,7 @@ impl DeviceModel {
         times
     }
 
-    /// Names, values and what they may be.
+    /// Returns names, values and allowed ranges.
     fn counts(&self) -> Vec<(&'static str, u64, RangeInclusive<u64>)> {
         let mut counts = vec![
             ("max_request_kib", self.max_request_kib, 1..=MOST_KIB),
@@ -317,13 +319,13 @@ impl DeviceModel {
         counts
     }
 
-    /// The part as TOML, as [`parse`](Self::parse) reads it.
+    /// Returns the part as TOML, which [`parse`](Self::parse) accepts.
     pub fn to_toml(&self) -> String {
-        // Tables of numbers and text can always be written.
+        // Tables of numbers and text can always be serialized.
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Blocks of the largest request.
+    /// Returns the number of blocks of the largest request.
     pub fn max_request_blocks(&self) -> u64 {
         blocks(self.max_request_kib)
     }
@@ -335,8 +337,8 @@ impl DeviceModel {
     }
 }
 
-/// The shortest of a time: an I/O that took none would never end a job of a certain time. No
-/// command is faster, and no wire.
+/// Returns the minimum of a time. If an I/O took no time, a job with a time limit would never
+/// end. No real command or bus is faster.
 fn least_us(field: &str) -> f64 {
     match field {
         "read.command_us" => 0.1,
@@ -345,24 +347,24 @@ fn least_us(field: &str) -> f64 {
     }
 }
 
-/// The longest of all times.
+/// Maximum of all times.
 const MOST_US: f64 = 1e7;
-/// A terabyte: no size is larger.
+/// Maximum of all sizes: 1 TiB.
 const MOST_KIB: u64 = 1 << 30;
-/// The same.
+/// Maximum capacity: 1 TiB.
 const MOST_GIB: u64 = 1 << 10;
-/// Above that, some commands would take no time.
+/// Maximum variation. Above it, some commands would take no time.
 const MOST_NOISE: f64 = 50.0;
-/// The longest timer.
+/// Maximum of the timer.
 const MOST_MS: u64 = 1_000_000;
-/// No queue of eMMC or UFS takes more.
+/// Maximum queue depth; no queue of eMMC or UFS is deeper.
 const MOST_AT_ONCE: u64 = 64;
-/// A list of them is searched for each write.
+/// Maximum number of open units, whose list is searched for each write.
 const MOST_OPEN: u64 = 256;
-/// Each takes memory.
+/// Maximum number of regions, each of which takes memory.
 const MOST_REGIONS: u64 = 1 << 16;
 
-/// Blocks of so many KiB.
+/// Returns the number of blocks in `kib` KiB.
 pub const fn blocks(kib: u64) -> u64 {
     kib.saturating_mul(1024 / BLOCK_BYTES)
 }

@@ -1,18 +1,19 @@
 //! Policies of a host driver for multi-block transfers.
 //!
 //! An *open* transfer is a CMD18 (read) or CMD25 (write) that was not ended: as long as requests
-//! follow each other in one direction, they need no command at all. The published policy (mmc:
-//! rtsx, version 3, December 2021) opens one at every request; [`crate::check`] shows its flaws.
+//! follow each other in one direction, they need no further command. The published policy (mmc:
+//! rtsx, version 3, December 2021) opens a transfer at every request; [`crate::check`] shows its
+//! flaws.
 
 use crate::FlashError;
 use assay_model::job::Direction;
 use std::fmt;
 use std::str::FromStr;
 
-/// One request of the block layer; at most as large as the host takes.
+/// A request of the block layer, at most as large as the host accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRequest {
-    /// Which way.
+    /// Direction of the request.
     pub direction: Direction,
     /// First block.
     pub block: u64,
@@ -20,21 +21,21 @@ pub struct BlockRequest {
     pub blocks: u64,
 }
 
-/// When transfers are ended.
+/// Time at which transfers are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// CMD12 after every transfer, and CMD13 until the card is ready: a host without CMD23.
+    /// CMD12 after every transfer, and CMD13 until the card is ready, for a host without CMD23.
     Closed,
-    /// CMD23 says before each transfer how long it is.
+    /// CMD23 with the length before each transfer.
     SetCount,
     /// Several requests at once in the card's queue, each with its length (eMMC 5.1 CMDQ).
     Queued,
-    /// Transfers stay open for what follows.
+    /// Transfers stay open for following requests.
     Open {
-        /// Requests in a row that have to be seen before one is left open.
+        /// Number of consecutive requests before a transfer is left open.
         after: u32,
-        /// `true` if anything that can follow waits until the card has programmed: the corrected
-        /// policy. The published one does not wait.
+        /// `true` if the host waits until the card has programmed before any other command: the
+        /// corrected policy. The published one does not wait.
         waits: bool,
     },
 }
@@ -45,12 +46,12 @@ impl Policy {
         after: 0,
         waits: false,
     };
-    /// The published policy without its holes.
+    /// The published policy without its flaws.
     pub const OPEN_SAFE: Self = Self::Open {
         after: 0,
         waits: true,
     };
-    /// Open only after two requests in a row, without the holes.
+    /// Leaves a transfer open only after two consecutive requests; without the flaws.
     pub const OPEN_AFTER_TWO: Self = Self::Open {
         after: 2,
         waits: true,
@@ -97,23 +98,24 @@ impl FromStr for Policy {
     }
 }
 
-/// An open transfer is ended by CMD12.
+/// End of an open transfer by CMD12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stop {
     /// Direction of the transfer.
     pub direction: Direction,
-    /// `true` if the host waits until the card has programmed, and asks for the result.
+    /// `true` if the host waits until the card has programmed, and reads the result.
     pub waits: bool,
 }
 
 /// Actions of the host for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
-    /// An open transfer that has to end first.
+    /// Open transfer that must end first.
     pub before: Option<Stop>,
-    /// A command opens a transfer; without it the data go on with the open one.
+    /// `true` if a command opens a transfer; otherwise the data continue the open one.
     pub opens: bool,
-    /// The transfer is ended behind the data, the card waited for and its status asked.
+    /// `true` if the transfer is ended after the data; the host then waits for the card and
+    /// reads its status.
     pub closes: bool,
 }
 
@@ -121,23 +123,23 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Transfer {
     direction: Direction,
-    /// Block at which the transfer can go on.
+    /// Block at which the transfer can continue.
     next: u64,
 }
 
-/// The driver's state.
+/// State of the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     policy: Policy,
     open: Option<Transfer>,
     /// Block after the last request, and its direction.
     last: Option<Transfer>,
-    /// Requests in a row, the last one not counted.
+    /// Number of consecutive requests before the last one.
     row: u32,
 }
 
 impl Host {
-    /// A driver that has sent nothing yet.
+    /// Creates a driver that has sent nothing yet.
     pub const fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -157,7 +159,7 @@ impl Host {
         self.open.is_some()
     }
 
-    /// Plans the actions for `request`, and moves to the state after it.
+    /// Plans the actions for `request` and updates the state.
     pub fn plan(&mut self, request: &BlockRequest) -> Plan {
         let here = Transfer {
             direction: request.direction,
@@ -192,14 +194,14 @@ impl Host {
         }
     }
 
-    /// The timer of an open transfer ran out.
+    /// Ends the open transfer when its timer expires.
     pub fn expire(&mut self) -> Option<Stop> {
         self.stop()
     }
 
-    /// A flush arrives. A card without a cache gets no command for it, so the published
-    /// policy does not notice; the corrected one tells the block layer that there is
-    /// something to flush, and ends the transfer.
+    /// Handles a flush. A card without a cache gets no flush command, so the published policy
+    /// does not react. The corrected one reports to the block layer that flushes are necessary,
+    /// and ends the transfer.
     pub fn flush(&mut self) -> Option<Stop> {
         match self.policy {
             Policy::Open { waits: false, .. } => None,

@@ -1,4 +1,4 @@
-//! Which device words such as `emmc-8gb-hs400,policy=open,noise=2` mean.
+//! Devices described by strings such as `emmc-8gb-hs400,policy=open,noise=2`.
 
 use crate::FlashError;
 use crate::device::Device;
@@ -6,7 +6,7 @@ use crate::part::DeviceModel;
 use crate::policy::Policy;
 use std::io;
 
-/// A part, and how its host drives it.
+/// A part and the policy of its host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// The part.
@@ -16,11 +16,11 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Reads `PART[,policy=WORD][,noise=PERCENT]`; `read` gives the text of a file, for a part that is not
-    /// known.
+    /// Parses `PART[,policy=WORD][,noise=PERCENT]`. `read` returns the text of a file, for a part that is
+    /// not built in.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first problem of the text or the part.
     pub fn parse(
         words: &str,
         read: impl FnOnce(&str) -> io::Result<String>,
@@ -50,7 +50,7 @@ impl Simulation {
     }
 }
 
-/// A known part, or one in a file.
+/// Returns a built-in part, or one from a file.
 fn part(
     name: &str,
     read: impl FnOnce(&str) -> io::Result<String>,
@@ -68,7 +68,7 @@ fn part(
     .map_err(FlashError)
 }
 
-/// As a host drives it that can do all that the part can.
+/// Returns the policy of a host that uses all features of the part.
 fn usual(part: &DeviceModel) -> Policy {
     match (part.queue_depth, part.set_count_us) {
         (Some(_), _) => Policy::Queued,

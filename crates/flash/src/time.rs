@@ -4,32 +4,32 @@ use assay_model::number::as_u64;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A span or a moment of virtual time, in picoseconds: fine enough that a block's time on
-/// any bus is exact to six digits, and 213 days fit. Sums stop at that end.
+/// A duration or time in virtual time, in picoseconds. This represents a block's time on
+/// any bus with six exact digits, and up to 213 days. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Picos(pub u64);
 
 impl Picos {
-    /// The begin of time, and no time at all.
+    /// Start of virtual time, or a duration of zero.
     pub const ZERO: Self = Self(0);
 
-    /// The nearest whole number of picoseconds; negative numbers and those that are none
-    /// are no time.
+    /// Converts microseconds, rounded to picoseconds; negative numbers and NaN become
+    /// zero.
     pub fn from_us(us: f64) -> Self {
         Self(as_u64((us * 1e6).round()))
     }
 
-    /// So many milliseconds.
+    /// Converts milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000_000_000))
     }
 
-    /// In microseconds.
+    /// Returns microseconds.
     pub fn as_us(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// This time, `n` times.
+    /// Multiplies by `n`.
     #[must_use]
     pub const fn times(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
@@ -50,7 +50,7 @@ impl AddAssign for Picos {
     }
 }
 
-/// Subtraction that stops at zero.
+/// Subtraction saturates at zero.
 impl Sub for Picos {
     type Output = Self;
 

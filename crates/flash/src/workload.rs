@@ -1,4 +1,4 @@
-//! I/O that benchmarks ask of a device, and the part of it inside the windows that they time.
+//! I/O of benchmarks on a simulated device, and the part of it that they time.
 
 use crate::device::{Device, RequestPhase, Spent};
 use crate::policy::BlockRequest;
@@ -6,45 +6,44 @@ use crate::time::Picos;
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 
-/// A job with one I/O after the other, or as many in flight as the device takes.
+/// A job with one I/O after the other, or with as many in flight as the device takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedJob {
     /// Share of reads, in percent of the I/Os.
     pub read_percent: u8,
-    /// At random places, or each behind the one before.
+    /// True for random offsets, false if each I/O follows the previous one.
     pub random: bool,
-    /// Blocks of an I/O; larger ones than the host takes become several requests.
+    /// Blocks per I/O. An I/O above the host's maximum is split into several requests.
     pub blocks: u64,
-    /// I/Os fall on so many blocks from the begin on.
+    /// Length of the region from block 0, in blocks.
     pub span: u64,
-    /// I/Os before the clock starts.
+    /// Number of I/Os before the clock starts.
     pub warm: u64,
-    /// I/Os that are timed.
+    /// Number of timed I/Os.
     pub ios: u64,
-    /// Decides where they fall, and which of them read.
+    /// Seed of random offsets and directions.
     pub seed: u64,
 }
 
 /// Timed I/O of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timed {
-    /// I/Os.
+    /// Number of I/Os.
     pub ios: u64,
-    /// From the first issue to the last end.
+    /// Time from the first issue to the last end.
     pub time: Picos,
     /// Time of the requests, by phase.
     pub spent: Spent,
-    /// Time of flushes behind writes, by phase.
+    /// Time of flushes after writes, by phase.
     pub flushed: Spent,
-    /// Programming that the card had still to do when the clock stopped.
+    /// Programming that the card has not finished when the clock stops.
     pub left: Picos,
-    /// A number that follows from the end of every request: two runs with the same one were
-    /// the same.
+    /// Hash of the end times of all requests: two runs with the same value were identical.
     pub digest: u64,
 }
 
 impl Timed {
-    /// Microseconds of an I/O, on average.
+    /// Returns the mean time of an I/O, in microseconds.
     pub fn mean_us(&self) -> f64 {
         self.time.as_us() / self.ios.max(1) as f64
     }
@@ -57,14 +56,13 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 /// Issue of a job's I/Os by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Issue {
-    /// So many are in flight, 1 at least; those that the device does not take wait for it.
+    /// Number of I/Os in flight, at least 1. An I/O that the device cannot take waits.
     pub depth: u32,
-    /// A flush behind each that many writes; 0: none.
+    /// Number of writes after which a flush follows; 0 for none.
     pub flush_every: u64,
 }
 
-/// Runs a job from the begin of virtual time on, with as many I/Os in flight as the device
-/// takes.
+/// Runs a job from time zero, with as many I/Os in flight as the device takes.
 pub fn run(device: &mut Device, job: &SimulatedJob) -> Timed {
     let depth = device.depth();
     run_issued(
@@ -77,8 +75,8 @@ pub fn run(device: &mut Device, job: &SimulatedJob) -> Timed {
     )
 }
 
-/// The same with I/Os that are issued in another way. What they spent sums up to their
-/// latencies; a wait for a place in the device is [`RequestPhase::Queue`].
+/// Runs a job with the given issue of I/Os. The time by phase sums up to the latencies; a
+/// wait for a slot of the device is [`RequestPhase::Queue`].
 pub fn run_issued(device: &mut Device, job: &SimulatedJob, issue: Issue) -> Timed {
     let mut places = Places::new(job);
     let mut flights = vec![Picos::ZERO; issue.depth.max(1) as usize];
@@ -125,16 +123,16 @@ pub fn run_issued(device: &mut Device, job: &SimulatedJob, issue: Issue) -> Time
     timed
 }
 
-/// Index of the least.
+/// Returns the index of the minimum.
 fn first_free(flights: &[Picos]) -> usize {
     let ends = flights.iter().enumerate();
     ends.min_by_key(|(_, end)| **end)
         .map_or(0, |(slot, _)| slot)
 }
 
-/// One I/O (direction, first block, blocks) that is issued at `at`, as the block layer hands
-/// it on: in requests of at most the host's size, one after the other; when the last one
-/// ends. What they spent is added to `timed`.
+/// Executes one I/O (direction, first block, blocks) issued at `at`. As in the block layer,
+/// it is split into requests of at most the host's size, one after the other. Returns the end
+/// of the last one and adds the time by phase to `timed`.
 pub fn io(
     device: &mut Device,
     at: Picos,
@@ -199,12 +197,13 @@ impl Places {
 
 /// Samples of GNOME Disks: 10 MiB each.
 pub const SAMPLE_BLOCKS: u64 = (10 << 20) / crate::BLOCK_BYTES;
-/// Blocks of the page that it reads first, untimed.
+/// Length of the page that GNOME Disks reads first, untimed, in blocks.
 const PAGE_BLOCKS: u64 = 8;
 
-/// The benchmark of GNOME Disks: at each of the places a page is read, untimed; then the
-/// sample is read, and the same bytes are written and flushed; both are timed. The first
-/// place is not counted: what came before it is another story. Reads, then writes.
+/// Runs the benchmark of GNOME Disks: for each sample, a page is read untimed; then the
+/// sample is read, and the same bytes are written and flushed, both timed. The first sample
+/// is not counted, because the state of the device before it is arbitrary. Returns reads,
+/// then writes.
 pub fn disks(device: &mut Device, samples: u64, span: u64) -> (Timed, Timed) {
     let mut read = Timed {
         ios: samples,

@@ -1,5 +1,6 @@
-//! Disks beneath a loop device, or one that a program serves, with a page cache in between. The label
-//! describes the upper device; a caveat beside it tells what did not reach the disk.
+//! Disks beneath a loop device or a device that a user-space program serves, with a page cache in
+//! between. The label describes the upper device; a caveat beside it names the bytes that did not
+//! reach the disk.
 
 use super::share::{percent, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
@@ -11,8 +12,7 @@ use assay_model::storage::{DeviceKind, Layer, LayerRole};
 pub(super) struct Beneath(Option<String>);
 
 impl Beneath {
-    /// The evidence, with the caveat where its label says that a device moved
-    /// the bytes.
+    /// Adds the caveat to the evidence if its label claims that a device moved the bytes.
     pub(super) fn qualify(self, evidence: DirectionEvidence) -> DirectionEvidence {
         let claims = matches!(
             evidence.measured,
@@ -55,8 +55,8 @@ impl Case<'_> {
         Beneath(worst.map(|(_, words)| words))
     }
 
-    /// The share of a loop device's bytes that the device of its file moved, in
-    /// words too; none where that is not counted.
+    /// Returns the share of a loop device's bytes that the device below moved, and a clause about
+    /// it. The share is 0 where those bytes are not counted.
     fn reached_below(
         &self,
         over: &Layer,

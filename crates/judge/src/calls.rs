@@ -1,5 +1,5 @@
-//! End of single calls. A job as a whole may reach the device while each of its writes is only a
-//! copy into the page cache.
+//! Point at which a single call returns. A job as a whole may reach the device while each of its
+//! writes is only a copy into the page cache.
 
 use super::share::{Share, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured, Touched};
@@ -11,40 +11,39 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use std::borrow::Cow;
 
-/// Mount options with which a write call waits for the device, or goes there
-/// without the page cache. (`wsync` of XFS is about names, not data.)
+/// Mount options with which a write call waits for the device or bypasses the page cache. (`wsync`
+/// of XFS concerns names, not data.)
 const WRITTEN_THROUGH: [&str; 3] = ["sync", "dax", "dax=always"];
 
 /// Point that a single call has waited for when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
-    /// The call waits for what the label of the direction says.
+    /// The call waits for the place that the label of the direction names.
     Whole,
-    /// A copy into the page cache; the job flushes apart from it.
+    /// The call copies into the page cache; the job flushes separately.
     PageCache(Flush),
-    /// It cannot be told.
+    /// The evidence does not show it.
     Unclear,
 }
 
 /// Quantity that a figure of a direction describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Everything moved from clock start to clock stop, flushes included; or the flushes, and calls
-    /// together with their flush.
+    /// Everything moved from clock start to clock stop, flushes included; or the flushes alone, or
+    /// calls together with their flush.
     Whole,
-    /// Single calls, flushes apart.
+    /// Single calls, without flushes.
     Call,
     /// A percentile of the latencies of single calls, in parts per million.
     Percentile(u32),
-    /// Operations of several calls; the flush that the job asks for after each
-    /// is one of them.
+    /// Operations of several calls, including the flush that the job requests after each operation.
     Operation,
-    /// A part of the time between start and stop, a flush at the end apart.
+    /// A part of the time between start and stop, without a flush at the end.
     Level,
 }
 
 impl DirectionEvidence {
-    /// The label of one figure.
+    /// Returns the label of one figure.
     pub fn of(&self, quantity: Quantity) -> Cow<'_, Measured> {
         if let (Quantity::Percentile(ppm), Some(waited)) = (quantity, self.waited) {
             return self.of_percentile(ppm, waited);
@@ -72,8 +71,9 @@ impl DirectionEvidence {
         }
     }
 
-    /// The label of a percentile of reads. Those that waited for the device are the slowest: the
-    /// percentile is theirs if at least so many waited as are as slow.
+    /// Returns the label of a percentile of reads. The reads that waited for the device are the
+    /// slowest: the percentile measures the device if the share of reads that waited is at least
+    /// the share of reads beyond the percentile.
     fn of_percentile(&self, ppm: u32, waited: Share) -> Cow<'_, Measured> {
         let as_slow = f64::from(1_000_000 - ppm.min(1_000_000)) / 1e6;
         match self.measured {
@@ -90,8 +90,8 @@ impl DirectionEvidence {
     }
 }
 
-/// Returns the share of a trial's reads that waited for the device. `None` where each read asks it
-/// (direct I/O), and where requests are not counted.
+/// Returns the share of a trial's reads that waited for the device. `None` where each read goes to
+/// the device (direct I/O), and where requests are not counted.
 pub(super) fn reads_that_waited(trial: &TrialRecord, read: &DirectionEvidence) -> Option<Share> {
     let case = Case {
         job: &trial.job,
@@ -129,7 +129,7 @@ impl Case<'_> {
         let through = WRITTEN_THROUGH
             .iter()
             .any(|option| self.mounted_with(option));
-        // So is each record of a map that iozone flushes (`-B -G`).
+        // Each record of a map that iozone flushes (`-B -G`) is synchronous too.
         let synced_map = job.ioengine == EngineKind::Mmap
             && matches!(job.flush.every, Some((1, _)))
             && self.cell.is_some();
@@ -139,7 +139,7 @@ impl Case<'_> {
             return CallEnd::Whole;
         }
         let storage = &self.evidence.storage;
-        // Each call may ask another process or another machine.
+        // Each call may depend on another process or another machine.
         let asks_others = match &storage.backing {
             Backing::Device { .. } | Backing::Memory { .. } => {
                 (storage.mount.as_ref()).is_some_and(|mount| mount.fs_type.starts_with("fuse"))
@@ -152,9 +152,9 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the pages that the job left in the page cache as a share of what it wrote. Direct
-    /// writes leave some where the file system takes them through the page cache: to encrypted
-    /// files, or parts of shared blocks.
+    /// Returns the pages that the job left in the page cache, as a share of the bytes it wrote.
+    /// Direct writes leave pages where the file system redirects them through the page cache:
+    /// writes to encrypted files, or to parts of shared blocks.
     fn left_pages(&self) -> f64 {
         let cached = |at: &Snapshot| Some(at.region_cache.or(at.file_cache)?.cached_bytes);
         let before = cached(&self.evidence.before).unwrap_or(0);
@@ -168,12 +168,12 @@ impl Case<'_> {
         ratio(left.saturating_sub(self.cached_by_others), region)
     }
 
-    /// Share of the reads that waited for the device, which delivered that share of the bytes.
+    /// Returns bounds of the share of the reads that waited for the device.
     ///
-    /// At most: a completed request ends the wait of at most one read of each place in a queue; the
-    /// other reads found what was read ahead. At least, for random reads and for those longer than
-    /// all that is read ahead: the share of the bytes. For others, the sleeps of the threads: each
-    /// read sleeps at most once for each request it spans.
+    /// Upper bound: a completed request ends the wait of at most one read per slot of a queue; the
+    /// other reads found read-ahead data. Lower bound, for random reads and for reads longer than
+    /// the read-ahead window: the device's share of the bytes. Lower bound, for other reads: the
+    /// sleeps of the threads, since each read sleeps at most once for each request it spans.
     fn waited(&self, device_share: Option<f64>) -> Option<Share> {
         let (job, reads) = (self.job, &self.measured.read);
         let tops = self.evidence.storage.tops();

@@ -1,4 +1,4 @@
-//! Figures read off the raw evidence, without any judgement.
+//! Figures taken from the raw evidence, without any judgement.
 
 use super::Case;
 use assay_lang::tr;
@@ -13,8 +13,8 @@ impl Case<'_> {
         Some(after.combined(before, u64::saturating_sub))
     }
 
-    /// Bytes of the test file that were not on the device at clock stop,
-    /// whoever wrote them: of the job's own region, where that is known.
+    /// Returns the bytes of the job's region (of the whole file where the region is not known) that
+    /// were not on the device at clock stop, from any writer.
     pub(super) fn dirty_at_stop(&self) -> Option<u64> {
         let FileCache {
             dirty_bytes,
@@ -24,8 +24,8 @@ impl Case<'_> {
         Some(dirty_bytes? + writeback_bytes?)
     }
 
-    /// Pages of the job's region of the test file at clock stop. Those of a file on an overlay are
-    /// kept with the file below, where the kernel does not look for them.
+    /// Returns the cached pages of the job's region of the test file at clock stop. `None` on
+    /// overlayfs: the pages belong to the file below, which the counters do not cover.
     pub(super) fn pages_at_stop(&self) -> Option<FileCache> {
         let after = &self.evidence.after;
         after
@@ -34,10 +34,10 @@ impl Case<'_> {
             .filter(|_| !self.is_on("overlay"))
     }
 
-    /// Dirty bytes that others may have made there, where a sign says that somebody did:
-    /// some were dirty before, or are although the job wrote past the page cache or flushed
-    /// all, or are more than it wrote. Then all that others are seen to have written may be
-    /// there.
+    /// Returns the dirty bytes of the test file that other processes may have written. They are 0
+    /// without a sign of another writer. Signs are: pages were dirty before the trial; pages are
+    /// dirty although the job used direct I/O or flushed everything; more pages are dirty than the
+    /// job wrote. With a sign, all bytes that other processes wrote may be in the file.
     pub(super) fn foreign_dirt(&self) -> u64 {
         let before = &self.evidence.before;
         let cache = before.region_cache.or(before.file_cache);
@@ -55,8 +55,8 @@ impl Case<'_> {
         }
     }
 
-    /// The most that the job itself can have made dirty: whole pages are accounted, those
-    /// that were dirty before are not.
+    /// Returns the most bytes that the job itself can have made dirty. The kernel accounts whole
+    /// pages, and none that were already dirty.
     pub(super) fn most_dirtied(&self) -> u64 {
         self.own_written()
             .unwrap_or(0)
@@ -75,7 +75,7 @@ impl Case<'_> {
         mount.is_some_and(|mount| mount.fs_type == fs_type)
     }
 
-    /// I/O of other processes, on whatever device.
+    /// Returns the bytes that other processes read or wrote, on any device.
     pub(super) fn others(&self, direction: Direction) -> u64 {
         let processes = self.evidence.other_processes.iter().flatten();
         processes
@@ -86,7 +86,7 @@ impl Case<'_> {
             .sum()
     }
 
-    /// Name of the layer that holds the file; the names of several, joined.
+    /// Returns the name of the layer that holds the file, or the joined names of several.
     pub(super) fn top_name(&self) -> String {
         let tops: Vec<&str> = (self.evidence.storage.tops())
             .map(|layer| layer.name.as_str())
@@ -97,7 +97,7 @@ impl Case<'_> {
         }
     }
 
-    /// The whole disk that the top layer is on: all traffic is seen there.
+    /// Returns the whole disk that the top layer is on; its counters cover all traffic.
     pub(super) fn disk_name(&self) -> Option<&str> {
         let disk = self.evidence.storage.device();
         disk.map(|layer| layer.name.as_str())
@@ -108,7 +108,7 @@ impl Case<'_> {
         queues.find(|queue| queue.name == layer.name)
     }
 
-    /// `true` if a leaf has a volatile cache; `None` when one of them does not tell.
+    /// `true` if a leaf has a volatile cache; `None` if a leaf's queue does not report it.
     pub(super) fn volatile_cache(&self) -> Option<bool> {
         let mut volatile = None;
         for leaf in self.evidence.storage.leaves() {
@@ -118,14 +118,16 @@ impl Case<'_> {
         volatile
     }
 
-    /// `true` if a device has a volatile cache, also one that the kernel was told not to flush.
+    /// `true` if a device has a volatile cache, including one that the kernel is configured not to
+    /// flush.
     pub(super) fn is_volatile(&self, leaf: &Layer) -> Option<bool> {
         let back = self.queue(leaf)?.write_cache? == WriteCache::Back;
         Some(back || self.hides_cache(leaf))
     }
 
-    /// `true` if `write through` in the queue of a device is not what its driver found: SCSI and
-    /// virtio show the setting of the device itself, and NVMe has FUA with a volatile cache only.
+    /// `true` if the queue of a device reports `write through` although the device has a cache:
+    /// SCSI and virtio show the setting of the device itself, and NVMe has FUA only with a volatile
+    /// cache.
     pub(super) fn hides_cache(&self, leaf: &Layer) -> bool {
         let (raw, kind) = (&leaf.identity.raw, &leaf.identity.kind);
         let of_device = raw.get("cache_type");
@@ -136,21 +138,22 @@ impl Case<'_> {
         })
     }
 
-    /// The leaves, those together that are paths to the same disk.
+    /// Returns the leaves, grouped where several are paths to the same disk.
     pub(super) fn media(&self) -> Vec<Vec<&Layer>> {
         let leaves: Vec<&Layer> = self.evidence.storage.leaves().collect();
         let same = |a: &&Layer, b: &&Layer| a.role == LayerRole::Path && a.parent == b.parent;
         leaves.chunk_by(same).map(<[_]>::to_vec).collect()
     }
 
-    /// Flushes of all leaves together.
+    /// Returns the flushes of all leaves together.
     pub(super) fn flushes(&self) -> Option<u64> {
         let media = self.media();
         let flushes = media.iter().map(|paths| self.flushes_of_medium(paths));
         flushes.sum::<Option<u64>>().filter(|_| !media.is_empty())
     }
 
-    /// Flushes of a disk: those counted at all paths to it, or at the multipath device above them.
+    /// Returns the flushes of a disk: those counted at all paths to it, or at the multipath device
+    /// above.
     pub(super) fn flushes_of_medium(&self, paths: &[&Layer]) -> Option<u64> {
         let sum: Option<u64> = paths.iter().map(|path| self.flushes_of(path)).sum();
         let path = paths.first().filter(|path| path.role == LayerRole::Path);
@@ -178,13 +181,13 @@ impl Case<'_> {
             .collect()
     }
 
-    /// Bytes that the layers holding the file moved, as far as the kernel counts there.
+    /// Returns the bytes that the layers holding the file moved, as far as the kernel counts them.
     pub(super) fn moved(&self, direction: Direction) -> Option<u64> {
         let tops = self.evidence.storage.tops();
         tops.map(|top| self.moved_by(top, direction)).sum()
     }
 
-    /// Bytes that went through a layer.
+    /// Returns the bytes that went through a layer.
     pub(super) fn moved_by(&self, layer: &Layer, direction: Direction) -> Option<u64> {
         let counted = self.counting(layer).into_iter();
         counted
@@ -192,7 +195,7 @@ impl Case<'_> {
             .sum()
     }
 
-    /// Read requests that the layers holding the file completed.
+    /// Returns the read requests that the layers holding the file completed.
     pub(super) fn read_requests(&self) -> Option<u64> {
         let tops = self.evidence.storage.tops();
         let counted = tops.flat_map(|top| self.counting(top));
@@ -203,12 +206,13 @@ impl Case<'_> {
         requests.sum()
     }
 
-    /// The layers whose counters are those of `layer`: itself or, where the kernel does not count
-    /// there, those below through which all its data goes: its disk, its only member, or its paths.
+    /// Returns the layers whose counters stand for `layer`: itself or, where the kernel does not
+    /// count it, the layers below that carry all its data (its disk, its only member, or its
+    /// paths).
     pub(super) fn counting<'a>(&'a self, layer: &'a Layer) -> Vec<&'a Layer> {
         let storage = &self.evidence.storage;
         let mut here = vec![layer];
-        // A stack is no deeper than it has layers, whatever a record says.
+        // The loop ends even if a damaged record contains a cycle of layers.
         for _ in &storage.layers {
             let below = here.iter().flat_map(|layer| storage.below(layer));
             let below: Vec<&Layer> = below.filter(|l| l.role != LayerRole::Beneath).collect();
@@ -221,9 +225,9 @@ impl Case<'_> {
         here
     }
 
-    /// `true` if a layer counts its I/O. Device mapper and md of older kernels do so although
-    /// their counters are switched off; a disk with several paths, and its partitions, may not
-    /// although they are switched on.
+    /// `true` if a layer counts its I/O. Device mapper and md of older kernels count although their
+    /// counters are switched off; a disk with several paths, and its partitions, may not count
+    /// although their counters are switched on.
     fn counts(&self, layer: &Layer) -> bool {
         let mut all = self.evidence.storage.layers.iter();
         let over_paths = layer.role != LayerRole::Path && all.any(|l| l.role == LayerRole::Path);
@@ -236,7 +240,7 @@ impl Case<'_> {
         both.into_iter().flatten().any(|bytes| bytes > 0)
     }
 
-    /// Bytes that a layer moved while the clock ran.
+    /// Returns the bytes that a layer moved while the clock ran.
     pub(super) fn delta(&self, layer: &str, direction: Direction) -> Option<u64> {
         let (before, after) = self.counters(layer)?;
         Some(match direction {
@@ -245,7 +249,7 @@ impl Case<'_> {
         })
     }
 
-    /// Bytes that a layer discarded while the clock ran (Linux 4.18).
+    /// Returns the bytes that a layer discarded while the clock ran (Linux 4.18).
     pub(super) fn discarded(&self, layer: &str) -> Option<u64> {
         let (before, after) = self.counters(layer)?;
         Some(after.discard_bytes?.saturating_sub(before.discard_bytes?))

@@ -1,4 +1,4 @@
-//! Durability of data that reached the device: safe from a power cut or not.
+//! Durability of data that reached the device: whether it survives a power cut.
 
 use super::{Case, Measured};
 use assay_lang::tr;
@@ -7,10 +7,10 @@ use assay_model::job::{Direction, EngineKind, OpenSync};
 use assay_model::storage::{DeviceKind, Layer};
 use assay_model::work::androbench::DatabaseStep;
 
-/// Mount options with which a file system never tells the device to flush.
+/// Mount options with which a file system never sends a flush to the device.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
 /// Mount options with which an overlay ignores each flush call, even of the page cache
-/// (`ovl_should_sync`). Files that are opened with `O_DSYNC` are written through all the same.
+/// (`ovl_should_sync`). Files that are opened with `O_DSYNC` are still written through.
 const VOLATILE: [&str; 2] = ["volatile", "fsync=volatile"];
 
 /// Returns the way writes are made durable: by the flags that the file was opened with, else by the
@@ -29,8 +29,7 @@ pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence)
 }
 
 impl Case<'_> {
-    /// The label of writes that reached the device, and the clause that says
-    /// why.
+    /// Returns the label of writes that reached the device, and the clause with the reason.
     pub(super) fn judge_safety(&self) -> (Measured, String) {
         let unflushed = |clause: String| (Measured::DeviceUnflushed, clause);
         let device = |clause: &str| (Measured::Device, clause.to_owned());
@@ -85,8 +84,9 @@ impl Case<'_> {
         }
     }
 
-    /// `true` if everything that the job wrote was flushed before the clock stopped: no write came
-    /// after its last flush, or by its own description. An interrupted job skips its last flush.
+    /// `true` if everything that the job wrote was flushed before the clock stopped: no write
+    /// followed its last flush, or the job completed and ends with a flush. An interrupted job
+    /// skips its last flush.
     pub(super) fn ended_durable(&self) -> bool {
         let flushed =
             self.measured.unflushed_bytes == Some(0) || (self.completed && self.job.ends_durable());
@@ -94,9 +94,9 @@ impl Case<'_> {
         self.job.sync != OpenSync::None || (flushed && !ignored())
     }
 
-    /// The fewest flushes that the job can have caused: one for each call or
-    /// synchronous write, where those under way together may share one; one for
-    /// each transaction that has to be durable before the next one begins.
+    /// Returns the fewest flushes that the job can have caused: one for each flush call or
+    /// synchronous write, where concurrent ones may share a flush; one for each transaction that
+    /// must be durable before the next one begins.
     pub(super) fn flushes_needed(&self) -> u64 {
         let job = self.job;
         let together = match job.sync {
@@ -104,21 +104,21 @@ impl Case<'_> {
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
         if self.is_on("btrfs") {
-            // It merges commits of its log, and has nothing to flush for what an earlier one has put
-            // on the device (`btrfs_sync_log`).
+            // Btrfs merges commits of its log, and skips the flush if an earlier commit has already
+            // written the data (`btrfs_sync_log`).
             return 1;
         }
         let commits = self.database.map_or(0, DatabaseStep::least_flushes);
         let mut calls = self.measured.flush.count + self.synchronous_writes();
         if self.is_on("f2fs") {
-            // A checkpoint that is written anyway makes the flush of a call needless.
+            // A checkpoint of f2fs can make the flush of one call unnecessary.
             calls = calls.saturating_sub(1);
         }
         calls.div_ceil(together.max(1)).max(commits).max(1)
     }
 
-    /// Flushes that volatile caches saw; none when one of them that was written to saw none, and
-    /// its writes were not forced to the medium either.
+    /// Returns the flushes of the volatile caches; 0 if one of the caches received writes but no
+    /// flush, and its writes were not forced to the medium (FUA) either.
     fn flushes_seen(&self) -> Option<u64> {
         let mut sum = 0;
         for paths in self.media() {
@@ -186,7 +186,8 @@ impl Case<'_> {
         })
     }
 
-    /// Direct `O_DSYNC` overwrites use FUA where every disk has it.
+    /// `true` if direct `O_DSYNC` overwrites use FUA: every disk supports it, and every layer
+    /// passes it.
     fn forced_to_medium(&self) -> bool {
         self.passes_fua() && self.leaves_have_fua()
     }
@@ -199,7 +200,7 @@ impl Case<'_> {
             OpenSync::Dsync => true,
             OpenSync::Sync => self.evidence.storage.mount.is_none(),
         };
-        // A layer above whose queue says write through drops FUA.
+        // A layer above drops FUA if its queue reports write through.
         let passed = self.evidence.storage.reached_directly().all(|layer| {
             let queue = self.queue(layer);
             queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))

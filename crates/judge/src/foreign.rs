@@ -12,7 +12,7 @@ const METADATA_BYTES: u64 = MIB;
 /// blocks, commit block.
 const MOST_BYTES_PER_COMMIT: u64 = 64 * KIB;
 /// Usual size of a journal commit: ext4 moves 28 KiB for an appended block of 4 KiB and its fsync
-/// (seen on Linux 6.18).
+/// (measured on Linux 6.18).
 const USUAL_BYTES_PER_COMMIT: u64 = 32 * KIB;
 
 impl Case<'_> {
@@ -22,7 +22,7 @@ impl Case<'_> {
             let mut counted = self.counting(layer).into_iter();
             counted.any(|layer| self.switched_off(layer) && !self.has_moved(layer))
         };
-        // Of several devices, a file system may write the same to each.
+        // A file system on several devices may write the same data to each.
         if storage.device().is_some_and(uncounted) || storage.tops().nth(1).is_some() {
             return None;
         }
@@ -33,10 +33,10 @@ impl Case<'_> {
         })
     }
 
-    /// Bytes of others on the disk, at least: what it moved beyond the job's
-    /// bytes and the most that a file system adds for them. What processes are
-    /// seen to have moved meanwhile is believed to have gone here as far as
-    /// the disk moved that much beyond the usual overhead.
+    /// Returns the lower bound of other processes' bytes on the disk: the bytes that exceed the
+    /// job's bytes and the largest overhead of a file system. Bytes that processes moved meanwhile
+    /// are attributed to this disk as far as the disk moved more than the job and the usual
+    /// overhead.
     fn foreign_bytes(&self, direction: Direction) -> Option<u64> {
         let disk_bytes = self.moved_by(self.evidence.storage.device()?, direction)?;
         let own = self.own_moved(direction);
@@ -46,9 +46,9 @@ impl Case<'_> {
         Some(unexplained.max(self.others(direction).min(unusual)))
     }
 
-    /// The most that the agent itself can have moved to or from the disk:
-    /// more than the job's bytes where blocks are smaller than pages or the
-    /// kernel reads ahead, less where the page cache kept them.
+    /// Returns the most bytes that the agent itself can have moved to or from the disk: more than
+    /// the job's bytes where blocks are smaller than pages or the kernel reads ahead, fewer where
+    /// the page cache kept them.
     fn own_moved(&self, direction: Direction) -> u64 {
         if self.evidence.storage.layers.is_empty() {
             return 0;
@@ -69,7 +69,7 @@ impl Case<'_> {
         let steady = METADATA_BYTES.saturating_add(job_bytes / 20);
         steady.saturating_add(match direction {
             Direction::Read => self.read_ahead(),
-            // A journal of data takes every byte, and the file again later.
+            // A data journal receives every byte, which is later written to the file too.
             Direction::Write if self.journals_data() => self
                 .commits(MOST_BYTES_PER_COMMIT)
                 .saturating_add(self.measured.write.bytes.saturating_mul(2)),
@@ -77,7 +77,7 @@ impl Case<'_> {
         })
     }
 
-    /// Returns the bytes that the kernel and the file system always add for such a job.
+    /// Returns the bytes that the kernel and the file system usually add for such a job.
     fn usual_overhead(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Read => self.read_ahead(),
@@ -89,7 +89,7 @@ impl Case<'_> {
         self.own_flush_calls().saturating_mul(bytes_each)
     }
 
-    /// Returns the bytes of read-ahead that may still arrive from the preparation of a buffered
+    /// Returns the read-ahead bytes that may still arrive from the preparation of a buffered
     /// trial's cache: the kernel reads ahead one window while it fills the previous one.
     fn read_ahead(&self) -> u64 {
         if self.job.direct {
@@ -100,14 +100,14 @@ impl Case<'_> {
         widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
     }
 
-    /// Flush calls the job made, each of which may commit a journal. Those of a
-    /// database are not seen, only known to be at most so many.
+    /// Returns the flush calls of the job, each of which may commit a journal. Flush calls of a
+    /// database are not counted; their upper bound is known.
     fn own_flush_calls(&self) -> u64 {
         let database = self.database.map_or(0, DatabaseStep::most_syncs);
         self.measured.flush.count + self.synchronous_writes() + database
     }
 
-    /// Writes that were flushed each before they returned.
+    /// Returns the number of writes that were flushed before they returned.
     pub(super) fn synchronous_writes(&self) -> u64 {
         match self.job.sync {
             OpenSync::None => 0,

@@ -6,28 +6,29 @@ use assay_model::units::{Bytes, Nanos};
 use serde::Serialize;
 use std::ops::RangeInclusive;
 
-/// Part of the clock's time, or of the processors', from which it is told.
+/// Smallest share of the measured time, or of the processors' time, that is reported.
 const MIN_SHARE: f64 = 0.05;
-/// The same for time in which a control group got no processor, which an unlimited one never is.
+/// Smallest share of throttled time that is reported; a group without a limit is never throttled.
 const MIN_THROTTLED_SHARE: f64 = 0.01;
-/// Shorter times are not told: the kernel counts steal in ticks of 10 ms.
+/// Shorter times are not reported: the kernel counts steal in ticks of 10 ms.
 const MIN_TIME_NS: u64 = 20_000_000;
-/// A device's rate as a part of a limit, if the limit is what set it: bursts may exceed it.
+/// Ratio of a device's rate to its limit at which the limit counts as reached; bursts may exceed
+/// it.
 const AT_LIMIT: RangeInclusive<f64> = 0.9..=1.5;
 
 /// Something besides storage that kept the agent waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hindrance {
-    /// `stopped`, `run_delay`, `steal`, `cpu_limit` or `io_limit`.
+    /// Kind: `stopped`, `run_delay`, `steal`, `cpu_limit` or `io_limit`.
     pub kind: &'static str,
-    /// Time that it took; 0 for a limit of I/O.
+    /// Time lost to the hindrance; 0 for an I/O limit.
     pub time_ns: u64,
-    /// The same in words.
+    /// Description for the user.
     pub words: String,
 }
 
-/// Returns the hindrances of threads that ran for so long together, and meanwhile waited for a
-/// processor for `run_delay_ns`.
+/// Returns the hindrances of threads with a total run time of `threads_ns`, which waited for a
+/// processor for `run_delay_ns` in total.
 pub(super) fn of(evidence: &Evidence, run_delay_ns: u64, threads_ns: u64) -> Vec<Hindrance> {
     let mut found = Vec::new();
     let mut add = |kind, time_ns: u64, whole_ns: u64, much, words: &dyn Fn(&str) -> String| {
@@ -98,7 +99,7 @@ fn in_words(limit: &IoLimit) -> String {
     tr!("limited by {source} to {rate}", source = limit.source, rate)
 }
 
-/// True if the device was about as fast as its limit lets it.
+/// `true` if the device was about as fast as its limit allows.
 fn is_reached(limit: &IoLimit, evidence: &Evidence, window_ns: u64) -> bool {
     let mut layers = evidence.storage.layers.iter();
     let limited = layers.find(|layer| limit.device == format!("{}:{}", layer.major, layer.minor));

@@ -1,13 +1,13 @@
-//! Pauses that a figure leaves out, and the evidence does not.
+//! Pauses that the figure excludes and the evidence includes.
 
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::job::{Direction, OpenSync};
 
 impl Case<'_> {
-    /// While a clock stands still, read-ahead and write-back go on: what they
-    /// moved then is in the counters and not in the figure. Direct I/O has
-    /// neither, and synchronous writes leave nothing for later.
+    /// Labels a figure `unknown` if its clock was paused. Read-ahead and write-back continue during
+    /// a pause: the counters include those bytes, and the figure does not. Direct I/O has neither,
+    /// and synchronous writes leave no dirty pages.
     pub(super) fn less_idle(
         &self,
         direction: Direction,
@@ -34,7 +34,8 @@ impl Case<'_> {
         }
     }
 
-    /// A child's clock did, for more of its time than a label overlooks.
+    /// `true` if a child's clock was paused for more than the share of its time that a label
+    /// ignores.
     fn stood_still(&self) -> bool {
         let mut children = self.cell.iter().flat_map(|cell| &cell.children);
         children.any(|child| {

@@ -1,23 +1,21 @@
-//! From raw evidence to one word per direction: what did the figure measure?
+//! Derives from raw evidence the label of each direction: the place that its figure measured.
 //!
 //! The rules, in short (`docs/evidence.md` has them with their reasons):
 //!
-//! - The **device's share** of a direction is the part of the job's bytes that
-//!   moved between page cache and device while the clock ran. It is the
-//!   smaller of two independent witnesses: the block layer's counters of the
-//!   device (which also see other processes), and what the kernel accounts to
-//!   the agent's own process, less what is still dirty in the test file.
-//! - A witness that is missing or vague is never replaced by a guess: it
-//!   widens the share to a range, and a range that would allow more than one
-//!   label is `unknown`. Without the device's counters it always is.
-//! - A write that reached the device is `device` only when none of it was left
-//!   in the page cache, and the device has no volatile cache or was seen to be
-//!   flushed as often as the job asked.
-//! - A percentile of buffered reads is the device's only if so many reads waited for it: most find
-//!   what was read ahead.
-//! - That label is of rates. A single buffered write returns when the page cache
-//!   has its bytes, however often it is flushed afterwards: each figure gets its
-//!   own label from [`DirectionEvidence::of`].
+//! - The **device's share** of a direction is the part of the job's bytes that moved between page
+//!   cache and device while the clock ran. It is the smaller of two independent witnesses: the
+//!   block layer's counters of the device (which also count other processes), and the kernel's
+//!   account of the agent's own process, minus the bytes that are still dirty in the test file.
+//! - A witness that is missing or vague is never replaced by a guess: it widens the share to a
+//!   range. A range that allows more than one label is `unknown`. Without the device's counters the
+//!   label is always `unknown`.
+//! - A write that reached the device is `device` only if none of it was left in the page cache, and
+//!   the device has no volatile cache or was flushed as often as the job requested.
+//! - A percentile of buffered reads measures the device only if enough reads waited for it: most
+//!   reads find read-ahead data.
+//! - The label of a direction applies to rates. A single buffered write returns when the page cache
+//!   has its bytes, even if flushes follow: [`DirectionEvidence::of`] returns the label of each
+//!   figure.
 
 mod beneath;
 mod calls;
@@ -52,41 +50,40 @@ use std::borrow::Cow;
 use std::fmt;
 use touched::Touched;
 
-/// At least this share means that the device was measured, and at most
-/// 1 minus it that the page cache was. 5 % leaves room for the tail that a
-/// file system adds or keeps, not for a second speed.
+/// Smallest share that counts as the device; 1 minus it is the largest share that counts as the
+/// page cache. The 5 % allow for bytes that a file system adds or retains, not for a second speed.
 pub const DEVICE_SHARE: f64 = 0.95;
 
 /// Place that the bytes of a figure came from or went to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Measured {
-    /// The device; what was written is safe from a power cut.
+    /// The device; the written data survives a power cut.
     Device,
-    /// The device, but what was written is not all safe from a power cut: its
-    /// volatile cache was not flushed, or a small tail was still in memory.
+    /// The device, but not all written data survives a power cut: the volatile cache was not
+    /// flushed, or a small remainder was still in memory.
     DeviceUnflushed,
-    /// Nothing: the figure was computed by a model of a device.
+    /// No storage: a model of a device computed the figure.
     Simulated,
     /// The page cache.
     PageCache,
-    /// Both; the figure stands for neither.
+    /// Both device and page cache; the figure represents neither.
     Mixed {
         /// The device's share of the bytes, 0 to 1.
         device_share: f64,
     },
-    /// Main memory: what was measured is no storage.
+    /// Main memory; no storage was measured.
     Memory,
     /// A cache of the processor.
     CpuCache,
-    /// It cannot be told.
+    /// The evidence does not show the place.
     Unknown {
-        /// The reason, one clause.
+        /// Reason, as one clause.
         why: String,
     },
 }
 
 impl Measured {
-    /// Every label.
+    /// Names of all labels.
     pub const LABELS: [&str; 8] = [
         "device",
         "device-unflushed",
@@ -98,7 +95,7 @@ impl Measured {
         "unknown",
     ];
 
-    /// The label that stands next to a figure.
+    /// Returns the label that is shown next to a figure.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Device => key!("device"),
@@ -130,7 +127,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// The evidence of one direction, judged.
+/// Judged evidence of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionEvidence {
     /// Place that the figure measured.
@@ -139,11 +136,10 @@ pub struct DirectionEvidence {
     pub because: String,
     /// Bytes the job moved.
     pub job_bytes: u64,
-    /// Share of them that moved to or from the device while the clock ran; of
-    /// random buffered reads, the share of the reads that asked it where that
-    /// is smaller.
+    /// Share of the job's bytes that moved to or from the device while the clock ran. For random
+    /// buffered reads, the share of the reads that reached the device if that is smaller.
     pub device_share: Option<f64>,
-    /// Bytes per layer while the clock ran, whoever caused them, top first.
+    /// Bytes per layer while the clock ran, from all processes, top layer first.
     pub layers: Vec<(String, u64)>,
     /// Flushes that the disks completed while the clock ran (writes).
     pub flushes: Option<u64>,
@@ -151,17 +147,17 @@ pub struct DirectionEvidence {
     pub volatile_cache: Option<bool>,
     /// Bytes of the test file not yet on the device at clock stop (writes).
     pub dirty_bytes_at_stop: Option<u64>,
-    /// Caveat to show beside the label even where that is `device`; part of `because` too.
+    /// Caveat to show beside the label, even if the label is `device`; `because` includes it.
     pub caveat: Option<String>,
     /// Point that a single call has waited for when it returns.
     pub calls: CallEnd,
-    /// Share of the calls that waited for the device (buffered reads); `None` where that is the
-    /// same for all calls, or not known.
+    /// Share of the calls that waited for the device (buffered reads); `None` where all calls
+    /// behave the same, or the share is not known.
     pub waited: Option<Share>,
 }
 
 impl DirectionEvidence {
-    /// Returns evidence that uses no kernel counter.
+    /// Returns evidence that does not use kernel counters.
     fn saying(measured: Measured, because: String, job_bytes: u64) -> Self {
         Self {
             measured,
@@ -179,12 +175,12 @@ impl DirectionEvidence {
     }
 }
 
-/// I/O of others on the device during the trial.
+/// I/O of other processes on the device during the trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignIo {
-    /// Bytes read by others, as far as they can be told apart.
+    /// Bytes read by others, as far as they can be separated from the job's.
     pub read_bytes: u64,
-    /// Bytes written by others, as far as they can be told apart.
+    /// Bytes written by others, as far as they can be separated from the job's.
     pub write_bytes: u64,
     /// Processes that did I/O meanwhile (on any device).
     pub processes: Vec<ProcessIo>,
@@ -199,9 +195,9 @@ pub struct Judgement {
     pub write: Option<DirectionEvidence>,
     /// Trims; `None` when the job did none.
     pub trim: Option<DirectionEvidence>,
-    /// Others; `None` when the device's counters are missing or switched off.
+    /// I/O of others; `None` when the device's counters are missing or switched off.
     pub foreign: Option<ForeignIo>,
-    /// Hindrances: causes besides the storage that kept the agent waiting.
+    /// Causes besides the storage that kept the agent waiting.
     pub hindrances: Vec<Hindrance>,
 }
 
@@ -278,13 +274,13 @@ fn own_hindrances(trial: &TrialRecord) -> Vec<Hindrance> {
     })
 }
 
-/// The job as it was done: a copy may have left direct I/O on its way.
+/// Returns the job as it was carried out: a copy may have switched from direct to buffered I/O.
 fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
     match trial.detail.as_deref() {
         Some(StepDetail::Copy(report)) if report.left_direct && trial.job.rw.writes() => {
             let mut job = trial.job.clone();
             let written = trial.measured.as_ref().map_or(0, |m| m.write.bytes);
-            // Mostly the last block alone was too short.
+            // Usually only the last block was too short for direct I/O.
             job.direct = ratio(report.direct_bytes, written) >= DEVICE_SHARE && written > 0;
             job.flush.at_end.get_or_insert(FlushCall::Fsync);
             Cow::Owned(job)
@@ -293,8 +289,8 @@ fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
     }
 }
 
-/// Each write is made durable where the mount or the file says so. Databases flush by
-/// themselves, in calls that are known.
+/// Returns the job with the sync mode that the mount or the file imposes. Databases are left alone:
+/// they flush by themselves, in known calls.
 fn synchronous(trial: &TrialRecord) -> Cow<'_, Job> {
     let own = &trial.job;
     let database = trial.detail.as_deref().and_then(StepDetail::database);
@@ -316,21 +312,21 @@ struct Case<'a> {
     job: &'a Job,
     measured: &'a Measurement,
     evidence: &'a Evidence,
-    /// The job did all that it asks for, its last flush included.
+    /// `true` if the job completed, including its last flush.
     completed: bool,
     /// Transactions of a database, whose flushes are not the job's own calls.
     database: Option<&'a DatabaseStep>,
-    /// A cell of iozone's, whose clock may have stood still between records.
+    /// A cell of iozone, whose clock may have been paused between records.
     cell: Option<&'a IozoneStep>,
     /// The order of the reads.
     touched: Touched,
-    /// Bytes that other jobs of the same wave moved through the page cache.
+    /// Bytes that other jobs of the wave moved through the page cache.
     cached_by_others: u64,
 }
 
 impl Case<'_> {
-    /// Judges reads by the device's share of the bytes and, for random buffered
-    /// ones, of the requests.
+    /// Judges reads by the device's share of the bytes and, for random buffered reads, of the
+    /// requests.
     fn judge_read(
         &self,
         bytes: Result<Share, String>,
@@ -348,8 +344,8 @@ impl Case<'_> {
         })
     }
 
-    /// Judges reads by their share of bytes, and by the share that remains when requests are
-    /// counted too.
+    /// Judges reads by their share of bytes (`bytes`), and by the smaller of that and the share of
+    /// requests (`share`).
     fn judge_came(&self, bytes: Share, share: Share) -> (Measured, String) {
         let top = self.top_name();
         let by_requests = share.place() != bytes.place();
@@ -393,8 +389,8 @@ impl Case<'_> {
         }
     }
 
-    /// Direct reads of storage that is not memory, which takes the page cache out
-    /// of the way. Maps know no `O_DIRECT`.
+    /// `true` if reads bypass the page cache: direct reads of storage that is not memory. Memory
+    /// maps do not support `O_DIRECT`.
     fn reads_past_the_cache(&self) -> bool {
         let maps = self.job.ioengine == EngineKind::Mmap;
         let storage = &self.evidence.storage;
@@ -402,7 +398,8 @@ impl Case<'_> {
         self.job.direct && !maps && !memory
     }
 
-    /// True if holes of the region explain all that direct reads did not get from the device.
+    /// `true` if holes of the region explain all bytes that direct reads did not get from the
+    /// device.
     fn are_holes(&self, share: Share) -> bool {
         let holes = self.evidence.before.holes.filter(|_| self.job.direct);
         holes.is_some_and(|holes| {
@@ -448,12 +445,12 @@ impl Case<'_> {
     }
 }
 
-/// Location of the bytes, as a share shows it.
+/// Location of the bytes according to a share.
 #[derive(Clone, Debug, PartialEq)]
 enum DataLocation {
     Device,
     /// Page cache or mixed.
     Elsewhere(Measured),
-    /// The evidence allows more than one answer.
+    /// The evidence allows more than one location.
     Unclear,
 }

@@ -21,8 +21,7 @@ use assay_model::load::report::{LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Load, Stream};
 use group::StorageGroup;
 
-/// Judges the streams of a load, in its order; `None` for one that moved
-/// nothing.
+/// Judges the streams of a load, in the order of the load; `None` for a stream that moved nothing.
 pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
     let mut judged: Vec<Option<Judgement>> = load
         .streams
@@ -41,7 +40,7 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
     judged
 }
 
-/// The judgement of a stream that nobody looked at.
+/// Returns the judgement of a stream around which no counters were taken.
 fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
     let why = if !stream.engine.kind.moves_data() {
         tr!(
@@ -68,7 +67,7 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
     judgement.moved_something().then_some(judgement)
 }
 
-/// Judges the streams of a wave that make up one trial, together.
+/// Judges together the streams of a wave that make up one trial.
 pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
     let all = judge_load(&wave.load, &wave.report);
     let members = wave.members.iter();
@@ -84,7 +83,8 @@ pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
     })
 }
 
-/// Several streams in one direction; what they say only when it is the same.
+/// Merges the evidence of several streams in one direction. The label is `unknown` if theirs
+/// differ.
 fn as_one<'a>(mut parts: impl Iterator<Item = &'a DirectionEvidence>) -> Option<DirectionEvidence> {
     let mut one = parts.next()?.clone();
     for part in parts {

@@ -5,8 +5,8 @@ use assay_lang::tr;
 use assay_model::units::Bytes;
 use assay_model::work::memory::{Machine, MemoryStep, MemoryStepResult, Pages, TIMES_LAST_LEVEL};
 
-/// Judges a step. Its one direction stands for both: a loop over arrays has no
-/// direction of storage.
+/// Judges a step. The result has one direction, since a loop over arrays has no direction of
+/// storage.
 pub(super) fn judge(step: &MemoryStep) -> Judgement {
     let (measured, because, job_bytes) = match &step.found {
         MemoryStepResult::Bandwidth(found) => {
@@ -31,7 +31,7 @@ pub(super) fn judge(step: &MemoryStep) -> Judgement {
     }
 }
 
-/// Judges what arrays of `bytes` measure.
+/// Returns the label of a measurement with arrays of `bytes`.
 fn of_size(machine: &Machine, bytes: u64, pages: &Pages) -> (Measured, String) {
     let unknown = |why: String| (Measured::unknown(why.clone()), why);
     if pages.major_faults > 0 {

@@ -1,4 +1,4 @@
-//! The device's share of a job's bytes, as a range that the evidence allows.
+//! The device's share of a job's bytes, as the range that the evidence allows.
 
 use super::{Case, DEVICE_SHARE, DataLocation, Measured};
 use assay_lang::tr;
@@ -9,7 +9,7 @@ use std::fmt;
 /// Smallest page of the page cache on any Linux.
 const PAGE_BYTES: u64 = 4096;
 
-/// The device's share, 0 to 1: at least and at most.
+/// Lower and upper bound of the device's share, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// Lower bound, which the counters prove.
@@ -24,7 +24,7 @@ impl Share {
         most: 0.0,
     };
 
-    /// A part of a whole that is known.
+    /// Returns the share of a known part of a whole.
     pub(super) fn exactly(part: u64, whole: u64) -> Self {
         let share = ratio(part, whole);
         Self {
@@ -57,13 +57,12 @@ impl Share {
         }
     }
 
-    /// The share to show: what is proven, unless that is too little to name
-    /// a place.
+    /// Returns the share to show: the lower bound, unless the range allows more than one place.
     pub(super) fn certain(self) -> Option<f64> {
         (self.place() != DataLocation::Unclear).then_some(self.least)
     }
 
-    /// Returns the place of the bytes, if the whole range agrees.
+    /// Returns the place of the bytes, if the whole range is in one class.
     pub(super) fn place(self) -> DataLocation {
         let class = |share: f64| match share {
             s if s >= DEVICE_SHARE => 2,
@@ -81,7 +80,7 @@ impl Share {
     }
 }
 
-/// `40 %`, or `between 0 and 40 %`.
+/// Prints `40 %` or `between 0 and 40 %`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = (percent(self.least), percent(self.most));
@@ -93,7 +92,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// A share in percent; nearly all is never shown as all.
+/// Formats a share in percent; a share below 1 is never shown as `100`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if (99.5..100.0).contains(&percent) {
@@ -103,7 +102,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A number of bytes, at least and at most.
+/// Bounds of a number of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) least: u64,
@@ -113,10 +112,10 @@ pub(super) struct Range {
 impl Case<'_> {
     /// Returns the device's share of the bytes read.
     ///
-    /// The block layer is asked for whole pages and reads ahead, so it may move more than the job
-    /// took: bytes that were cached, beforehand or by an earlier pass, can hide behind that
+    /// The block layer reads whole pages and reads ahead, so it may move more bytes than the job
+    /// read: bytes that were cached, beforehand or by an earlier pass, can hide behind that
     /// surplus. Two values bound the share from below: bytes read for the first time that were not
-    /// cached, and bytes fetched less those that no read can have asked for.
+    /// cached, and fetched bytes minus those that no read can have asked for.
     pub(super) fn read_share(&self) -> Result<Share, String> {
         let Some(device) = self.device_bytes(Direction::Read)? else {
             return Ok(Share::NONE);
@@ -125,8 +124,8 @@ impl Case<'_> {
         let own = self.own_io().filter(|_| !self.in_user_space());
         let own = own.map(|io| io.read_bytes);
         let device = self.trusted(device, Direction::Read, own.is_some());
-        // Each small random read needs a page of its own; those that find
-        // theirs already read are not the device's.
+        // Each small random read needs a separate page; reads that find theirs in the page cache do
+        // not count for the device.
         let ios = self.measured.read.ios;
         let asked = if self.job.rw.is_random() && !self.job.direct {
             job.max(ios.saturating_mul(self.job.bs.0.max(PAGE_BYTES)))
@@ -145,7 +144,8 @@ impl Case<'_> {
             false => self.touched.unasked,
         };
         let sure = ratio(fetched.saturating_sub(unasked), asked);
-        // What was asked of the device, not yet what came: so are the pages beyond.
+        // The account counts requested bytes, including pages beyond the region: those are
+        // subtracted.
         let of_use = own.map_or(u64::MAX, |own| own.saturating_sub(self.read_beyond()));
         let most = ratio(came(device.most).min(of_use), asked);
         Ok(Share {
@@ -154,22 +154,21 @@ impl Case<'_> {
         })
     }
 
-    /// A whole file that is read once from begin to end needs each page that is
-    /// fetched meanwhile, whatever of it was cached before. (In less memory
-    /// than the file takes, the end of it is cached, and gone before its turn
-    /// comes.)
+    /// `true` if every fetched page was needed: a whole file is read once from begin to end, so
+    /// each fetched page is used, even if parts of the file were cached before. (With less memory
+    /// than the file, the cached end of the file is evicted before it is read.)
     fn needs_all_that_is_fetched(&self) -> bool {
         let whole_pages = |file_kib: u64| file_kib.is_multiple_of(PAGE_BYTES >> 10);
         self.cell
             .is_some_and(|cell| cell.read_all_in_order() && whole_pages(cell.file_kib))
     }
 
-    /// Returns the share of a random job's buffered reads that asked the device, of those that must
-    /// have when nothing was cached: each needs at least one request. `None` for jobs without such
-    /// reads.
+    /// Returns the share of a random job's buffered reads that reached the device, relative to the
+    /// requests needed if nothing is cached: each read needs at least one request. `None` for jobs
+    /// without such reads.
     ///
-    /// All bytes may have come from the device although most reads found theirs in the page cache:
-    /// pages that the kernel reads around one block serve the next reads.
+    /// All bytes may have come from the device although most reads found their data in the page
+    /// cache: pages that the kernel reads around one block serve the next reads.
     pub(super) fn request_share(&self) -> Option<Share> {
         if !self.job.rw.is_random() || self.job.direct {
             return None;
@@ -185,7 +184,7 @@ impl Case<'_> {
         }
         let made = self.read_requests()?;
         let foreign = match self.own_io() {
-            // Each at least a page.
+            // Each foreign request is at least a page.
             Some(own) => {
                 let device = self.moved(Direction::Read)?;
                 device.saturating_sub(own.read_bytes) / PAGE_BYTES
@@ -200,8 +199,8 @@ impl Case<'_> {
         })
     }
 
-    /// At most so many of the bytes that were read for the first time were in
-    /// the page cache before.
+    /// Returns the most bytes that were in the page cache before, of the bytes read for the first
+    /// time.
     fn old_pages(&self) -> u64 {
         if self.job.direct {
             return 0;
@@ -213,9 +212,9 @@ impl Case<'_> {
 
     /// Returns the device's share of the bytes written.
     ///
-    /// Pages the process dirtied or wrote directly, less those still dirty, have gone to the
-    /// device, whoever else wrote meanwhile. A page that was dirty already is not accounted again:
-    /// overwriting it reaches nothing, unless another process had made it dirty.
+    /// Pages that the process dirtied or wrote directly, minus those still dirty, have reached the
+    /// device, regardless of other writers. The kernel does not account a page again that is
+    /// already dirty: overwriting it adds no bytes, unless another process had made it dirty.
     pub(super) fn write_share(&self) -> Result<Share, String> {
         if let Some(why) = self.failed_write() {
             return Err(why);
@@ -233,11 +232,10 @@ impl Case<'_> {
         let own = self.own_written();
         let device = self.trusted(device, Direction::Write, own.is_some());
         let written = own.unwrap_or(job);
-        // Blocks below a page dirty more than they write.
+        // Blocks smaller than a page dirty more bytes than they write.
         let of = written.max(job);
         let dirty = self.left_dirty();
-        // What the kernel wrote back before the counters were read counts as
-        // written while the clock ran.
+        // Bytes that the kernel wrote back after the clock stopped would count as written in time.
         let sure = if self.looked_too_late() {
             device.least.min(self.flushed_on_the_way())
         } else {
@@ -255,8 +253,8 @@ impl Case<'_> {
         })
     }
 
-    /// Why nothing can be said of writes some of which failed: the device's
-    /// counters do not tell those that did from the others.
+    /// Returns the reason why writes are not judged if some failed: the device's counters include
+    /// failed writes.
     fn failed_write(&self) -> Option<String> {
         let errors = &self.measured.errors;
         let mut writes = errors
@@ -266,27 +264,25 @@ impl Case<'_> {
         writes.next().map(|error| failed_because(&error.message))
     }
 
-    /// Bytes that the kernel accounted to the agent and that were not thrown
-    /// away.
+    /// Returns the bytes that the kernel accounted to the agent, minus the cancelled ones.
     pub(super) fn own_written(&self) -> Option<u64> {
         let io = self.own_io()?;
         Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes))
     }
 
-    /// Bytes that had reached the device for sure before the clock stopped:
+    /// Returns the bytes that had certainly reached the device before the clock stopped, since
     /// flushes covered them.
     fn flushed_on_the_way(&self) -> u64 {
         let unflushed = self.measured.unflushed_bytes;
         unflushed.map_or(0, |left| self.measured.write.bytes.saturating_sub(left))
     }
 
-    /// Bytes of the test file that the job left dirty at clock stop. Where the
-    /// kernel does not tell, they are at most what is cached of the file and at
-    /// most what is dirty in all of memory; none after a flush of all of it.
+    /// Returns the bytes of the test file that the job left dirty at clock stop. Where the kernel
+    /// does not report them, they are at most the cached bytes of the file and at most the dirty
+    /// bytes in all of memory; 0 after a flush of everything.
     ///
-    /// Where others may have made pages dirty too, the job answers for no more
-    /// than it wrote. It answers for none after a flush: others' processes may have ended, or
-    /// not be visible.
+    /// Where other processes may have made pages dirty too, the bound is the bytes that the job
+    /// wrote. After a flush it is 0, since the other processes may have ended or be invisible.
     fn left_dirty(&self) -> Range {
         if let Some(dirty) = self.dirty_at_stop() {
             let foreign = self.foreign_dirt();
@@ -305,8 +301,8 @@ impl Case<'_> {
         let anywhere = after
             .memory
             .map(|m: MemoryCounters| m.dirty_bytes + m.writeback_bytes);
-        // A direct write that fell back on the page cache is found out by the
-        // device, which did not move it.
+        // If a direct write fell back to the page cache, the device's counters show that it did not
+        // move the bytes.
         let most = if self.ended_durable() || self.job.direct {
             0
         } else {
@@ -320,7 +316,7 @@ impl Case<'_> {
         self.left_dirty().most == 0
     }
 
-    /// Why the share of writes is a range.
+    /// Returns the reason why the share of writes is a range.
     pub(super) fn why_unclear(&self) -> &'static str {
         if self.looked_too_late() {
             tr!(
@@ -342,7 +338,7 @@ impl Case<'_> {
     }
 }
 
-/// Why writes are not judged after a failed write or flush.
+/// Returns the reason why writes are not judged after a failed write or flush.
 pub(super) fn failed_because(error: &str) -> String {
     tr!(
         "a write or a flush failed, and the device counts what failed too: {error}",
@@ -350,7 +346,7 @@ pub(super) fn failed_because(error: &str) -> String {
     )
 }
 
-/// `part` of `whole` as 0 to 1; of nothing, all.
+/// Returns `part` divided by `whole`, at most 1; 1 if both are 0.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if part >= whole {
         return 1.0;

@@ -3,7 +3,7 @@
 use super::{DirectionEvidence, Measured};
 use assay_lang::tr;
 
-/// The label of so many bytes on a simulated device; `None` when there were none.
+/// Returns the label of `bytes` on a simulated device; `None` for 0 bytes.
 pub(super) fn direction(bytes: u64) -> Option<DirectionEvidence> {
     (bytes > 0).then(|| {
         DirectionEvidence::saying(

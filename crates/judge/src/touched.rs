@@ -1,5 +1,5 @@
-//! Bytes that buffered reads asked for, against bytes that the kernel fetched for them: the two
-//! bounds of what a device must have served.
+//! Compares the bytes that buffered reads asked for with the bytes that the kernel fetched: both
+//! bound the bytes that a device must have served.
 
 use super::Case;
 use assay_model::evidence::{FileCache, Snapshot};
@@ -7,25 +7,25 @@ use assay_model::job::{Direction, Job};
 use assay_model::trial::Measurement;
 use assay_model::units::KIB;
 
-/// `POSIX_FADV_SEQUENTIAL` doubles the window, and one window is read while the next one is
-/// on its way.
+/// Read-ahead windows that may be fetched and unused: `POSIX_FADV_SEQUENTIAL` doubles the window,
+/// and one window is read while the next one is in flight.
 const WINDOWS: u64 = 4;
 
-/// Bounds that the order of the reads gives.
+/// Bounds that follow from the order of the reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
-    /// At least so many of the bytes no earlier read of the job had asked for: they were in
-    /// the page cache only if they were there before.
+    /// Lower bound of the bytes that no earlier read of the job had asked for: they were in the
+    /// page cache only if they were there before the trial.
     pub(super) first: u64,
-    /// The kernel fetched at most so many that no read asked for.
+    /// Upper bound of the bytes that the kernel fetched although no read asked for them.
     pub(super) unasked: u64,
-    /// The size of the reads, where each is apart from the one before it: read-ahead then
-    /// shows as requests that are larger.
+    /// Size of the reads, if no read follows the previous one: read-ahead then shows as larger
+    /// requests.
     pub(super) apart: Option<u64>,
 }
 
 impl Touched {
-    /// Reads past the page cache: each asks the device.
+    /// Returns the bounds of reads that bypass the page cache: each goes to the device.
     pub(super) const fn directly(bytes: u64) -> Self {
         Self {
             first: bytes,
@@ -34,7 +34,7 @@ impl Touched {
         }
     }
 
-    /// A job, whose workers all read the same region.
+    /// Returns the bounds of a job whose workers all read the same region.
     pub(super) fn by_job(job: &Job, measured: &Measurement, ahead: Option<u64>) -> Self {
         let bytes = measured.read.bytes;
         if job.direct {
@@ -43,7 +43,7 @@ impl Touched {
         let region = job.size.0.max(1);
         let random = job.rw.is_random();
         let (workers, written) = match random {
-            // Each has an order of its own, and how many reads asked is known.
+            // The workers' orders differ, and the number of reads that reached the device is known.
             true => (1, 0),
             false => (u64::from(job.numjobs.max(1)), measured.write.bytes),
         };
@@ -73,15 +73,16 @@ pub(super) fn part_in_one_pass(bytes: u64, passed: u64, region: u64) -> u64 {
 }
 
 impl Case<'_> {
-    /// The most that the kernel reads ahead of one reader; `None` when it does not say.
+    /// Returns the most bytes that the kernel reads ahead for one reader; `None` if it does not
+    /// report that.
     pub(super) fn read_ahead_window(&self) -> Option<u64> {
         let queues = self.evidence.queues.iter();
         let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max()?;
         Some(widest_kib.saturating_mul(WINDOWS * KIB))
     }
 
-    /// `true` if the kernel fetched only what reads asked for: reads apart from each other made
-    /// requests of their own size. A request for a page cannot be smaller.
+    /// `true` if the kernel fetched only the bytes that reads asked for: reads apart from each
+    /// other made requests of their size. A request for a page cannot be smaller.
     pub(super) fn fetched_as_asked(&self, device_bytes: u64) -> bool {
         const PAGE_BYTES: u64 = 4096;
         let Some((block, requests)) = (self.touched.apart).zip(self.read_requests()) else {
@@ -93,9 +94,9 @@ impl Case<'_> {
         fetched <= asked * 105 && (block == PAGE_BYTES || fetched >= asked * 95)
     }
 
-    /// Pages beyond the region of the job that became cached meanwhile, less those that
-    /// others may have put there: whatever the device moved for them, no read of the job
-    /// asked for.
+    /// Returns the pages beyond the region of the job that became cached meanwhile, minus those
+    /// that other processes may have caused. No read of the job asked for the bytes that the device
+    /// moved for these pages.
     pub(super) fn read_beyond(&self) -> u64 {
         let (before, after) = (&self.evidence.before, &self.evidence.after);
         let beyond = |snapshot: &Snapshot, of: fn(&FileCache) -> u64| {
@@ -111,7 +112,7 @@ impl Case<'_> {
         let written = dirty
             .unwrap_or(0)
             .saturating_add(self.moved(Direction::Write).unwrap_or(0));
-        // Others' processes that cannot be seen, or have ended, show in what they moved.
+        // Processes that are invisible or have ended show only in the device's counters.
         let reads = self.read_by_others().min(self.others(Direction::Read));
         let reads = reads.max(self.read_by_nobody_seen());
         let not_its_own = dirty.filter(|_| self.measured.write.bytes == 0);
@@ -120,15 +121,15 @@ impl Case<'_> {
         grown.saturating_sub(reads.saturating_add(writes))
     }
 
-    /// Returns the bytes that the device read beyond those this process had asked for.
+    /// Returns the bytes that the device read in excess of this process's requests.
     fn read_by_nobody_seen(&self) -> u64 {
         let device = self.moved(Direction::Read);
         let both = device.zip(self.own_io());
         both.map_or(0, |(device, own)| device.saturating_sub(own.read_bytes))
     }
 
-    /// At most so much others read from the device: what it moved that this process had not
-    /// asked for, and what may still be under way of that.
+    /// Returns the most bytes that other processes read from the device: the bytes in excess of
+    /// this process's requests, and those that may still be in flight.
     fn read_by_others(&self) -> u64 {
         let top = self.top_name();
         let device = self.moved(Direction::Read);

@@ -1,5 +1,5 @@
-//! The two witnesses of a share, the device's counters and the kernel's
-//! account of the agent: how far each may be believed.
+//! Reliability of the two witnesses of a share: the device's counters and the kernel's account of
+//! the agent.
 
 use super::share::{Range, percent, ratio};
 use super::touched::part_in_one_pass;
@@ -16,7 +16,7 @@ const INTEGRITY: &str = "CRYPT-INTEGRITY";
 const BCACHE_JOURNAL_ENTRY: u64 = 8 << 10;
 
 impl Case<'_> {
-    /// Returns the bytes that the device moved, whoever caused it; `None` when there is no device
+    /// Returns the bytes that the device moved for all processes; `None` when there is no device
     /// below the page cache.
     pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
         if !self.job.ioengine.moves_data() {
@@ -39,8 +39,9 @@ impl Case<'_> {
         self.confirmed(moved, direction).map(Some)
     }
 
-    /// What the lowest devices confirm of `moved` bytes, those that are memory apart. A layer of
-    /// software may make data up (a fresh thin volume), keep it in memory, or drop it.
+    /// Returns the part of `moved` bytes that the lowest devices confirm, without those that are
+    /// memory. A software layer may generate data (a new thin volume), keep it in memory, or drop
+    /// it.
     fn confirmed(&self, moved: u64, direction: Direction) -> Result<u64, String> {
         let storage = &self.evidence.storage;
         let top = self.top_name();
@@ -58,7 +59,7 @@ impl Case<'_> {
         let asked = moved.min(self.job_bytes(direction));
         let share = ratio(lowest, asked);
         if storage.partly_memory().next().is_some() {
-            // What was read ahead came from both.
+            // The surplus of read-ahead came from both devices and memory.
             return Ok(part_in_one_pass(asked, moved, lowest));
         }
         if share < DEVICE_SHARE {
@@ -77,9 +78,9 @@ impl Case<'_> {
         Ok(moved.min(lowest))
     }
 
-    /// Why the counters of bcache are not believed. Since Linux 6.4, what a bio-based device moved is
-    /// counted when an I/O ends. By then bcache has set the size of a write that went past its cache
-    /// to 0 (`bch_data_invalidate`).
+    /// Returns the reason why the counters of bcache are not trusted. Since Linux 6.4, a bio-based
+    /// device's bytes are counted when an I/O ends. By then bcache has set the size of a write that
+    /// bypasses its cache to 0 (`bch_data_invalidate`).
     fn bcache_missed_writes(&self, moved: u64, direction: Direction) -> Option<String> {
         let storage = &self.evidence.storage;
         let mut layers = storage.reached_directly();
@@ -99,7 +100,7 @@ impl Case<'_> {
         })
     }
 
-    /// True if a device of device mapper over one disk may keep a journal of data: those of LVM,
+    /// `true` if a device of device mapper over one disk may keep a data journal: devices of LVM,
     /// and of cryptsetup without integrity, keep none.
     fn may_journal(&self) -> bool {
         let storage = &self.evidence.storage;
@@ -112,8 +113,8 @@ impl Case<'_> {
             })
     }
 
-    /// Bytes that the lowest devices moved, those that are memory and those that are only software
-    /// apart.
+    /// Returns the bytes that the lowest devices moved, without devices that are memory or only
+    /// software.
     fn moved_by_lowest(&self, direction: Direction) -> Result<u64, String> {
         let mut sum = 0;
         for leaf in self.evidence.storage.leaves() {
@@ -129,8 +130,8 @@ impl Case<'_> {
         Ok(sum)
     }
 
-    /// Why counters and settings do not belong together: somebody changed the file or a queue while
-    /// the clock ran.
+    /// Returns the reason why counters and settings do not match: the file or a queue was changed
+    /// while the clock ran.
     fn changed_meanwhile(&self, direction: Direction) -> Option<String> {
         match self.evidence.after.file_change {
             Some(_) if self.database.is_some() => {}
@@ -160,7 +161,7 @@ impl Case<'_> {
         })
     }
 
-    /// `true` if the storage is memory; otherwise its device is known, or an error says why not.
+    /// `true` if the storage is memory. Returns an error if the storage is not known.
     pub(super) fn is_memory(&self) -> Result<bool, String> {
         match &self.evidence.storage.backing {
             Backing::Unknown { why } => Err(why.clone()),
@@ -171,7 +172,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns `words`, or that the storage is only memory, or which part of it is.
+    /// Returns `words`, with a remark if the storage or a part of it is memory.
     pub(super) fn said(&self, words: String) -> String {
         let storage = &self.evidence.storage;
         if let Some(memory) = storage.memory() {
@@ -186,8 +187,8 @@ impl Case<'_> {
         }
     }
 
-    /// The part of the device's bytes that can be the job's: all of them may
-    /// be another's when the kernel does not account the agent's own.
+    /// Returns the part of the device's bytes that can be the job's. The lower bound is 0 if other
+    /// processes used the device and the kernel does not account the agent's own bytes.
     pub(super) fn trusted(&self, device: u64, direction: Direction, own_known: bool) -> Range {
         let least = if own_known || !self.foreign_traffic(direction) {
             device
@@ -200,8 +201,8 @@ impl Case<'_> {
         }
     }
 
-    /// `true` if others moved more than the job's tail: they are known to have, or the device moved
-    /// more than the job can have caused.
+    /// `true` if other processes moved more than 5 % of the job's bytes, or the device moved more
+    /// than the job can have caused.
     pub(super) fn foreign_traffic(&self, direction: Direction) -> bool {
         let job = self.job_bytes(direction);
         let device = self.moved(direction).unwrap_or(0);
@@ -209,9 +210,9 @@ impl Case<'_> {
             || device > job.saturating_add(self.overhead(direction, job))
     }
 
-    /// Counters that are switched off may vouch for the device (device mapper
-    /// and md of older kernels count nonetheless), but prove nothing when they
-    /// stood still, unless the lowest devices did so too.
+    /// Returns `moved`, or an error if it is 0 because the counters are switched off. Device mapper
+    /// and md of older kernels count although switched off, so a growing counter is valid. A
+    /// constant counter proves nothing, unless the lowest devices did not move anything either.
     fn count_on(&self, moved: u64, direction: Direction) -> Result<u64, String> {
         let storage = &self.evidence.storage;
         let share = |bytes| ratio(bytes, self.job_bytes(direction));
@@ -232,13 +233,13 @@ impl Case<'_> {
         Ok(moved)
     }
 
-    /// `true` if the kernel was told not to count a layer's I/O.
+    /// `true` if the counting of a layer's I/O is switched off.
     pub(super) fn switched_off(&self, layer: &Layer) -> bool {
         let queue = self.queue(layer);
         queue.is_some_and(|queue| queue.iostats == Some(false))
     }
 
-    /// Explains that a layer's I/O is not counted, and the remedy.
+    /// Returns the message that a layer's I/O is not counted, with the remedy.
     pub(super) fn not_counted(&self, layer: &str) -> String {
         // A partition has the settings of its disk.
         let on_top = self.evidence.storage.top().map(|top| top.name.as_str());
@@ -252,16 +253,16 @@ impl Case<'_> {
         )
     }
 
-    /// Fails when the witnesses cannot both be right: the job's own bytes went
-    /// to a device, and this one did not move them. With direct I/O it must
-    /// have moved all of them, since no page cache is in between.
+    /// Fails when the witnesses contradict each other: the kernel accounts the job's bytes to a
+    /// device, and this device did not move them. With direct I/O it must have moved all of them,
+    /// since no page cache is in between.
     pub(super) fn agree(&self, device: f64, own: f64) -> Result<(), String> {
         let missed = if self.job.direct {
             DEVICE_SHARE
         } else {
             1.0 - DEVICE_SHARE
         };
-        // What is in memory is accounted too.
+        // The account includes bytes that went to memory.
         let partly_memory = self.evidence.storage.partly_memory().next().is_some();
         if own >= DEVICE_SHARE && device < missed && !partly_memory {
             return Err(format!(
@@ -276,8 +277,8 @@ impl Case<'_> {
     }
 
     /// `true` if the time between the clock and the counters around it is so long that the kernel
-    /// can have written back a share that matters: more than 1 minus [`DEVICE_SHARE`] of the
-    /// clock's time. Direct writes and those that ended with a flush are over when the clock stops.
+    /// can have written back a relevant share: more than 1 minus [`DEVICE_SHARE`] of the clock's
+    /// time. Direct writes, and writes that ended with a flush, are complete when the clock stops.
     pub(super) fn looked_too_late(&self) -> bool {
         if self.job.direct || self.ended_durable() {
             return false;

@@ -1,28 +1,27 @@
-//! The languages in which assay speaks to people.
+//! Translation of the texts that assay shows to users.
 //!
-//! As with gettext, the English text in the source is the key, and a catalogue
-//! in `po` has its translation. Placeholders have names, so that a language may
-//! put them in another order:
+//! As in gettext, the English text in the source is the key, and a catalogue in `po` contains
+//! its translation. Placeholders have names, so that a translation may reorder them:
 //!
 //! ```
 //! use assay_lang::{Language, counted, tr, within};
-//! let told = |a: &str, n: u64| {
+//! let list = |a: &str, n: u64| {
 //!     tr!("{first} and {last}", first = a, last = counted!(n, "{n} card", "{n} cards"))
 //! };
-//! assert_eq!(told("a phone", 1), "a phone and 1 card");
-//! within(Language::Chinese, || assert_eq!(told("a phone", 3), "a phone 和 3 cards"));
+//! assert_eq!(list("a phone", 1), "a phone and 1 card");
+//! within(Language::Chinese, || assert_eq!(list("a phone", 3), "a phone 和 3 cards"));
 //! ```
 //!
 //! A text without a translation stays English.
 //!
-//! What programs read (JSON, CSV, exit codes, other tools' formats) is English
-//! always: its writers stand in [`in_english`].
+//! Output for programs (JSON, CSV, exit codes, formats of other tools) is always in English: the
+//! code that writes it runs in [`in_english`].
 
 use std::cell::Cell;
 use std::fmt::{self, Display, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A language that has a catalogue, or is the source's own.
+/// A language with a catalogue, or the language of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     /// The language of the source.
@@ -32,7 +31,7 @@ pub enum Language {
     Chinese,
 }
 
-/// English texts and their translations, in the order of the English ones.
+/// English texts and their translations, sorted by the English text.
 type Catalogue = &'static [(&'static str, &'static str)];
 
 #[cfg(feature = "catalogues")]
@@ -41,10 +40,10 @@ const CHINESE: Catalogue = include!(concat!(env!("OUT_DIR"), "/zh.rs"));
 const CHINESE: Catalogue = &[];
 
 impl Language {
-    /// Every language, English first.
+    /// All languages, English first.
     pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
 
-    /// Language tag, as in `--lang` and in the `lang` of a page.
+    /// Returns the language tag, as in `--lang` and in the `lang` attribute of a page.
     pub const fn tag(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -52,13 +51,12 @@ impl Language {
         }
     }
 
-    /// The language of a tag; `None` for one without a catalogue.
+    /// Returns the language of a tag; `None` if there is no catalogue.
     pub fn of_tag(tag: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.tag() == tag)
     }
 
-    /// The language of a locale such as `zh_CN.UTF-8`; English where there is
-    /// no catalogue.
+    /// Returns the language of a locale such as `zh_CN.UTF-8`; English if there is no catalogue.
     pub fn of_locale(locale: &str) -> Self {
         let end = locale.find(['_', '.', '@', '-']).unwrap_or(locale.len());
         Self::of_tag(&locale[..end].to_ascii_lowercase()).unwrap_or_default()
@@ -72,19 +70,20 @@ impl Language {
     }
 }
 
-/// Language of threads without a setting of their own: there are two languages.
+/// True if Chinese is the language of threads that do not set one. A flag suffices for two
+/// languages.
 static CHINESE_BY_DEFAULT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static WITHIN: Cell<Option<Language>> = const { Cell::new(None) };
 }
 
-/// Sets the language of the whole program. To be called once, at its start.
+/// Sets the language of the whole program. Must be called once, at its start.
 pub fn speak(language: Language) {
     CHINESE_BY_DEFAULT.store(language == Language::Chinese, Ordering::Relaxed);
 }
 
-/// The language in force here.
+/// Returns the language of the current thread.
 pub fn current() -> Language {
     let by_default = || match CHINESE_BY_DEFAULT.load(Ordering::Relaxed) {
         true => Language::Chinese,
@@ -93,9 +92,9 @@ pub fn current() -> Language {
     WITHIN.get().unwrap_or_else(by_default)
 }
 
-/// Does something in another language, in this thread only.
+/// Runs `act` in another language, in this thread only.
 pub fn within<T>(language: Language, act: impl FnOnce() -> T) -> T {
-    /// Puts the former language back, also when `act` panics.
+    /// Restores the previous language, even if `act` panics.
     struct Back(Option<Language>);
     impl Drop for Back {
         fn drop(&mut self) {
@@ -106,13 +105,13 @@ pub fn within<T>(language: Language, act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Writes what programs read.
+/// Runs `act` in English, to write output for programs.
 pub fn in_english<T>(act: impl FnOnce() -> T) -> T {
     within(Language::English, act)
 }
 
-/// A sentence in the language in force, and in English for programs to read. Its `Display` shows
-/// the one that is asked for at that place.
+/// A text in the current language and in English. Its `Display` selects the one for the language
+/// in which it is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     english: String,
@@ -120,7 +119,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// Says the same in both.
+    /// Builds the text in both languages.
     pub fn of(say: impl Fn() -> String) -> Self {
         Self {
             english: in_english(&say),
@@ -128,7 +127,7 @@ impl Told {
         }
     }
 
-    /// The same of a list, which has the same points in every language.
+    /// Builds a list of texts, which must have the same items in both languages.
     pub fn all(say: impl Fn() -> Vec<String>) -> Vec<Self> {
         let both = in_english(&say).into_iter().zip(say());
         both.map(|(english, here)| Self { english, here }).collect()
@@ -144,12 +143,12 @@ impl Display for Told {
     }
 }
 
-/// The translation of an English text; the text itself where there is none.
+/// Returns the translation of an English text, or the text itself if it has none.
 pub fn translated(english: &str) -> &str {
     template(english).unwrap_or(english)
 }
 
-/// The translation with its placeholders; `None` in English.
+/// Returns the translation with its placeholders; `None` in English.
 #[doc(hidden)]
 pub fn template(english: &str) -> Option<&'static str> {
     let catalogue = current().catalogue();
@@ -157,8 +156,8 @@ pub fn template(english: &str) -> Option<&'static str> {
     found.ok().map(|index| catalogue[index].1)
 }
 
-/// Puts values into the placeholders of a template. One that has no value stays
-/// as it is.
+/// Replaces the placeholders of a template by values. A placeholder without a value is not
+/// changed.
 #[doc(hidden)]
 pub fn fill(template: &str, values: &[(&str, &dyn Display)]) -> String {
     let mut filled = String::with_capacity(template.len());
@@ -185,7 +184,7 @@ pub fn fill(template: &str, values: &[(&str, &dyn Display)]) -> String {
     filled
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items as a list: `a`, `a and b`, `a, b and c`.
 pub fn enumerate<T: AsRef<str>>(items: &[T]) -> String {
     match items {
         [] => String::new(),
@@ -198,9 +197,9 @@ pub fn enumerate<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// The text in the language in force: a `&str` for a plain text, a `String` for
-/// one with placeholders. A value is `name`, or `name = expression`; what needs
-/// a format of its own is given as `format_args!(..)`.
+/// Translates a text into the current language: a `&str` for a plain text, a `String` for one
+/// with placeholders. A value is `name`, or `name = expression`; a value with a special format
+/// is passed as `format_args!(..)`.
 #[macro_export]
 macro_rules! tr {
     ($english:literal $(,)?) => {
@@ -217,7 +216,7 @@ macro_rules! tr {
     };
 }
 
-/// A number of things: the first text for one, the second for any other number.
+/// Translates a text with a number: the first text is for one, the second for any other number.
 /// The number is the placeholder `n`.
 #[macro_export]
 macro_rules! counted {
@@ -233,8 +232,8 @@ macro_rules! counted {
     };
 }
 
-/// A text that is kept in English and translated where it is shown, with
-/// [`translated`]: for constants, and for words that programs read too.
+/// Marks a text that is stored in English and translated with [`translated`] where it is shown:
+/// for constants, and for words that are also part of machine-readable output.
 #[macro_export]
 macro_rules! key {
     ($english:literal) => {

@@ -1,5 +1,5 @@
-//! Name, tags and note that a user gives a stored run or import. They can change at any
-//! time and are no part of its record.
+//! Name, tags and note that a user gives to a stored run or import. They can change at any time and
+//! are not part of its record.
 
 use crate::text::clean;
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,24 @@ const LONGEST_NOTE: usize = 10_000;
 /// Name, tags and note that a user gives to a run or an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
-    /// Name that stands for its id; at most one run or import of a store has it.
+    /// Name that can replace the id; unique among the runs and imports of a store.
     pub name: Option<String>,
-    /// Words to find it by, sorted, each once.
+    /// Search words, sorted, without duplicates.
     pub tags: Vec<String>,
-    /// Text about it.
+    /// Free text.
     pub note: Option<String>,
 }
 
 impl Annotation {
-    /// Returns true if there is neither a name, nor a tag, nor a note.
+    /// `true` if there is neither a name, nor a tag, nor a note.
     pub const fn is_empty(&self) -> bool {
         self.name.is_none() && self.tags.is_empty() && self.note.is_none()
     }
 
-    /// Takes the value of an option `name`, `tag` or `note`.
+    /// Sets the option `name`, `tag` or `note`.
     ///
     /// # Errors
-    /// When it is none of these, or has no such value.
+    /// When the option is not known, or the value is not allowed for it.
     pub fn take(&mut self, option: &str, value: &str) -> Result<(), String> {
         match option {
             "name" => self.name = Some(parse_name(value)?),
@@ -48,7 +48,7 @@ impl Annotation {
     }
 }
 
-/// Reads a name that can stand for a run's id.
+/// Parses a name that can replace a run's id.
 ///
 /// ```
 /// use assay_model::annotation::parse_name;
@@ -57,7 +57,7 @@ impl Annotation {
 /// ```
 ///
 /// # Errors
-/// When commands could take it for something else, or it cannot be shown in a line.
+/// When commands could mistake it for something else, or it does not fit in a line.
 pub fn parse_name(text: &str) -> Result<String, String> {
     let name = parse_word(text)?;
     if name == "last" {
@@ -73,18 +73,18 @@ pub fn parse_name(text: &str) -> Result<String, String> {
     Ok(name)
 }
 
-/// Reads a tag.
+/// Parses a tag.
 ///
 /// # Errors
-/// When it is empty, too long, or cannot be shown in a line.
+/// When it is empty, too long, or does not fit in a line.
 pub fn parse_tag(text: &str) -> Result<String, String> {
     parse_word(text)
 }
 
-/// Reads a note; it may have several lines.
+/// Parses a note, which may have several lines.
 ///
 /// # Errors
-/// When it is too long, or has control characters other than tabs and ends of lines.
+/// When it is too long, or has control characters other than tabs and line ends.
 pub fn parse_note(text: &str) -> Result<String, String> {
     let note = text.trim_end();
     if note.chars().count() > LONGEST_NOTE {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Checkup {
     /// The machine.
     pub system: System,
-    /// The storage, where a path was given.
+    /// The storage, if a path was given.
     pub place: Option<Box<Inspection>>,
     /// Settings of the queue of each layer of the storage.
     pub queues: Vec<QueueSettings>,
@@ -23,21 +23,21 @@ pub struct Checkup {
     pub cpus: Vec<CpuSpeed>,
     /// Number of times processors were throttled for heat since boot (x86).
     pub throttle_events: Option<u64>,
-    /// Zones with a sensor.
+    /// Thermal zones with a sensor.
     pub heat: Vec<HeatZone>,
-    /// Cooling devices that the kernel has turned on now.
+    /// Cooling devices that are active now.
     pub cooling: Vec<CoolingDevice>,
     /// Memory of the system.
     pub memory: Option<MemoryCounters>,
     /// Swap space in use.
     pub swaps: Vec<SwapArea>,
-    /// When dirty pages are written.
+    /// Thresholds for writing dirty pages.
     pub writeback: Writeback,
-    /// Clock sources on offer.
+    /// Available clock sources.
     pub clocksources: Vec<String>,
     /// Limits of the agent's control groups.
     pub limits: Limits,
-    /// The container that the agent runs in, as far as it is known: `docker`.
+    /// Container that the agent runs in, if known: `docker`.
     pub container: Option<String>,
     /// Hypervisor that the machine runs under.
     pub hypervisor: Option<String>,
@@ -45,8 +45,8 @@ pub struct Checkup {
     pub power: Vec<PowerSaving>,
     /// Activity of other processes during a moment in which the agent was idle.
     pub others: Option<Others>,
-    /// Facilities of the kernel that do not work for the agent; empty also for an agent that does
-    /// not ask for them.
+    /// Kernel facilities that do not work for the agent; also empty for an agent that does not
+    /// check them.
     #[serde(default)]
     pub missing: Vec<MissingFacility>,
 }
@@ -56,7 +56,7 @@ pub struct Checkup {
 pub struct MissingFacility {
     /// The facility.
     pub facility: Facility,
-    /// The kernel's answer.
+    /// Answer of the kernel.
     pub answer: String,
 }
 
@@ -83,25 +83,24 @@ pub struct CpuSpeed {
     pub cpu: u32,
     /// Governor in force.
     pub governor: Option<String>,
-    /// Most that it may now run at.
+    /// Highest frequency that is allowed now.
     pub limit_khz: Option<u64>,
-    /// Most that it can run at.
+    /// Highest frequency of the CPU.
     pub most_khz: Option<u64>,
 }
 
-/// A zone with a sensor.
+/// A thermal zone with a sensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatZone {
     /// Type of the zone, for example `cpu-thermal`.
     pub name: String,
     /// Temperature in thousandths of a degree Celsius.
     pub millicelsius: i64,
-    /// From which one on the kernel slows something down (the lowest passive trip
-    /// point).
+    /// Temperature from which the kernel slows something down (the lowest passive trip point).
     pub slows_from_millicelsius: Option<i64>,
 }
 
-/// A cooling device: something that the kernel turns up against heat.
+/// A cooling device, which the kernel activates against heat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoolingDevice {
     /// Type of the cooling device, for example `cpufreq-cpu0`.
@@ -115,34 +114,34 @@ pub struct CoolingDevice {
 pub struct SwapArea {
     /// File or device.
     pub path: String,
-    /// Used.
+    /// Bytes in use.
     pub used_bytes: u64,
-    /// Kernel names of the devices that it is on.
+    /// Kernel names of the devices that hold it.
     pub devices: Vec<String>,
 }
 
-/// `/proc/sys/vm`: when dirty pages are written. Of bytes and ratio one counts, the
+/// Settings in `/proc/sys/vm` for writing dirty pages. Of bytes and ratio, one is used and the
 /// other one is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writeback {
-    /// From here on writers are held up.
+    /// Dirty bytes from which writers are throttled.
     pub dirty_bytes: Option<u64>,
-    /// The same in percent of the memory that is available.
+    /// Same limit in percent of the available memory.
     pub dirty_ratio: Option<u64>,
-    /// From here on the kernel writes in the background.
+    /// Dirty bytes from which the kernel writes in the background.
     pub background_bytes: Option<u64>,
-    /// The same in percent.
+    /// Same threshold in percent.
     pub background_ratio: Option<u64>,
-    /// Seconds that writing is put off to let disks rest; 0 is off.
+    /// Seconds by which writing is delayed to let disks rest; 0 is off.
     pub laptop_mode: Option<u64>,
 }
 
-/// Limits of control groups, the tightest of a group and those around it.
+/// Limits of control groups, the tightest of a group and its ancestors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Memory, the page cache included.
+    /// Memory limit, including the page cache.
     pub memory_bytes: Option<u64>,
-    /// Processors' time, in processors.
+    /// Limit of processor time, in processors.
     pub cpus: Option<f64>,
     /// Lines of `io.max`: device number and its limits.
     pub io: Vec<String>,
@@ -153,9 +152,9 @@ pub struct Limits {
 pub struct PowerSaving {
     /// Kind of power saving.
     pub kind: PowerKind,
-    /// The device it concerns: its name in `/sys`.
+    /// Name of the device in `/sys`.
     pub device: String,
-    /// The file that says so, and sets it.
+    /// File that shows and sets it.
     pub file: String,
     /// Value of the file.
     pub value: String,
@@ -165,27 +164,27 @@ pub struct PowerSaving {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerKind {
-    /// A device that may sleep when it is idle (`power/control`).
+    /// A device that may suspend when it is idle (`power/control`).
     Runtime,
-    /// A USB device that may.
+    /// A USB device that may suspend.
     UsbAutosuspend,
-    /// An NVMe drive that changes its state of power by itself: how slow it may get
-    /// by that, in microseconds.
+    /// An NVMe drive that changes its power state by itself; the value is the largest added
+    /// latency, in microseconds.
     NvmeApst,
-    /// Links of PCIe that may sleep.
+    /// PCIe links that may sleep.
     PcieAspm,
-    /// A SATA link that may.
+    /// A SATA link that may sleep.
     SataLink,
 }
 
 /// Activity of other processes while the agent was idle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Others {
-    /// For how long was looked.
+    /// Duration of the observation, in nanoseconds.
     pub elapsed_ns: u64,
     /// Bytes read and written on each observed disk.
     pub disks: Vec<DiskUse>,
-    /// Who did I/O, busiest first; `None` when no other process can be looked into.
+    /// Processes that did I/O, busiest first; `None` when no other process can be read.
     pub processes: Option<Vec<ProcessIo>>,
     /// Share of the processors' time that was used.
     pub cpu_share: Option<f64>,

@@ -1,9 +1,9 @@
 //! Conditions: named settings that are in force while trials run.
 //!
-//! A **setting** gives a **subject** (an I/O scheduler, a governor, a file) a
-//! value. A **condition** is several settings, named by them. Where a setting is
-//! made is a **knob**: one subject may have several, as a governor has one for
-//! each group of processors.
+//! A **setting** gives a **subject** (an I/O scheduler, a governor, a file) a value. A
+//! **condition** consists of settings, and its name lists them. A **knob** is the place where a
+//! setting is made: one subject may have several, as a governor has one for each group of
+//! processors.
 
 mod cpus;
 mod file_system;
@@ -36,14 +36,14 @@ const fn command_limit() -> Nanos {
 /// Named settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// `scheduler=bfq,read_ahead_kb=512`.
+    /// Name, such as `scheduler=bfq,read_ahead_kb=512`.
     pub name: String,
-    /// In the order in which they are made.
+    /// Settings, in the order in which they are made.
     pub settings: Vec<Setting>,
 }
 
 impl Condition {
-    /// The condition of these settings, named by them.
+    /// Creates the condition of these settings, named by them.
     pub fn of(settings: Vec<Setting>) -> Self {
         let names: Vec<String> = settings.iter().map(ToString::to_string).collect();
         Self {
@@ -64,7 +64,7 @@ impl Condition {
 pub struct Setting {
     /// Subject that the setting changes.
     pub subject: Subject,
-    /// To what, in the kernel's words.
+    /// Value, as the kernel spells it.
     pub value: String,
 }
 
@@ -74,12 +74,11 @@ impl fmt::Display for Setting {
     }
 }
 
-/// One place where a setting is made.
+/// A place where a setting is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Knob {
-    /// A file that holds one value; of several in a line the one in brackets is
-    /// in force.
+    /// A file that holds one value; of several in a line, the one in brackets is in force.
     File {
         /// The file.
         path: PathBuf,
@@ -89,27 +88,26 @@ pub enum Knob {
         /// The mount point.
         point: PathBuf,
     },
-    /// Whatever two commands do and undo; it cannot be read back.
+    /// A setting that two commands apply and undo; it cannot be read back.
     Command {
-        /// The user's name of it.
+        /// Name, chosen by the user.
         name: String,
-        /// Run by `sh -c` with the value as `$1`.
+        /// Command to apply it, run by `sh -c` with the value as `$1`.
         apply: String,
-        /// The same, to undo it.
+        /// Command to undo it, run in the same way.
         undo: String,
         /// Time limit of each command.
         #[serde(default = "command_limit")]
         limit: Nanos,
     },
-    /// A file system on a device whose data may go. Undoing it unmounts it.
+    /// A file system on a device whose data may be lost. Undoing it unmounts it.
     FileSystem {
         /// The device.
         device: PathBuf,
-        /// Mount point: one of assay's own folders.
+        /// Mount point, a folder that assay creates.
         point: PathBuf,
     },
-    /// The processors that the agent's threads may run on. It ends with the
-    /// agent.
+    /// The processors that the agent's threads may run on. It ends with the agent.
     Affinity,
 }
 
@@ -133,7 +131,7 @@ impl fmt::Display for Knob {
 /// Value of a knob, read back right before a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InForce {
-    /// The subject, as in the condition's name.
+    /// Subject, as in the condition's name.
     pub subject: String,
     /// The knob.
     pub knob: String,
@@ -141,15 +139,15 @@ pub struct InForce {
     pub value: Option<String>,
 }
 
-/// A setting that a run which was killed had left, and what became of it.
+/// A setting that a killed run left behind, and the result of undoing it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
-    /// The run that had made it.
+    /// Run that made the setting.
     pub run_id: String,
     /// The knob.
     pub knob: String,
     /// Value before that run; `None` for a command.
     pub old: Option<String>,
-    /// Why it was not undone; `None`: it was.
+    /// Reason why it was not undone; `None` if it was.
     pub problem: Option<String>,
 }

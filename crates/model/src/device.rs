@@ -1,4 +1,4 @@
-//! The block devices of a machine, as a list of them shows each.
+//! List of the block devices of a machine.
 
 pub mod bus;
 pub mod register;
@@ -26,19 +26,19 @@ pub struct ListedDevice {
     pub mounted: Vec<MountedPart>,
     /// Partitions of the device, by name.
     pub partitions: Vec<String>,
-    /// Why it may not be written as a whole, one clause each ("sda1 is mounted on
-    /// /home"); empty: nothing speaks against it.
+    /// Reasons why it may not be written as a whole, one clause each ("sda1 is mounted on /home");
+    /// empty if it may be written.
     pub in_use: Vec<String>,
 }
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountedPart {
-    /// The disk or its partition, by its kernel name.
+    /// Kernel name of the disk or its partition.
     pub device: String,
     /// Mount point and mount options.
     pub mount: Mount,
-    /// Room for a new file of this user.
+    /// Space available for a new file of this user.
     pub available: Option<Bytes>,
     /// `true` if this user may create files in the root folder of the file system.
     pub writable: bool,

@@ -1,6 +1,5 @@
-//! What the kernel and the device said around a trial: raw counters, taken
-//! just before the clock started and just after it stopped. Conclusions are
-//! drawn from them in the crate `assay-judge`.
+//! Evidence of the kernel and the device around a trial: raw counters, taken just before the clock
+//! starts and just after it stops. The crate `assay-judge` draws conclusions from them.
 
 use crate::storage::Storage;
 use serde::{Deserialize, Serialize};
@@ -12,22 +11,22 @@ pub struct Evidence {
     pub storage: Storage,
     /// Settings of each layer's queue, in the order of `storage.layers`.
     pub queues: Vec<QueueSettings>,
-    /// Just before the clock started.
+    /// Counters just before the clock started.
     pub before: Snapshot,
-    /// Just after it stopped.
+    /// Counters just after the clock stopped.
     pub after: Snapshot,
     /// Glances taken while the clock ran, in order; empty in a trial of less than a second, and in
     /// records before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Glance>,
-    /// Other processes that did I/O meanwhile, busiest first, at most eight;
-    /// `None` when they may not be looked at.
+    /// Other processes that did I/O meanwhile, busiest first, at most eight; `None` when they
+    /// cannot be read.
     pub other_processes: Option<Vec<ProcessIo>>,
 }
 
 impl Evidence {
-    /// Returns the evidence of a trial on a simulated device: nothing of the machine had a part in
-    /// it.
+    /// Returns the evidence of a trial on a simulated device, which contains nothing of the
+    /// machine.
     pub fn simulated(storage: Storage) -> Self {
         Self {
             storage,
@@ -43,9 +42,9 @@ impl Evidence {
 /// Values that are cheap to read while the clock runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {
-    /// When, on the monotonic clock.
+    /// Time on the monotonic clock.
     pub at_ns: u64,
-    /// The hottest thermal zone, in thousandths of a degree Celsius.
+    /// Temperature of the hottest thermal zone, in thousandths of a degree Celsius.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hottest_millicelsius: Option<i64>,
     /// Dirty pages of the system (`Dirty` of `/proc/meminfo`).
@@ -59,7 +58,7 @@ pub struct Glance {
 /// Counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When, on the monotonic clock.
+    /// Time on the monotonic clock.
     pub at_ns: u64,
     /// Block-layer counters of each layer that has them.
     pub devices: Vec<DeviceCounters>,
@@ -71,19 +70,19 @@ pub struct Snapshot {
     /// they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region_cache: Option<FileCache>,
-    /// Settings of each layer's queue before the clock started, to notice a change; empty in records
-    /// before this field existed.
+    /// Settings of each layer's queue before the clock started, to detect a change; empty in
+    /// records before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueSettings>,
     /// Holes of the region under test, before the clock started; `None` where the file system does
-    /// not tell.
+    /// not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holes: Option<FileHoles>,
-    /// Change of a test file by somebody else while the clock ran, seen after it.
+    /// Change of a test file by another process while the clock ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_change: Option<FileChange>,
-    /// Every test file has the attribute `S` (`chattr +S`): a write returns when it is
-    /// durable.
+    /// `true` if every test file has the attribute `S` (`chattr +S`), with which a write returns
+    /// when it is durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synchronous_files: Option<bool>,
     /// Memory of the system.
@@ -96,19 +95,19 @@ pub struct Snapshot {
     pub pressure: Option<Pressure>,
     /// Context switches of the whole system.
     pub context_switches: Option<u64>,
-    /// What may keep the agent waiting besides storage; `None` in records before this field existed,
-    /// and for steps of a few milliseconds.
+    /// Causes besides storage that may keep the agent waiting; `None` in records before this field
+    /// existed, and for steps of a few milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hindrances: Option<Hindrances>,
 }
 
-/// Counters of whatever may keep the agent waiting besides storage.
+/// Counters of causes besides storage that may keep the agent waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hindrances {
-    /// Time for which the machine was suspended since it started.
+    /// Time for which the machine was suspended since boot.
     pub suspended_ns: u64,
-    /// The latest times in which the agent was stopped, at most 32, in their order.
+    /// Latest times in which the agent was stopped, at most 32, in order.
     pub stops: Vec<AgentStop>,
     /// Time that a hypervisor took from all processors together (`steal` of `/proc/stat`).
     pub steal_ns: Option<u64>,
@@ -116,11 +115,11 @@ pub struct Hindrances {
     pub processors: u32,
     /// Control groups of the agent that have a CPU limit, innermost first.
     pub throttled: Vec<Throttled>,
-    /// Limits of its control groups, innermost first.
+    /// Limits of the agent's control groups, innermost first.
     pub io_limits: Vec<IoLimit>,
 }
 
-/// Time for which a signal, a debugger or the pause of its virtual machine kept the agent from running.
+/// Time for which a signal, a debugger or a paused virtual machine kept the agent from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStop {
     /// End of the stop, on the monotonic clock.
@@ -130,7 +129,7 @@ pub struct AgentStop {
 }
 
 impl AgentStop {
-    /// Returns how much of it lies between two times of the monotonic clock.
+    /// Returns the part of the stop that lies between two times of the monotonic clock.
     pub fn within(self, begin_ns: u64, end_ns: u64) -> u64 {
         let began_ns = self.end_ns.saturating_sub(self.length_ns);
         self.end_ns
@@ -139,29 +138,30 @@ impl AgentStop {
     }
 }
 
-/// Time for which threads of a control group had used up its CPU limit, since the group was made.
+/// Time for which threads of a control group were throttled by its CPU limit, since the group was
+/// created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
     /// Path of the control group.
     pub group: String,
-    /// Sum over the processors (`cpu.stat`).
+    /// Time summed over the processors (`cpu.stat`).
     pub time_ns: u64,
 }
 
 /// Limit of a block device in a control group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoLimit {
-    /// File and group, as `io.max of cgroup /a`.
+    /// File and group, such as `io.max of cgroup /a`.
     pub source: String,
-    /// Device number, as `8:0`.
+    /// Device number, such as `8:0`.
     pub device: String,
-    /// `rbps`, `wbps`, `riops` or `wiops`.
+    /// Key: `rbps`, `wbps`, `riops` or `wiops`.
     pub key: String,
-    /// Bytes or requests per second.
+    /// Limit in bytes or requests per second.
     pub per_second: u64,
 }
 
-/// `/sys/class/block/NAME/stat`. Times are milliseconds, as the kernel counts.
+/// Counters of `/sys/class/block/NAME/stat`. Times are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounters {
     /// Kernel name.
@@ -178,7 +178,7 @@ pub struct DeviceCounters {
     pub write_bytes: u64,
     /// Time spent writing.
     pub write_ms: u64,
-    /// I/Os under way.
+    /// I/Os in flight.
     pub in_flight: u64,
     /// Time in which the device was busy.
     pub busy_ms: u64,
@@ -191,8 +191,8 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// The counters that labels are made of, each combined with that of another moment; times and
-    /// depths are 0.
+    /// Combines the counters that labels use with those of another moment; times and depths become
+    /// 0.
     pub fn combined(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
         let maybe = |a: Option<u64>, b: Option<u64>| Some(of(a?, b?));
         Self {
@@ -208,7 +208,7 @@ impl DeviceCounters {
     }
 }
 
-/// Write cache of a device, as the kernel sees it: a volatile one may lose acknowledged writes.
+/// Write cache of a device according to the kernel. A volatile one may lose acknowledged writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteCache {
@@ -221,11 +221,11 @@ pub enum WriteCache {
 /// Settings under `/sys/block/DISK/queue`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSettings {
-    /// Layer they belong to.
+    /// Name of the layer.
     pub name: String,
     /// I/O scheduler in force.
     pub scheduler: Option<String>,
-    /// Schedulers offered.
+    /// Schedulers available.
     pub schedulers: Vec<String>,
     /// Read-ahead.
     pub read_ahead_kib: Option<u64>,
@@ -245,16 +245,16 @@ pub struct QueueSettings {
 /// The agent's lines of `/proc/self/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnIo {
-    /// Bytes it made the block layer read.
+    /// Bytes that the agent made the block layer read.
     pub read_bytes: u64,
-    /// Bytes it dirtied or wrote directly.
+    /// Bytes that the agent dirtied or wrote directly.
     pub write_bytes: u64,
-    /// Dirty bytes it threw away before they were written.
+    /// Dirty bytes that the agent discarded before they were written.
     pub cancelled_write_bytes: u64,
 }
 
 impl OwnIo {
-    /// Each counter combined with that of another moment.
+    /// Combines each counter with that of another moment.
     #[must_use]
     pub fn combined(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
         Self {
@@ -271,7 +271,7 @@ impl OwnIo {
 pub enum CacheSource {
     /// `cachestat(2)`, Linux 6.5.
     Cachestat,
-    /// `mincore(2)`: tells cached pages, not dirty ones.
+    /// `mincore(2)`, which reports cached pages but not dirty ones.
     Mincore,
 }
 
@@ -280,31 +280,31 @@ pub enum CacheSource {
 pub struct FileCache {
     /// Origin of the figures.
     pub source: CacheSource,
-    /// Cached.
+    /// Cached bytes.
     pub cached_bytes: u64,
-    /// Not yet being written.
+    /// Dirty bytes that are not yet being written.
     pub dirty_bytes: Option<u64>,
-    /// Being written.
+    /// Bytes being written.
     pub writeback_bytes: Option<u64>,
 }
 
-/// Parts of files that the kernel reads as zeros without asking the device: holes, and extents that
-/// were reserved and never written (`SEEK_HOLE`).
+/// Parts of files that the kernel reads as zeros without a request to the device: holes, and
+/// extents that were allocated but never written (`SEEK_HOLE`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHoles {
-    /// Bytes in them.
+    /// Bytes in holes.
     pub hole_bytes: u64,
     /// Bytes of the region.
     pub region_bytes: u64,
 }
 
-/// Change of an open file that takes data from it.
+/// Change of an open file that removes data from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
-    /// It became shorter (`truncate(2)`).
+    /// The file became shorter (`truncate(2)`).
     Shortened,
-    /// A hole was made where blocks were (`fallocate(2)`).
+    /// Blocks were replaced by a hole (`fallocate(2)`).
     Punched,
 }
 
@@ -330,7 +330,7 @@ pub struct MemoryCounters {
 pub struct CpuState {
     /// Number of the CPU.
     pub cpu: u32,
-    /// Frequency now.
+    /// Current frequency.
     pub khz: Option<u64>,
     /// Governor in force.
     pub governor: Option<String>,
@@ -348,13 +348,13 @@ pub struct ThermalZone {
 /// Stall time since boot (`/proc/pressure`), in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressure {
-    /// At least one task waited for I/O.
+    /// Time in which at least one task waited for I/O.
     pub io_some_us: u64,
     /// Time in which every task waited for I/O, in microseconds.
     pub io_full_us: u64,
-    /// At least one task waited for a CPU.
+    /// Time in which at least one task waited for a CPU.
     pub cpu_some_us: u64,
-    /// At least one task waited for memory.
+    /// Time in which at least one task waited for memory.
     pub memory_some_us: u64,
 }
 
@@ -363,10 +363,10 @@ pub struct Pressure {
 pub struct ProcessIo {
     /// Process id.
     pub pid: u32,
-    /// Name of the act.
+    /// Name of the process.
     pub name: String,
-    /// Bytes it made the block layer read.
+    /// Bytes that the process made the block layer read.
     pub read_bytes: u64,
-    /// Bytes it dirtied or wrote directly.
+    /// Bytes that the process dirtied or wrote directly.
     pub write_bytes: u64,
 }

@@ -1,15 +1,15 @@
-//! Facts of a run: its figures and surroundings, derived once and kept for lists, series and
+//! Facts of a run: its figures and circumstances, derived once and stored for lists, series and
 //! searches over many runs.
 //!
-//! Everything here follows from a run's records and can be derived again. Agents have no use for
-//! it, and none of it is compiled into their programs.
+//! Facts follow from a run's records and can be derived again. Agents do not use this module, and
+//! none of it is compiled into their programs.
 
 use crate::figures::Better;
 use crate::metric::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the rules that facts are derived by. Facts of an older version are derived again.
+/// Version of the rules for deriving facts. Facts of an older version are derived again.
 pub const FACTS_VERSION: u32 = 4;
 
 crate::named! {
@@ -46,7 +46,7 @@ crate::named! {
 /// Facts of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// Version of the rules that they were derived by.
+    /// Version of the rules by which the facts were derived.
     pub version: u32,
     /// Id of the run.
     pub run: String,
@@ -54,11 +54,12 @@ pub struct RunFacts {
     pub started_unix_ms: u64,
     /// Project that the run belongs to.
     pub project: String,
-    /// Machine that was measured: the target as the user called it, else the host name.
+    /// Measured machine: the target as named by the user, else the host name.
     pub target: String,
-    /// Model of the device in a few words; a description if its maker gave it no name.
+    /// Short name of the device's model; a description if it has no name.
     pub model: String,
-    /// Unit that series follow where the model has no name; `None` where they follow the model.
+    /// Unit of the device if its model has no name, so that series are per unit; `None` if they are
+    /// per model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_unit: Option<String>,
     /// Value of each known [`Circumstance`], by its name.
@@ -87,23 +88,23 @@ pub struct FigureFacts {
     pub job: String,
     /// Hash of the job's resolved options: 12 hexadecimal digits.
     pub job_hash: String,
-    /// Condition that the trials ran under; empty: as the machine was.
+    /// Condition of the trials; empty if the machine was left as it was.
     pub condition: String,
     /// Name of the metric, for example `read_bw`.
     pub metric: String,
-    /// Label of the figure: what was measured.
+    /// Label of the figure, which names the measured layer.
     pub label: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Direction in which the metric is good; `None` if neither is.
+    /// Direction in which the metric is better; `None` if neither is.
     pub better: Option<Better>,
-    /// `true` if the figure decides how good the job went, and is one of the device.
+    /// `true` if the figure decides the result of the job, and was measured on the device.
     pub primary: bool,
-    /// `true` if it is a percentile of the tail; its centre is that of all operations together.
+    /// `true` for a percentile of the tail; its centre is that of all operations together.
     pub tail: bool,
     /// Number of trials.
     pub n: u32,
-    /// Median of the trials; of a tail, the percentile of all operations together.
+    /// Median of the trials; for a tail, the percentile of all operations together.
     pub centre: f64,
     /// A value per trial, in the order in which they were run.
     pub samples: Vec<f64>,
@@ -114,11 +115,11 @@ pub struct FigureFacts {
 pub struct TrialEvidence {
     /// Place of the trial in the run.
     pub position: u32,
-    /// Condition that the trial ran under; empty: as the machine was.
+    /// Condition of the trial; empty if the machine was left as it was.
     pub condition: String,
     /// Direction of the bytes: `read`, `write` or `trim`.
     pub direction: String,
-    /// Label of the rates: what was measured.
+    /// Label of the rates, which names the measured layer.
     pub label: String,
     /// Label of the latencies of single calls.
     pub latency_label: String,
@@ -126,7 +127,7 @@ pub struct TrialEvidence {
     pub because: String,
     /// Bytes that the job moved.
     pub job_bytes: u64,
-    /// Bytes that the device under test moved meanwhile, whoever caused them.
+    /// Bytes that the device under test moved meanwhile, for all processes.
     pub device_bytes: Option<u64>,
     /// Share of the job's bytes that moved to or from the device while the clock ran.
     pub device_share: Option<f64>,
@@ -136,6 +137,6 @@ pub struct TrialEvidence {
     pub volatile_cache: Option<bool>,
     /// Bytes of the test file that were not yet on the device when the clock stopped.
     pub dirty_bytes: Option<u64>,
-    /// Bytes that others moved on the device, as far as they can be told apart.
+    /// Bytes that other processes moved on the device, as far as they can be separated.
     pub foreign_bytes: Option<u64>,
 }

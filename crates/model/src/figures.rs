@@ -1,10 +1,10 @@
-//! Figures as a comparison takes them: one metric under one condition, with all
-//! its trials. They come from assay's own runs or from somebody else's results.
+//! Figures as input of a comparison: one metric under one condition, with all its trials. They come
+//! from assay's runs or from imported results.
 
 use crate::annotation::Annotation;
 use serde::{Deserialize, Serialize};
 
-/// Which way a metric is good.
+/// Direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -15,7 +15,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// 1 where more is better, -1 where less is.
+    /// Returns 1 if more is better, -1 if less is better.
     pub const fn sign(self) -> f64 {
         match self {
             Self::Higher => 1.0,
@@ -30,26 +30,26 @@ impl Better {
 pub enum Sample {
     /// A value per trial.
     Values {
-        /// In the unit of the figure, in the order of the trials.
+        /// Values in the unit of the figure, in the order of the trials.
         values: Vec<f64>,
-        /// When each trial was run: its place in the order of all trials of
-        /// the session. Empty where the order is unknown.
+        /// Place of each trial in the order of all trials of the session; empty if the order is
+        /// unknown.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         positions: Vec<f64>,
     },
-    /// Only a summary was handed down.
+    /// A summary without the values.
     Moments {
         /// Number of trials.
         n: u32,
         /// Arithmetic mean.
         mean: f64,
-        /// Standard deviation (n - 1); `None` when not told.
+        /// Standard deviation (n - 1); `None` when it is not given.
         stdev: Option<f64>,
     },
 }
 
 impl Sample {
-    /// Number of trials.
+    /// Returns the number of trials.
     pub fn n(&self) -> usize {
         match self {
             Self::Values { values, .. } => values.len(),
@@ -61,40 +61,39 @@ impl Sample {
 /// One metric under one condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// The condition, such as `bfq` or `before`; empty where there is only one
-    /// and it has no name.
+    /// Condition, such as `bfq` or `before`; empty if there is only one and it has no name.
     pub condition: String,
     /// Name of the metric, such as `seq_read` or `randread-4k: read_iops`.
     pub metric: String,
     /// Unit, as the source writes it.
     pub unit: String,
-    /// Which way it is good; `None` where nobody said and the unit does not
-    /// tell.
+    /// Direction in which the metric is better; `None` if it is not given and does not follow from
+    /// the unit.
     pub better: Option<Better>,
     /// `true` if the figure may decide; the others are exploratory.
     pub primary: bool,
     /// The trials.
     pub sample: Sample,
-    /// Measured place, in the words of evidence (`device`, `page-cache`, ...); `None` where it was
-    /// not recorded.
+    /// Measured layer, as its label in the evidence (`device`, `page-cache`, ...); `None` where it
+    /// was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
 }
 
-/// Results that were made elsewhere, as they were taken in.
+/// Imported results of another program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Import {
-    /// Lower-case letters and digits, unique among runs and imports.
+    /// Id of lower-case letters and digits, unique among runs and imports.
     pub id: String,
-    /// When it was taken in, milliseconds since 1970 (UTC).
+    /// Time of the import, milliseconds since 1970 (UTC).
     pub imported_unix_ms: u64,
-    /// Version of assay that took it in.
+    /// Version of assay that imported it.
     pub assay_version: String,
-    /// The files it was read from.
+    /// Files that were read.
     pub files: Vec<String>,
     /// Results read from the files.
     pub results: Results,
-    /// Name, tags and note of the user; no part of the record.
+    /// Name, tags and note of the user; not part of the record.
     #[serde(skip)]
     pub annotation: Annotation,
 }
@@ -102,12 +101,12 @@ pub struct Import {
 /// Results read from the text output of another program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The program that measured, with its version where the text tells it.
+    /// Program that measured, with its version if the text contains it.
     pub tool: String,
-    /// Circumstances that the text states (kernel, command line, device), one a line. Anything else
-    /// is unknown.
+    /// Circumstances that the text states (kernel, command line, device), one per line. Others are
+    /// unknown.
     pub circumstances: Vec<String>,
-    /// Parts that were not understood or were left out, a sentence each.
+    /// Parts that were not understood or were left out, one sentence each.
     pub notes: Vec<String>,
     /// The figures, in the order of the text.
     pub figures: Vec<Figure>,

@@ -1,5 +1,5 @@
-//! Names and sizes as GNU's tools write them in the C locale, so that a message can be compared
-//! with theirs and a name in it can be typed into a shell.
+//! Names and sizes in the format of GNU's tools in the C locale, so that messages can be compared
+//! with theirs and names can be pasted into a shell.
 
 mod quote;
 mod size;

@@ -1,4 +1,4 @@
-//! A path that may be measured, as the agent found it.
+//! Result of inspecting a path that may be measured.
 
 use crate::job::EngineKind;
 use crate::storage::Storage;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Storage behind a path, and permitted operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// The path, absolute and without links.
+    /// Absolute path without links.
     pub path: PathBuf,
     /// Kind of the path.
     pub kind: PathKind,
@@ -18,10 +18,10 @@ pub struct Inspection {
     pub system: System,
     /// The storage.
     pub storage: Storage,
-    /// Why the device may not be written, one clause each ("sda1 is mounted
-    /// on /home"); empty: it may. Only for block devices.
+    /// Reasons why the device may not be written, one clause each ("sda1 is mounted on /home");
+    /// empty if it may be written. Only for block devices.
     pub in_use: Vec<String>,
-    /// What a block device and its partitions hold, in use or not: file systems, members of
+    /// Contents of a block device and its partitions, used or unused: file systems, members of
     /// arrays, partition tables, each with its article.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<String>,
@@ -42,8 +42,7 @@ pub enum PathKind {
     File {
         /// Length of the file.
         length: Bytes,
-        /// `true` if every block was really written: no holes, no fallocated extents. `None` when
-        /// unknown.
+        /// `true` if every block was written: no holes, no fallocated extents. `None` when unknown.
         written: Option<bool>,
     },
     /// A simulated device.

@@ -1,4 +1,4 @@
-//! A job: one description of I/O to do, in fio's words.
+//! A job: one description of I/O, in fio's terms.
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -69,32 +69,32 @@ crate::named! {
         Pvsync = "pvsync",
         /// `preadv2(2)` / `pwritev2(2)`.
         Pvsync2 = "pvsync2",
-        /// `readv(2)` / `writev(2)`, neighbouring blocks put together.
+        /// `readv(2)` / `writev(2)`, which combines adjacent blocks.
         Vsync = "vsync",
         /// Memory mapped files.
         Mmap = "mmap",
         /// POSIX asynchronous I/O (`aio(7)`).
         Posixaio = "posixaio",
-        /// Completes at once without touching storage: measures assay itself.
+        /// Completes at once without an access to storage: measures assay itself.
         Null = "null",
         /// A simulated device, in virtual time (crate `flash`).
         Sim = "sim",
-        /// Each I/O makes one file.
+        /// Each I/O creates one file.
         FileCreate = "filecreate",
-        /// Each I/O asks for the attributes of one file.
+        /// Each I/O reads the attributes of one file.
         FileStat = "filestat",
         /// Each I/O removes one file.
         FileDelete = "filedelete",
-        /// Each I/O makes one directory.
+        /// Each I/O creates one directory.
         DirCreate = "dircreate",
-        /// Each I/O asks for the attributes of one directory.
+        /// Each I/O reads the attributes of one directory.
         DirStat = "dirstat",
         /// Each I/O removes one directory.
         DirDelete = "dirdelete",
-        /// Each write makes the file end where its block starts.
+        /// Each write sets the end of the file to the start of its block.
         Ftruncate = "ftruncate",
-        /// Each write allocates its block, each read does so without making the
-        /// file longer, each trim frees it (`fallocate(2)`).
+        /// Each write allocates its block, each read does so without extending the file, each trim
+        /// frees it (`fallocate(2)`).
         Falloc = "falloc",
     }
 }
@@ -140,7 +140,7 @@ pub enum OpenSync {
     Sync,
 }
 
-/// Which call flushes a file.
+/// Call that flushes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlushCall {
@@ -150,16 +150,16 @@ pub enum FlushCall {
     Fdatasync,
 }
 
-/// When the job flushes; always inside the measured time.
+/// Times at which the job flushes; always inside the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flush {
-    /// After every that many writes, with this call.
+    /// Number of writes between flushes, and the call.
     pub every: Option<(u32, FlushCall)>,
-    /// Once after the last write.
+    /// Call after the last write.
     pub at_end: Option<FlushCall>,
 }
 
-/// A ceiling on the pace of each worker.
+/// Limit of the rate of each worker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateLimit {
@@ -169,19 +169,19 @@ pub enum RateLimit {
     Iops(u64),
 }
 
-/// State that the test file is brought to before the trial, outside the clock.
+/// State of the test file before the trial, established outside the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
-    /// The file as prepared: every block really written.
+    /// The prepared file, with every block written.
     #[default]
     Written,
-    /// A new, empty file of its own (a block device: just the device). For
-    /// jobs that measure writing a new file, as dd does.
+    /// A new, empty file for this job (for a block device, the device itself). For jobs that
+    /// measure writing a new file, as dd does.
     Fresh,
 }
 
-/// State that the page cache is brought to before the trial, outside the clock.
+/// State of the page cache before the trial, established outside the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheState {
@@ -190,7 +190,7 @@ pub enum CacheState {
     Cold,
     /// The job's region is read once, so that it is cached.
     Warm,
-    /// Left alone.
+    /// The page cache is left unchanged.
     AsIs,
 }
 
@@ -198,34 +198,34 @@ pub enum CacheState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// Random and different in every block: neither compresses nor dedupes.
+    /// Random and different in every block: neither compressible nor dedupable.
     #[default]
     Random,
     /// Zero bytes.
     Zero,
 }
 
-/// An order of offsets that asks flash a question.
+/// Order of offsets that shows a property of flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlashPattern {
-    /// One I/O in each of so many units of that size in turn, every unit from its begin on.
+    /// One I/O in each of several units in turn, from the start of each unit.
     InTurn {
         /// Number of units.
         units: u32,
-        /// Size of each, and how far apart they begin.
+        /// Size of a unit, and distance between their starts.
         unit: Bytes,
     },
-    /// At random multiples of that size, half of the block before and half behind.
+    /// Random multiples of a size, with half of the block before and half after.
     Across {
-        /// The size.
+        /// Size.
         unit: Bytes,
     },
-    /// A read and a write in turn, each at a random place.
+    /// Alternating reads and writes, each at a random offset.
     ReadThenWrite,
 }
 
-/// A pause after so many I/Os, inside the measured time.
+/// A pause after a number of I/Os, inside the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// I/Os between two pauses.
@@ -234,7 +234,7 @@ pub struct Pause {
     pub time: Nanos,
 }
 
-/// Purpose of a job, where its shape does not tell.
+/// Purpose of a job if its shape does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -242,19 +242,18 @@ pub enum Purpose {
     WriteLadder,
     /// One of several ways to read the same, to be compared.
     ReadLadder,
-    /// A write that goes on until a device shows its cliffs.
+    /// A write that lasts until the rate of a device drops (SLC cache, garbage collection).
     Sustained,
-    /// Transactions of a database: their rate is the figure, not that of the
-    /// writes they are made of.
+    /// Transactions of a database: their rate is the figure, not that of their writes.
     Transactions,
-    /// A loop over arrays in memory: no storage takes part.
+    /// A loop over arrays in memory, without storage.
     MemoryBandwidth,
     /// Dependent loads from memory.
     MemoryLatency,
     /// Patterns that are written to memory and checked.
     MemoryStress,
-    /// An act of a scenario: how long it takes is the figure, or, where the pace is given,
-    /// how long its operations take.
+    /// An act of a scenario: its duration is the figure, or, with a given pace, the duration of its
+    /// operations.
     Act,
 }
 
@@ -274,21 +273,20 @@ crate::defaults! {
         pub ioengine: EngineKind = EngineKind::Psync,
         /// I/Os kept in flight by each worker.
         pub iodepth: u32 = 1,
-        /// Workers (threads), each doing the whole job.
+        /// Workers (threads), each of which does the whole job.
         pub numjobs: u32 = 1,
         /// Start of the region.
         pub offset: Bytes,
         /// Length of the region.
         pub size: Bytes,
-        /// Each worker stops after that many bytes; `None`: after one pass over
-        /// the region, or never when `time_based`.
+        /// Bytes after which each worker stops; `None`: after one pass over the region, or never
+        /// when `time_based`.
         pub io_size: Option<Bytes>,
-        /// The clock stops at the latest after this time.
+        /// Time after which the clock stops at the latest.
         pub runtime: Option<Nanos>,
-        /// Begin another pass when the region is done, until `runtime` or
-        /// `io_size`.
+        /// `true` to begin another pass when the region is done, until `runtime` or `io_size`.
         pub time_based: bool,
-        /// I/O done before the measurement starts, not counted.
+        /// Time of I/O before the measurement starts, not counted.
         pub ramp_time: Nanos,
         /// `O_DIRECT`.
         pub direct: bool,
@@ -296,26 +294,26 @@ crate::defaults! {
         pub sync: OpenSync,
         /// Flush calls.
         pub flush: Flush,
-        /// Pace.
+        /// Limit of the rate.
         pub rate: Option<RateLimit>,
-        /// State of the file beforehand.
+        /// State of the file before the trial.
         pub file_state: FileState,
-        /// State of the page cache beforehand.
+        /// State of the page cache before the trial.
         pub cache_state: CacheState,
         /// Width of one interval of the series.
         pub interval: Nanos = Nanos::millis(100),
         /// Content of write buffers.
         pub content: Content,
-        /// Purpose of the job; `None` if its shape tells.
+        /// Purpose of the job; `None` if its shape shows it.
         #[serde(default)]
         pub purpose: Option<Purpose>,
-        /// Another order of offsets than that of `rw`.
+        /// Order of offsets instead of that of `rw`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pattern: Option<FlashPattern>,
         /// Pauses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pause: Option<Pause>,
-        /// Description of the job where its shape does not tell: a step of a work
+        /// Description of the job if its shape does not show it: a step of a work
         /// ([`crate::work`]), for example `SQLite insert, journal wal`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String>,
@@ -323,8 +321,8 @@ crate::defaults! {
 }
 
 impl Job {
-    /// A job with fio's defaults: psync, depth 1, one worker, buffered, one
-    /// pass over `size` bytes from the start of the file.
+    /// Creates a job with fio's defaults: psync, depth 1, one worker, buffered, one pass over
+    /// `size` bytes from the start of the file.
     pub fn new(name: &str, rw: Rw, bs: Bytes, size: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -343,8 +341,8 @@ impl Job {
             || matches!(self.flush.every, Some((1, _)))
     }
 
-    /// The same job on a simulated device, where all I/O is direct: there is no page cache.
-    /// `None` for a job that is about the page cache.
+    /// Returns the job for a simulated device, which has no page cache: all I/O is direct. `None`
+    /// for a job that is about the page cache.
     pub fn simulated(&self) -> Option<Self> {
         let past_the_cache =
             self.direct || self.sync != OpenSync::None || matches!(self.flush.every, Some((1, _)));
@@ -357,8 +355,8 @@ impl Job {
         })
     }
 
-    /// The most bytes the job can write, all workers together; `None` when
-    /// only time limits it.
+    /// Returns the most bytes that the job can write, all workers together; `None` if only time
+    /// limits it.
     pub fn max_written(&self) -> Option<Bytes> {
         if !self.rw.writes() {
             return Some(Bytes(0));
@@ -372,7 +370,7 @@ impl Job {
     }
 }
 
-/// Returns true if `name`, or the beginning before its final `*`, means the job called `job`.
+/// `true` if `name`, or its part before a final `*`, matches the job called `job`.
 pub fn is_named(name: &str, job: &str) -> bool {
     name.strip_suffix('*')
         .map_or(name == job, |beginning| job.starts_with(beginning))

@@ -1,28 +1,27 @@
-//! A latency distribution as it is stored and sent: sparse and exact.
+//! A latency distribution in its stored form: sparse and exact.
 
 use serde::{Deserialize, Serialize};
 
-/// Latencies of one kind of operation. Bins are those of
-/// `assay_stats::histogram` (log-linear, error at most 1/128); count, extremes
-/// and sums are exact.
+/// Latencies of one kind of operation. The bins are those of `assay_stats::histogram` (log-linear,
+/// error at most 1/128); count, extremes and sums are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyRecord {
     /// Number of operations.
     pub count: u64,
-    /// Shortest; 0 when there was none.
+    /// Shortest latency; 0 when there was no operation.
     pub min_ns: u64,
-    /// Longest.
+    /// Longest latency.
     pub max_ns: u64,
-    /// Sum of all.
+    /// Sum of all latencies.
     pub sum_ns: u64,
-    /// Sum of squares.
+    /// Sum of the squares of all latencies.
     #[serde(with = "wide")]
     pub sum_sq_ns2: u128,
-    /// (bin index, operations), ascending, only bins in use.
+    /// Bins in use, ascending: bin index and number of operations.
     pub bins: Vec<(u32, u64)>,
 }
 
-/// `u128` as text: JSON numbers of that size do not survive other readers.
+/// Serializes `u128` as text: many JSON readers cannot read numbers of that size.
 mod wide {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

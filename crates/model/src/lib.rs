@@ -1,9 +1,8 @@
-//! The vocabulary of assay as types: units, jobs, plans, trials, evidence,
-//! identities and the messages between host and agent.
+//! Data types of assay: units, jobs, plans, trials, evidence, identities and the messages between
+//! host and agent.
 //!
-//! Nothing here does I/O or reads a clock, so every rule in this crate can be
-//! tested with values alone. See `docs/architecture.md` for how the other
-//! crates use it.
+//! This crate does no I/O and reads no clock, so every rule in it can be tested with values alone.
+//! See `docs/architecture.md` for its use by the other crates.
 
 pub mod annotation;
 pub mod checkup;

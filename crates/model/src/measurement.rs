@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Raw results of the measured time, all workers together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// From clock start to clock stop.
+    /// Time from clock start to clock stop.
     pub elapsed_ns: u64,
     /// Reads.
     pub read: DirectionTotals,
@@ -15,12 +15,12 @@ pub struct Measurement {
     pub write: DirectionTotals,
     /// Flush calls, each from call to return.
     pub flush: LatencyRecord,
-    /// Groups of writes that a flush follows, each from its first write to the end of that
-    /// flush; `None` where the job does not flush after so many writes.
+    /// Groups of writes that a flush follows, each from its first write to the end of that flush;
+    /// `None` if the job does not flush between writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable: Option<LatencyRecord>,
-    /// Bytes written that no flush covers which began after they were written; `None` where
-    /// nobody counted.
+    /// Written bytes that are not covered by a flush that began after the write; `None` if they
+    /// were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unflushed_bytes: Option<u64>,
     /// Completions over time.
@@ -40,14 +40,13 @@ pub struct DirectionTotals {
     pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// I/Os that the kernel cut short and that were continued.
+    /// I/Os that the kernel completed only partly and that were continued.
     pub short_ios: u64,
-    /// From submission to completion (fio's clat for synchronous engines).
+    /// Latency from submission to completion (fio's clat for synchronous engines).
     pub latency: LatencyRecord,
-    /// Time spent in the submission call; only asynchronous engines have it
-    /// apart.
+    /// Time spent in the submission call; only asynchronous engines measure it separately.
     pub submission: Option<LatencyRecord>,
-    /// Clock time of this direction, in nanoseconds, where it is less than the measurement took: a
+    /// Clock time of this direction, in nanoseconds, if it is less than the whole measurement: a
     /// job that writes and then reads back does one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ns: Option<u64>,
@@ -69,7 +68,7 @@ impl Measurement {
 pub struct Series {
     /// Width of an interval.
     pub interval_ns: u64,
-    /// In order from clock start; the last may be shorter.
+    /// Intervals from clock start; the last may be shorter.
     pub points: Vec<Interval>,
 }
 
@@ -90,7 +89,7 @@ pub struct Interval {
     /// Trims completed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trim_ios: u64,
-    /// Longest latency that ended in it.
+    /// Longest latency that ended in the interval.
     pub max_latency_ns: u64,
 }
 
@@ -98,10 +97,10 @@ pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A time without any completion.
+/// A period without a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Begin, from clock start.
+    /// Start, relative to clock start.
     pub start_ns: u64,
     /// Length.
     pub length_ns: u64,
@@ -112,7 +111,7 @@ pub struct Gap {
 pub struct IoErrors {
     /// Number of errors.
     pub count: u64,
-    /// The first ones.
+    /// First errors in detail.
     pub first: Vec<IoErrorRecord>,
 }
 
@@ -123,26 +122,26 @@ pub struct IoErrorRecord {
     pub direction: Option<Direction>,
     /// Offset in the file or device.
     pub offset: u64,
-    /// Length asked for.
+    /// Requested length.
     pub length: u64,
     /// Error number of the kernel; `None` for an unexpected end of file.
     pub errno: Option<i32>,
-    /// In words.
+    /// Error message.
     pub message: String,
-    /// When, from clock start.
+    /// Time, relative to clock start.
     pub at_ns: u64,
 }
 
 /// Processor time and switches of the agent during the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// In user mode.
+    /// Time in user mode.
     pub user_ns: u64,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system_ns: u64,
-    /// Waits.
+    /// Number of waits.
     pub voluntary_switches: u64,
-    /// Preemptions.
+    /// Number of preemptions.
     pub involuntary_switches: u64,
     /// Time spent ready to run, without a processor (`schedstat`); 0 where that is not counted.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -1,4 +1,4 @@
-//! A derived figure, and the units it may have.
+//! A derived figure, and its possible units.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ crate::named! {
         /// A share, 0 to 1.
         #[serde(rename = "ratio")]
         Ratio = "ratio",
-        /// A number of things.
+        /// A number of objects or events.
         #[serde(rename = "count")]
         Count = "count",
     }
@@ -33,10 +33,10 @@ crate::named! {
 /// One derived figure of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// For example `read_bw`, `write_lat_p99`, `longest_gap`.
+    /// Name, for example `read_bw`, `write_lat_p99`, `longest_gap`.
     pub name: String,
     /// Unit of `value`.
     pub unit: Unit,
-    /// The figure.
+    /// Value of the metric.
     pub value: f64,
 }

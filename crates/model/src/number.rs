@@ -1,7 +1,7 @@
 //! Conversions between real and whole numbers.
 //!
-//! Conversions to whole numbers drop the fraction and saturate: negative numbers and NaN become
-//! 0, a number that is too large becomes the largest of the type.
+//! Conversions to whole numbers drop the fraction and saturate: negative numbers and NaN become 0,
+//! and a number that is too large becomes the largest of the type.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -9,7 +9,7 @@
     reason = "casts of real numbers saturate"
 )]
 
-/// The real number nearest to a count; exact up to 2^53.
+/// Converts a count to the nearest real number; exact up to 2^53.
 #[inline]
 pub const fn as_f64(number: u64) -> f64 {
     number as f64

@@ -1,4 +1,4 @@
-//! A plan: jobs x conditions x repeats, in an order that beats drift.
+//! A plan: jobs x conditions x repeats, in an order that cancels drift.
 
 use crate::condition::{Condition, Restore, Setting, Subject};
 use crate::job::Job;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Plan of a run: jobs, place, number of trials and their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The run this plan makes.
+    /// Id of the run.
     pub run_id: String,
     /// Seed of the order, the offsets and the contents.
     pub seed: u64,
@@ -23,24 +23,24 @@ pub struct Plan {
     pub file_size: Bytes,
     /// The jobs with their number of trials.
     pub jobs: Vec<PlannedJob>,
-    /// The conditions that its trials run under; none: as the machine is.
+    /// Conditions of its trials; empty: the machine is left as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Actions before each trial.
     #[serde(default, skip_serializing_if = "Restore::is_nothing")]
     pub restore: Restore,
-    /// Which trial comes when.
+    /// Order of the trials.
     pub order: Vec<Slot>,
 }
 
 impl Plan {
-    /// The condition of a slot; `None`: as the machine is.
+    /// Returns the condition of a slot; `None` if the machine is left as it is.
     pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
         self.conditions.get(slot.condition?)
     }
 
-    /// The parts of its order that share a test file: all of it, unless conditions
-    /// make file systems, each of which needs one of its own.
+    /// Returns the parts of the order that share a test file: the whole order, unless conditions
+    /// make file systems, each of which needs a separate test file.
     pub fn stretches(&self) -> Vec<Range<usize>> {
         let file_system = |slot: &Slot| -> Vec<&Setting> {
             let condition = self.condition_of(slot);
@@ -61,9 +61,10 @@ impl Plan {
         stretches
     }
 
-    /// The parts of a stretch whose trials may have a test file each: thirds of its rounds, in a
-    /// folder. The place of a file on the medium belongs to a run, and is to vary within it. The
-    /// trials of a plan that compares conditions or takes turns with another one share a file.
+    /// Returns the parts of a stretch whose trials have separate test files: thirds of its rounds,
+    /// if the place is a folder. The location of a file on the medium affects the figures, so it is
+    /// varied within a run. The trials of a plan that compares conditions or is interleaved with
+    /// another one share a file.
     pub fn parts(&self, stretch: Range<usize>) -> Vec<Range<usize>> {
         const PARTS: u32 = 3;
         let slots = self.order.get(stretch.clone()).unwrap_or_default();
@@ -92,27 +93,27 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Place {
-    /// In a test file of assay's own in this directory.
+    /// A test file that assay creates in this directory.
     Directory {
         /// The directory.
         path: PathBuf,
     },
-    /// Reading a file that is not assay's; it is never written.
+    /// A file of the user, which is only read.
     File {
         /// The file.
         path: PathBuf,
     },
-    /// On a simulated device, which is anew for each trial.
+    /// A simulated device, which is reset for each trial.
     Simulated {
-        /// As in [`crate::storage::simulated`].
+        /// Path, as in [`crate::storage::simulated`].
         path: PathBuf,
     },
-    /// On a whole block device, destroying what it holds.
+    /// A whole block device, whose contents are destroyed.
     Device {
         /// The device node.
         path: PathBuf,
     },
-    /// In main memory, without any storage.
+    /// Main memory, without any storage.
     Memory,
 }
 
@@ -129,7 +130,7 @@ impl Place {
     }
 }
 
-/// A job and how often it runs.
+/// A job and its number of trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedJob {
     /// The job.
@@ -138,13 +139,13 @@ pub struct PlannedJob {
     pub trials: u32,
 }
 
-/// One place in the order.
+/// A place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
     /// Index into [`Plan::jobs`].
     pub job: usize,
-    /// Repetition, from 1; 0 for one that only brings the storage into the state
-    /// that the others find, and makes no figure.
+    /// Repetition, from 1; 0 for a conditioning trial, which only prepares the state of the storage
+    /// and gives no figure.
     pub trial: u32,
     /// Index into [`Plan::conditions`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +153,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A trial as the machine is.
+    /// Creates a trial without a condition.
     pub const fn plain(job: usize, trial: u32) -> Self {
         Self {
             job,
@@ -162,9 +163,9 @@ impl Slot {
     }
 }
 
-/// Rounds: every round runs each job that has trials left once, in a fresh
-/// random order. A drift over the session (heat, wear, a filling SLC cache)
-/// then falls on all jobs alike instead of on the last ones.
+/// Returns rounds: every round runs each job that has trials left once, in a new random order. A
+/// drift over the session (heat, wear, a filling SLC cache) then affects all jobs alike instead of
+/// the last ones.
 pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     let mut rng = SplitMix64::new(seed);
     let rounds = trials_per_job.iter().copied().max().unwrap_or(0);
@@ -182,12 +183,11 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     order
 }
 
-/// Rounds of conditions: every round runs each condition once, and under it every
-/// job in a fresh random order. Conditions come in a fresh random order, and in the
-/// next round in reverse, as in blocks of ABBA or BAAB: a drift over the session then
-/// falls on all of them alike, and so does what a trial leaves to the one after it.
-/// Round 0 brings the storage into the state that the others find. Without conditions
-/// a round runs every job once, as the machine is.
+/// Returns rounds of conditions: every round runs each condition once, and under it every job in a
+/// new random order. Conditions are in a new random order, and in the next round in reverse, as in
+/// blocks of ABBA or BAAB: a drift over the session then affects all of them alike, and so do the
+/// after-effects of a trial on the next one. Round 0 only prepares the state of the storage.
+/// Without conditions a round runs every job once.
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
     let mut round: Vec<Option<usize>> = match conditions {
         0 => vec![None],
@@ -215,9 +215,9 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
     order
 }
 
-/// Turns of two sides, `each` of both: blocks of four, ABBA or BAAB by a coin, so
-/// that a drift that is a straight line falls on both alike within every block. An
-/// odd number ends in half a block.
+/// Returns the order of two interleaved sides, `each` trials of both: blocks of four, ABBA or BAAB
+/// at random, so that a linear drift affects both alike within every block. An odd number ends in
+/// half a block.
 pub fn turns(each: u32, rng: &mut SplitMix64) -> Vec<Side> {
     let length = 2 * each as usize;
     let mut turns = Vec::with_capacity(length);

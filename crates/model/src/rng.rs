@@ -1,27 +1,27 @@
 //! A small reproducible random generator for orders and seeds.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one word of state, passes BigCrush,
-/// and the same numbers on every architecture. Not for secrets.
+/// SplitMix64 (Steele, Lea, Flood 2014): one word of state, passes BigCrush, and the same numbers
+/// on every architecture. Not cryptographically secure.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Starts the sequence that `seed` names.
+    /// Starts the sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(Self::STEP);
         Self::mix(self.0)
     }
 
-    /// Increment of the state from number to number.
+    /// Increment of the state between numbers.
     pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The number of a state.
+    /// Returns the number of a state.
     #[inline]
     pub const fn mix(z: u64) -> u64 {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,21 +29,21 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..bound` (Lemire's multiply-shift; the bias is below
-    /// bound / 2^64). `bound` 0 gives 0.
+    /// Returns a number in `0..bound` (Lemire's multiply-shift; the bias is below bound / 2^64).
+    /// `bound` 0 gives 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.next_u64()) * u128::from(bound);
         (wide >> 64) as u64
     }
 
-    /// A number from 0 on and below 1, each multiple of 2^-53 alike.
+    /// Returns a number in 0..1, uniform over the multiples of 2^-53.
     #[inline]
     pub fn fraction(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Puts `items` in a random order (Fisher-Yates).
+    /// Shuffles `items` (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.below(i as u64 + 1);

@@ -13,47 +13,46 @@ use serde::{Deserialize, Serialize};
 /// Description of a run without its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
-    /// Lower-case letters and digits, unique.
+    /// Id of lower-case letters and digits, unique.
     pub id: String,
     /// Start, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// Version of assay that made it.
+    /// Version of assay that made the run.
     pub assay_version: String,
-    /// Programs that made it; absent in runs from before protocol 1.
+    /// Programs that made the run; absent in runs from before protocol 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builds: Option<Builds>,
-    /// The command that made it.
+    /// Command that made the run.
     pub command: Vec<String>,
-    /// The machine that was measured, as the user called it; `None`: the one that
-    /// the command ran on.
+    /// Measured machine, as named by the user; `None` for the machine that the command ran on.
     #[serde(default)]
     pub target: Option<String>,
     /// Plan of the run.
     pub plan: Plan,
     /// The machine.
     pub system: System,
-    /// The storage as it was at the start.
+    /// Storage at the start.
     pub storage: Storage,
     /// Conditions that may end the run before its plan does.
     #[serde(default, skip_serializing_if = "Stopping::is_nothing")]
     pub stopping: Stopping,
-    /// The run that it took turns with.
+    /// Run that it was interleaved with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<Paired>,
     /// The user's claims about the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
-    /// The unit that was measured, as the user calls it.
+    /// Measured unit, as named by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Project that its series belong to; `None`: the default one.
+    /// Project of its series; `None`: the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
 
 impl RunHeader {
-    /// Place of a trial of this run in the session: counted over both runs where two
-    /// took turns.
+    /// Returns the place of a trial of this run in the session, counted over both runs if two were
+    /// interleaved.
     pub fn place_of(&self, position: u32) -> u32 {
         let paired = self.paired.as_ref();
         let place = paired.and_then(|paired| paired.places.get(position as usize));
@@ -64,7 +63,7 @@ impl RunHeader {
 /// Programs that made a run: version and commit of each, as in SemVer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Builds {
-    /// Build of assay that stored it.
+    /// Build of assay that stored the run.
     pub host: String,
     /// Build of the agent that measured.
     pub agent: String,
@@ -75,9 +74,9 @@ pub struct Builds {
 /// The user's claims about a device, shown beside its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Claims {
-    /// A mode of [`crate::limits`].
+    /// Mode of the bus, one of [`crate::limits`].
     pub bus: Option<String>,
-    /// Figures of the maker's datasheet.
+    /// Figures of the manufacturer's datasheet.
     pub datasheet: Option<Datasheet>,
 }
 
@@ -91,7 +90,7 @@ pub struct Datasheet {
     pub source: String,
     /// Sequential reads, in millions of bytes per second.
     pub seq_read_mb_s: Option<f64>,
-    /// Sequential writes.
+    /// Sequential writes, in millions of bytes per second.
     pub seq_write_mb_s: Option<f64>,
     /// Random reads of 4 KiB, per second.
     pub rand_read_iops: Option<f64>,
@@ -99,7 +98,7 @@ pub struct Datasheet {
     pub rand_write_iops: Option<f64>,
 }
 
-/// One of its figures.
+/// A figure of a datasheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasheetFigure {
     /// Sequential reads.
@@ -113,7 +112,7 @@ pub enum DatasheetFigure {
 }
 
 impl Datasheet {
-    /// A figure in bytes per second or I/Os per second, if it is there.
+    /// Returns a figure in bytes per second or I/Os per second, if it is given.
     pub fn value(&self, figure: DatasheetFigure) -> Option<f64> {
         match figure {
             DatasheetFigure::SeqRead => self.seq_read_mb_s.map(|rate| rate * 1e6),
@@ -123,7 +122,7 @@ impl Datasheet {
         }
     }
 
-    /// Why it is none: a figure that is not above 0.
+    /// Returns the name of a figure that is not above 0, which makes the datasheet invalid.
     pub fn problem(&self) -> Option<&'static str> {
         let figures = [
             ("seq_read_mb_s", self.seq_read_mb_s),
@@ -141,47 +140,46 @@ impl Datasheet {
 /// Conditions that may end a run before all trials of its plan have run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// It ends at one of these looks if its comparisons are settled.
+    /// Looks at which the run ends if its comparisons are settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
-    /// It ends when another round would take it past this time.
+    /// Time that another round must not exceed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
 }
 
 impl Stopping {
-    /// Level that verdicts on the run are held to: it was looked at more than once, or
-    /// once.
+    /// Returns the level of verdicts on the run, which depends on the number of looks.
     pub fn alpha(&self) -> f64 {
         self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
     }
 
-    /// `true` if all trials are to be run.
+    /// `true` if all trials are run.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// When the figures of a run are looked at, fixed before its first trial.
+/// Times at which the figures of a run are evaluated, fixed before its first trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Looks {
     /// Trials of each condition or side at each look.
     pub at: Vec<u32>,
-    /// Level of each look, for difference and equivalence: so small that all looks
-    /// together err as often as one at 0.05.
+    /// Level of each look, for difference and equivalence: so small that the total error rate of
+    /// all looks is that of one look at 0.05.
     pub alpha: f64,
-    /// The margin that they judge by, as a share.
+    /// Margin of the verdicts, as a share.
     pub margin: f64,
 }
 
 /// Two runs that were measured in turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paired {
-    /// The other run.
+    /// Id of the other run.
     pub with: String,
-    /// Which side this one is.
+    /// Side of this run.
     pub side: Side,
-    /// Place in the session of both of each trial of this run, in its plan's order.
+    /// Place of each trial of this run in the common session, in the order of its plan.
     pub places: Vec<u32>,
 }
 
@@ -189,11 +187,11 @@ pub struct Paired {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum RunStatus {
-    /// Under way, or killed without a chance to say so.
+    /// In progress, or killed before the status could be stored.
     Running,
     /// The run is complete.
     Finished,
-    /// Stopped from outside.
+    /// Stopped by the user or another process.
     Interrupted,
     /// Stopped by an error.
     Failed {
@@ -203,7 +201,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// One word, as in JSON.
+    /// Returns the name of the status, as in JSON.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Running => key!("running"),
@@ -230,7 +228,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// `true` if this run took turns with the other one: the positions of both count in one
+    /// `true` if this run was interleaved with the other one: the positions of both count in one
     /// session.
     pub fn took_turns_with(&self, other: &Self) -> bool {
         let with = |run: &Self| run.header.paired.as_ref().map(|paired| paired.with.clone());
@@ -238,13 +236,13 @@ impl Run {
             && with(other).as_ref() == Some(&self.header.id)
     }
 
-    /// Returns the number of complete rounds; conditioning is none.
+    /// Returns the number of complete rounds, without conditioning.
     pub fn whole_rounds(&self) -> u32 {
         let order = &self.header.plan.order;
         let ended = self.trials.iter();
         let ended = ended.filter(|trial| trial.outcome != Outcome::Interrupted);
         match order.get(ended.count()) {
-            // The round of the first trial that is missing is not whole.
+            // The round of the first missing trial is incomplete.
             Some(missing) => missing.trial.saturating_sub(1),
             None => order.last().map_or(0, |last| last.trial),
         }

@@ -1,41 +1,41 @@
-//! Series: a metric of a job on a device over many runs, its changes, and what users say of them.
+//! Series: a metric of a job on a device over many runs, its changes, and the opinions of users.
 
 use crate::figures::Better;
 use crate::metric::Unit;
 use serde::{Deserialize, Serialize};
 
-/// A series, with the span of its runs.
+/// A series, with the time range of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredSeries {
-    /// 12 hexadecimal digits, the same in every store.
+    /// Key of 12 hexadecimal digits, the same in every store.
     pub key: String,
-    /// Project of its runs.
+    /// Project of the runs.
     pub project: String,
     /// Model of the device.
     pub model: String,
-    /// Unit of a device whose model has no name; empty: any unit of the model.
+    /// Unit of a device whose model has no name; empty for all units of the model.
     pub unit: String,
-    /// Machine that was measured.
+    /// Measured machine.
     pub target: String,
     /// Name of the job.
     pub job: String,
     /// Hash of the job's resolved options.
     pub job_hash: String,
-    /// Condition; empty: as the machine was.
+    /// Condition; empty if the machine was left as it was.
     pub condition: String,
     /// Name of the metric.
     pub metric: String,
-    /// Label of every point: what was measured.
+    /// Label of every point, which names the measured layer.
     pub label: String,
     /// Unit of the values.
     pub unit_of_measure: Unit,
-    /// Direction in which the metric is good; without one, changes are not looked for.
+    /// Direction in which the metric is better; without it, the series is not searched for changes.
     pub better: Option<Better>,
-    /// `true` if the metric decides how good the job went, and is one of the device.
+    /// `true` if the metric decides the result of the job, and was measured on the device.
     pub primary: bool,
-    /// `true` if it is a percentile of the tail.
+    /// `true` for a percentile of the tail.
     pub tail: bool,
-    /// Number of its runs, as of the last search for changes.
+    /// Number of runs at the last search for changes.
     pub runs: u64,
     /// Start of the oldest run, milliseconds since 1970 (UTC).
     pub first_unix_ms: u64,
@@ -54,7 +54,7 @@ pub struct SeriesPoint {
     pub started_unix_ms: u64,
     /// Number of trials.
     pub n: u32,
-    /// Median of the trials; of a tail, the percentile of all operations together.
+    /// Median of the trials; for a tail, the percentile of all operations together.
     pub centre: f64,
     /// A value per trial.
     pub samples: Vec<f64>,
@@ -65,9 +65,9 @@ crate::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Turn {
-        /// It became better.
+        /// The metric became better.
         Faster = "faster",
-        /// It became worse.
+        /// The metric became worse.
         Slower = "slower",
     }
 }
@@ -88,7 +88,7 @@ pub struct CircumstanceChange {
     pub circumstance: String,
     /// Value before the change.
     pub before: String,
-    /// Value after it.
+    /// Value after the change.
     pub after: String,
 }
 
@@ -97,11 +97,11 @@ pub struct CircumstanceChange {
 pub struct SeriesChange {
     /// First run after the change.
     pub run: String,
-    /// Last run before it.
+    /// Last run before the change.
     pub before_run: String,
-    /// Start of the first run after it, milliseconds since 1970 (UTC).
+    /// Start of the first run after the change, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// Start of the run with which there were runs enough to find it.
+    /// Start of the first run with which there were enough runs to find the change.
     pub found_unix_ms: u64,
     /// Direction of the change.
     pub turn: Turn,
@@ -109,22 +109,22 @@ pub struct SeriesChange {
     pub effect_percent: Option<f64>,
     /// 95 % confidence interval of the change in percent.
     pub effect_interval: Option<(f64, f64)>,
-    /// Runs before it.
+    /// Runs before the change.
     pub before: ChangeSide,
-    /// Runs from it on.
+    /// Runs after the change.
     pub after: ChangeSide,
     /// p value of the verdict.
     pub p: f64,
-    /// Circumstances that changed with it.
+    /// Circumstances that changed at the same runs.
     pub events: Vec<CircumstanceChange>,
-    /// Name and version of the method that found it.
+    /// Name and version of the method that found the change.
     pub method: String,
-    /// `true` if the user accepted it.
+    /// `true` if the user accepted the change.
     pub accepted: bool,
 }
 
 impl SeriesChange {
-    /// `true` if it is a slowdown that nobody accepted.
+    /// `true` for a slowdown that no user has accepted.
     pub fn is_open(&self) -> bool {
         self.turn == Turn::Slower && !self.accepted
     }
@@ -135,9 +135,9 @@ crate::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum OpinionState {
-        /// It is a change and known.
+        /// The change is real and known.
         Accepted = "accepted",
-        /// It is no change.
+        /// There is no change.
         False = "false",
     }
 }
@@ -155,6 +155,6 @@ pub struct Opinion {
     pub note: String,
     /// Name of the user.
     pub author: String,
-    /// When it was given, milliseconds since 1970 (UTC).
+    /// Time of the opinion, milliseconds since 1970 (UTC).
     pub at_unix_ms: u64,
 }

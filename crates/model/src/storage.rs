@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Path that stands for main memory where that is measured.
+/// Path that stands for main memory when memory is measured.
 pub const MAIN_MEMORY: &str = "memory";
 
 /// Raw attribute of a loop device whose file is in memory: the type of its file system.
 pub const FILE_IN_MEMORY: &str = "backing_memory";
 
-/// The folder that holds a file: `.` for a bare name.
+/// Returns the folder that holds a file: `.` for a bare name.
 ///
 /// ```
 /// # use std::path::Path;
@@ -29,8 +29,8 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Returns the text after `sim:` in the path of a simulated device: a part that is known to
-/// `crates/flash` or a file of one, and its simulation settings. `None` for a real path.
+/// Returns the text after `sim:` in the path of a simulated device: a part known to `crates/flash`
+/// or a file that describes one, and simulation settings. `None` for a real path.
 ///
 /// ```
 /// # use std::path::Path;
@@ -45,20 +45,20 @@ pub fn simulated(path: &Path) -> Option<&str> {
 /// Everything known about the storage behind a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// The path asked about, absolute. Kept to be read: a name that is not UTF-8
-    /// comes back with replacement characters, here and in the paths below.
+    /// Requested path, absolute. Only for display: a name that is not UTF-8 has replacement
+    /// characters after loading, here and in the paths below.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
-    /// The mount that holds it; `None` for a block device itself.
+    /// Mount that holds the path; `None` for a block device itself.
     pub mount: Option<Mount>,
     /// Destination of the bytes.
     pub backing: Backing,
-    /// The stack of block devices, top first. Empty unless `backing` is a
-    /// device, or a loop device whose file is in memory.
+    /// Stack of block devices, top first. Empty unless `backing` is a device, or a loop device
+    /// whose file is in memory.
     pub layers: Vec<Layer>,
     /// Size of the file system or device.
     pub total: Option<Bytes>,
-    /// Room for a new file of this user; `None` for a device.
+    /// Space available for a new file of this user; `None` for a device.
     pub available: Option<Bytes>,
 }
 
@@ -71,7 +71,7 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 }
 
 impl Storage {
-    /// Returns a storage of which nothing is known, for this reason.
+    /// Returns a storage that is unknown for this reason.
     pub fn unknown(path: PathBuf, why: String) -> Self {
         Self {
             path,
@@ -83,7 +83,7 @@ impl Storage {
         }
     }
 
-    /// Returns a storage that stands for main memory where that is measured.
+    /// Returns the storage of measurements of main memory.
     pub fn main_memory(total: Option<Bytes>) -> Self {
         Self {
             backing: Backing::MainMemory,
@@ -92,24 +92,25 @@ impl Storage {
         }
     }
 
-    /// The layer that holds the file directly: the device under test. Of a file system on several
-    /// devices, the one that it is mounted from.
+    /// Returns the layer that holds the file directly: the device under test. For a file system on
+    /// several devices, the one that it is mounted from.
     pub fn top(&self) -> Option<&Layer> {
         self.layers.first()
     }
 
-    /// The layers that hold the file directly: several where a file system is on several devices.
+    /// Returns the layers that hold the file directly: several if the file system is on several
+    /// devices.
     pub fn tops(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.role == LayerRole::Top)
     }
 
-    /// The layers directly below a layer.
+    /// Returns the layers directly below a layer.
     pub fn below<'a>(&'a self, layer: &'a Layer) -> impl Iterator<Item = &'a Layer> {
         self.layers.iter().filter(|l| l.is_below(&layer.name))
     }
 
-    /// The layer that tells what the device under test is: the disk of a
-    /// partition, else the top itself.
+    /// Returns the layer that identifies the device under test: the disk of a partition, else the
+    /// top itself.
     pub fn device(&self) -> Option<&Layer> {
         let top = self.top()?;
         let mut layers = self.layers.iter();
@@ -117,8 +118,8 @@ impl Storage {
         Some(disk.unwrap_or(top))
     }
 
-    /// The device in a few words, as for a list:
-    /// `eMMC SanDisk DG4032, 29.1 GiB`, `tmpfs in memory`.
+    /// Returns a short description of the device for lists: `eMMC SanDisk DG4032, 29.1 GiB`, `tmpfs
+    /// in memory`.
     pub fn words(&self) -> String {
         match &self.backing {
             Backing::Memory { fs_type } => format!("{fs_type} in memory"),
@@ -131,7 +132,7 @@ impl Storage {
     }
 
     /// Returns the reason why all of the storage is memory: `tmpfs is memory`, `loop0 is in memory
-    /// (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None` when it is not, or not known to be.
+    /// (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None` when it is not memory, or not known.
     pub fn memory(&self) -> Option<String> {
         let top = self.top();
         if let Backing::Memory { fs_type } = &self.backing {
@@ -157,30 +158,30 @@ impl Storage {
         layers.filter_map(Layer::caveat).collect()
     }
 
-    /// The layers in which no page cache stands between the file and the
-    /// device: all but those beneath a loop device.
+    /// Returns the layers without a page cache between the file and the device: all but those
+    /// beneath a loop device.
     pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.role != LayerRole::Beneath)
     }
 
-    /// The lowest devices that are memory, where others are not.
+    /// Returns the lowest devices that are memory, if only some are.
     pub fn partly_memory(&self) -> impl Iterator<Item = &Layer> {
         let part = self.memory().is_none();
         self.leaves().filter(move |leaf| part && leaf.is_memory())
     }
 
-    /// The disks that data reaches directly and that have no layer of their
-    /// own below them there; it is their flushes and their cache that count.
+    /// Returns the disks that data reaches directly and that have no layer below them there; their
+    /// flushes and caches count for durability.
     pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
         self.reached_directly().filter(|layer| {
-            // A disk beneath a loop device may be reached directly on another way.
+            // A disk beneath a loop device may also be reached directly by another path.
             let mut below = self.below(layer).filter(|l| l.role != LayerRole::Beneath);
             layer.backing_file.is_some() || below.next().is_none()
         })
     }
 }
 
-/// One mount, as in `/proc/self/mountinfo`.
+/// A mount, as in `/proc/self/mountinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount point.
@@ -200,27 +201,27 @@ pub struct Mount {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Backing {
-    /// On the block device of that kernel name.
+    /// The block device of that kernel name.
     Device {
-        /// For example `mmcblk0p2`.
+        /// Kernel name, for example `mmcblk0p2`.
         name: String,
     },
-    /// In memory: tmpfs, ramfs, a loop device on a file of these.
+    /// Memory: tmpfs, ramfs, or a loop device on a file of these.
     Memory {
-        /// Type of the file system; of a loop device, `file on` that.
+        /// Type of the file system; for a loop device, `file on` its type.
         fs_type: String,
     },
-    /// Nowhere: the device is a model in virtual time.
+    /// No storage: the device is a model in virtual time.
     Simulated {
-        /// The part that is modelled.
+        /// Name of the modelled part.
         part: String,
     },
-    /// There is no storage: main memory itself is measured.
+    /// No storage: main memory itself is measured.
     #[serde(rename = "main_memory")]
     MainMemory,
-    /// It cannot be told.
+    /// The storage is not known.
     Unknown {
-        /// The reason, one clause.
+        /// Reason, as one clause.
         why: String,
     },
 }
@@ -229,33 +230,33 @@ pub enum Backing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayerRole {
-    /// Holds the file: its byte counters tell what reached the device.
+    /// Holds the file: its byte counters show the data that reached the device.
     Top,
     /// The whole disk of a partition above it.
     Disk,
-    /// Below a device-mapper or md device.
+    /// Device below a device-mapper or md device.
     Member,
-    /// One of the ways to the disk above it: of a multipath device, or of an NVMe drive with
-    /// several controllers.
+    /// A path to the disk above it: of a multipath device, or of an NVMe drive with several
+    /// controllers.
     Path,
-    /// Below a loop device: another page cache stands between.
+    /// Device below a loop device, with another page cache in between.
     Beneath,
 }
 
-/// One block device of the stack.
+/// A block device of the stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
     /// Kernel name, as in `/sys/class/block`.
     pub name: String,
-    /// Device number.
+    /// Major device number.
     pub major: u32,
-    /// Device number.
+    /// Minor device number.
     pub minor: u32,
     /// Relation to the device under test.
     pub role: LayerRole,
-    /// The layer directly above by which it was found first; `None` for the top.
+    /// Layer directly above through which it was found first; `None` for the top.
     pub parent: Option<String>,
-    /// Other layers directly above; empty in records before this field existed.
+    /// Further layers directly above; empty in records before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_parents: Vec<String>,
     /// Size.
@@ -263,22 +264,22 @@ pub struct Layer {
     /// File behind a loop device.
     #[serde(serialize_with = "as_text_if_any")]
     pub backing_file: Option<PathBuf>,
-    /// Who made it and what it is.
+    /// Vendor, model and other identifiers.
     pub identity: DeviceIdentity,
 }
 
 impl Layer {
-    /// `true` if the layer of that name stands directly on this one.
+    /// `true` if the layer of that name is directly above this one.
     pub fn is_below(&self, name: &str) -> bool {
         self.parent.as_deref() == Some(name) || self.other_parents.iter().any(|it| it == name)
     }
 
-    /// `true` if the device stores its data in memory, or nowhere.
+    /// `true` if the device stores its data in memory, or discards it.
     pub fn is_memory(&self) -> bool {
         self.identity.kind.is_memory() || self.identity.raw.contains_key(FILE_IN_MEMORY)
     }
 
-    /// The file of a loop device that reads and writes it through the page cache.
+    /// Returns the file of a loop device that accesses it through the page cache.
     pub fn cached_file(&self) -> Option<&Path> {
         let is_loop = self.identity.kind == DeviceKind::Loop;
         let is_direct = self.identity.raw.get("dio").map(String::as_str) == Some("1");
@@ -286,8 +287,8 @@ impl Layer {
         file.filter(|_| is_loop && !is_direct)
     }
 
-    /// True for a device whose data a program or a file system moves, perhaps of another machine:
-    /// what is behind it, and what of that is cached, is not known here.
+    /// `true` for a device whose data is moved by a program or a file system, perhaps on another
+    /// machine: its storage and caching are not known here.
     pub fn is_served(&self) -> bool {
         let is_numbered = |kind: &&str| {
             let number = self.name.strip_prefix(*kind).unwrap_or_default();
@@ -316,7 +317,7 @@ impl Layer {
 
     fn words(&self) -> String {
         let identity = &self.identity;
-        // Kept with a run, and compared with that of others.
+        // The text is stored with a run and compared with that of others, so it is always English.
         let mut words = in_english(|| identity.kind.to_string());
         for part in [&identity.vendor, &identity.model].into_iter().flatten() {
             words.push(' ');
@@ -365,7 +366,7 @@ pub enum DeviceKind {
     Nullblk,
     /// Raw flash through UBI or MTD block.
     Mtd,
-    /// A partition; its disk is a layer of its own.
+    /// A partition; its disk is a separate layer.
     Partition,
     /// A model in virtual time.
     Simulated,
@@ -375,7 +376,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// `true` if the device stores its data in memory, or nowhere.
+    /// `true` if the device stores its data in memory, or discards it.
     pub const fn is_memory(&self) -> bool {
         matches!(self, Self::Zram | Self::Ram | Self::Nullblk)
     }
@@ -407,20 +408,20 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Identity of one device; what the kernel does not show is `None`.
+/// Identity of one device; a value that the kernel does not show is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceIdentity {
     /// Kind of storage.
     pub kind: DeviceKind,
     /// Model or product name.
     pub model: Option<String>,
-    /// Manufacturer, in words where its id is known.
+    /// Manufacturer, as a name if its id is known.
     pub vendor: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// Manufacturing date as the kernel writes it (`MM/YYYY`).
+    /// Manufacturing date in the kernel's format (`MM/YYYY`).
     pub date: Option<String>,
     /// Card identification register of eMMC and SD, in hexadecimal.
     pub cid: Option<String>,

@@ -1,14 +1,14 @@
-//! Which machine a run was made on.
+//! Machine on which a run was made.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The system around the storage. What the kernel does not tell is `None`.
+/// System around the storage. A value that the kernel does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct System {
     /// Host name.
     pub hostname: Option<String>,
-    /// Kernel's id of this boot: equal ids mean the same machine.
+    /// Id of this boot from the kernel: equal ids mean the same machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// Kernel release, as `uname -r`.

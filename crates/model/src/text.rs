@@ -1,11 +1,10 @@
-//! Text that came from a device, a path or a person, made safe to show.
+//! Text from a device, a path or a person, made safe to display.
 
 use std::fmt::Write as _;
 use std::io;
 
-/// Writes control characters and characters that reorder or hide text
-/// (U+202E and the like) as escapes, so that a device name can neither steer
-/// a terminal nor disguise itself.
+/// Escapes control characters and characters that reorder or hide text (U+202E and the like), so
+/// that a device name can neither control a terminal nor disguise itself.
 ///
 /// ```
 /// use assay_model::text::clean;
@@ -28,7 +27,7 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Zero-width characters, line separators and the bidirectional controls.
+/// `true` for zero-width characters, line separators and bidirectional controls.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -42,8 +41,8 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Shortens to at most `width` characters, with an ellipsis in the middle:
-/// both ends of a path tell more than its beginning alone.
+/// Shortens to at most `width` characters, with an ellipsis in the middle: both ends of a path are
+/// more informative than its beginning alone.
 pub fn shorten(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width || width < 3 {
@@ -56,7 +55,7 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{first}…{last}")
 }
 
-/// Adds to the kernel's error that no thread could be started what to do about it.
+/// Adds a remedy to the kernel's error that a thread could not be started.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub fn no_thread(source: io::Error) -> io::Error {
     let words = format!(

@@ -11,7 +11,7 @@ use crate::work::StepDetail;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
-/// Beginning of the error of a step whose device went away; the amount of what was done follows.
+/// Prefix of the error of a step whose device was lost; the amount done follows.
 pub const WENT_AWAY: &str = "it went away after ";
 
 /// Outcome of a trial.
@@ -20,22 +20,22 @@ pub const WENT_AWAY: &str = "it went away after ";
 pub enum Outcome {
     /// The trial ran completely.
     Completed,
-    /// It could not run here.
+    /// The trial could not run here.
     Skipped {
-        /// Why, one clause each.
+        /// Reasons, one clause each.
         reasons: Vec<String>,
     },
-    /// It ran into an error.
+    /// The trial ended with an error.
     Failed {
         /// Error message: what failed, where, and what to do.
         error: String,
     },
-    /// It was stopped from outside.
+    /// The trial was stopped by the user or another process.
     Interrupted,
 }
 
 impl Outcome {
-    /// One word, as in JSON.
+    /// Returns the name of the outcome, as in JSON.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Completed => key!("completed"),
@@ -46,14 +46,14 @@ impl Outcome {
     }
 }
 
-/// Everything recorded about one trial. Raw: metrics and labels are derived
-/// from it on read, so an old run can be judged by newer rules.
+/// Complete record of one trial. It is raw: metrics and labels are derived on read, so newer rules
+/// can judge an old run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     /// Job that the trial ran.
     pub job: Job,
-    /// Repetition of this job in the run, from 1; 0 for one that only brings the
-    /// storage into the state that the others find, and makes no figure.
+    /// Repetition of this job in the run, from 1; 0 for a conditioning trial, which only prepares
+    /// the state of the storage and gives no figure.
     pub trial: u32,
     /// Place in the run's order, from 0.
     pub position: u32,
@@ -68,15 +68,15 @@ pub struct TrialRecord {
     pub measured: Option<Measurement>,
     /// Kernel evidence; `None` when the trial did not start.
     pub evidence: Option<Evidence>,
-    /// For a job of a load: all that ran beside it, by which it is then judged.
+    /// Wave of a load that the job ran in, by which it is judged.
     #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<Box<WaveRecord>>,
-    /// For a step of a work: what it tells beyond `measured`.
+    /// Results of a step of a work beyond `measured`.
     #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<StepDetail>>,
-    /// Name of the condition that it ran under; `None`: as the machine was.
+    /// Name of the condition; `None` if the machine was left as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// Settings of that condition, read back right before the trial.
@@ -85,7 +85,7 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// A trial of which nothing was measured, as the machine was.
+    /// Creates the record of a trial without measured values and without a condition.
     pub const fn new(job: Job, trial: u32, position: u32, seed: u64, outcome: Outcome) -> Self {
         Self {
             job,
@@ -103,7 +103,7 @@ impl TrialRecord {
         }
     }
 
-    /// A trial whose condition did not last is none under it.
+    /// Changes a completed trial to a failed one if its condition did not stay in force.
     pub fn under(&mut self, held: Result<(), String>) {
         if let (Outcome::Completed, Err(error)) = (&self.outcome, held) {
             self.outcome = Outcome::Failed { error };
@@ -124,7 +124,7 @@ impl TrialRecord {
 }
 
 impl Restore {
-    /// The same after these trials, the first of which has set the temperature.
+    /// Sets the temperature window around the first temperature recorded in these trials.
     #[must_use]
     pub fn after(mut self, trials: &[TrialRecord]) -> Self {
         if let Some(window) = &mut self.temperature {

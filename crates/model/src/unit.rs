@@ -1,4 +1,4 @@
-//! Which unit of a part a run measured: runs of one unit say nothing of another.
+//! Unit of a part that a run measured. Results of one unit do not apply to another.
 
 use crate::run::RunHeader;
 use crate::storage::{Backing, DeviceKind, Layer, LayerRole, Storage};
@@ -6,20 +6,20 @@ use assay_lang::tr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// One unit of a part.
+/// A unit of a part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// By what tells it from every other one, such as `NVMe serial S649NX0T123456`.
+    /// Unit with a unique identifier, such as `NVMe serial S649NX0T123456`.
     Device(String),
-    /// By the name that its user gave it.
+    /// Unit with a name given by the user.
     Named(String),
-    /// Nothing tells it from others.
+    /// Unit that cannot be distinguished from others.
     Unknown,
 }
 
 impl Unit {
-    /// The unit of a run. What its maker wrote into it comes first; then the user's name;
-    /// then what holds for storage that is made of software.
+    /// Returns the unit of a run: by the manufacturer's identifier if there is one, else by the
+    /// user's name, else by the identifier of storage made of software.
     pub fn of(header: &RunHeader) -> Self {
         let machine = header.system.hostname.as_deref().unwrap_or_default();
         Self::told(&header.storage, header.unit.as_deref(), machine)
@@ -51,8 +51,8 @@ fn of_devices(storage: &Storage, name: fn(&Layer) -> Option<String>) -> Option<S
     (!names.is_empty()).then(|| names.join(" + "))
 }
 
-/// Returns the identity that the maker wrote into a device. The serial number of a USB device may
-/// be that of a card reader or a bridge, and says nothing of the medium behind it.
+/// Returns the identity that the manufacturer wrote into a device. The serial number of a USB
+/// device may be that of a card reader or a bridge, and does not identify the medium behind it.
 fn of_maker(layer: &Layer) -> Option<String> {
     let identity = &layer.identity;
     if identity.kind == DeviceKind::Usb {
@@ -70,7 +70,7 @@ fn of_maker(layer: &Layer) -> Option<String> {
     serial_words(layer).or_else(|| {
         let raw = |name: &str| identity.raw.get(name).map(String::as_str);
         let names = ["nguid", "eui", "wwid"].into_iter().filter_map(raw);
-        // A name of the form t10 is made of the serial number.
+        // A name of the form t10 is derived from the serial number.
         let mut names = names.filter(|name| tells_apart(name) && !name.starts_with("t10."));
         names.next().map(|name| format!("{} {name}", identity.kind))
     })
@@ -87,8 +87,8 @@ fn serial_words(layer: &Layer) -> Option<String> {
     Some(words.replace("  ", " "))
 }
 
-/// Returns the identity of a unit without a maker: the file of a loop device, a model, a machine's
-/// memory; or the serial number of a USB device, for want of a better one.
+/// Returns the identity of a unit without a manufacturer: the file of a loop device, a model, a
+/// machine's memory; or as a last resort the serial number of a USB device.
 fn of_software(storage: &Storage, machine: &str) -> Option<String> {
     match &storage.backing {
         Backing::Simulated { .. } => return Some(storage.path.display().to_string()),
@@ -117,24 +117,24 @@ fn of_software(storage: &Storage, machine: &str) -> Option<String> {
 
 /// Attribute in `raw` of a top layer: UUID of the file system that holds the path.
 pub const FS_UUID: &str = "fs_uuid";
-/// Attribute in `raw`: inode number and time of birth of the file that is measured.
+/// Attribute in `raw`: inode number and creation time of the measured file.
 pub const FILE_ID: &str = "file_id";
-/// Attribute in `raw` of a loop device: inode number and time of birth of its file.
+/// Attribute in `raw` of a loop device: inode number and creation time of its file.
 pub const BACKING_ID: &str = "backing_id";
 
-/// Answer to whether two looks at a path found the same medium.
+/// Result of comparing the media at a path at two times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Same {
-    /// An identifier that no two media share is equal.
+    /// A unique identifier is equal.
     Yes,
-    /// Another medium: the identifier that differs, with both values.
+    /// The medium is another one: the identifier that differs, with both values.
     No(String),
-    /// No identifier tells the medium from others of its model and size.
+    /// No identifier distinguishes the medium from others of its model and size.
     Unknown,
 }
 
-/// Compares the storage that a run began on with the storage at its path now. Identifiers that
-/// only one side has say nothing: earlier versions stored fewer of them.
+/// Compares the storage at the start of a run with the storage at its path now. Identifiers that
+/// only one side has are ignored: earlier versions stored fewer of them.
 pub fn is_same_medium(before: &Storage, now: &Storage) -> Same {
     let (then, today) = (before.words(), now.words());
     if then != today {
@@ -205,8 +205,8 @@ fn identifiers(storage: &Storage) -> BTreeMap<&'static str, (bool, BTreeSet<Stri
     found
 }
 
-/// Checks that a number identifies one device among others of its kind: many have none, and fill
-/// the field with zeros, an example, or the same for all.
+/// `true` if a number identifies one device among others of its kind: many devices have none, and
+/// report zeros, an example, or a common value.
 pub fn tells_apart(number: &str) -> bool {
     let lower = number.trim().to_ascii_lowercase();
     let prefixes = ["0x", "eui.", "naa.", "uuid."].into_iter();
@@ -230,12 +230,12 @@ pub fn tells_apart(number: &str) -> bool {
     significant > 1 && !is_word && !is_alike(&signs) && !is_counted(&signs)
 }
 
-/// One sign again and again.
+/// `true` if all characters are the same.
 fn is_alike(signs: &[u8]) -> bool {
     signs.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Digits in their order, upwards or downwards, as in `0123456789ABCDEF`.
+/// `true` for consecutive digits, ascending or descending, as in `0123456789ABCDEF`.
 fn is_counted(signs: &[u8]) -> bool {
     let digit = |sign: u8| char::from(sign).to_digit(36);
     let steps = |up: bool| {
@@ -329,7 +329,7 @@ mod tests {
             })
         };
         assert_eq!(unit(of_file, None), "file /a.img, inode 7 of desk");
-        // A partition and what is below a loop device are no holders.
+        // A partition and layers below a loop device do not hold the file.
         let disk = Layer {
             role: LayerRole::Disk,
             parent: Some("part".to_owned()),

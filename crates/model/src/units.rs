@@ -1,4 +1,4 @@
-//! Units as types, so that kilobytes are never taken for bytes.
+//! Units as types, so that kilobytes cannot be mistaken for bytes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,23 +19,23 @@ pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
 impl Bytes {
-    /// `n` kibibytes.
+    /// Returns `n` kibibytes.
     pub const fn kib(n: u64) -> Self {
         Self(n * KIB)
     }
 
-    /// `n` mebibytes.
+    /// Returns `n` mebibytes.
     pub const fn mib(n: u64) -> Self {
         Self(n * MIB)
     }
 
-    /// `n` gibibytes.
+    /// Returns `n` gibibytes.
     pub const fn gib(n: u64) -> Self {
         Self(n * GIB)
     }
 }
 
-/// `4 KiB`, `1.5 GiB`, `512 B`: exact multiples without a fraction.
+/// Prints `4 KiB`, `1.5 GiB`, `512 B`: exact multiples without a fraction.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const STEPS: [(u64, &str); 5] = [
@@ -58,9 +58,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Reads `4096`, `4k`, `256M`, `1GiB`, `2T`; k, M, G and T are powers of 1024
-/// in either case, with or without a trailing `iB`. `kB`, `MB` … are SI units
-/// and are powers of 1000.
+/// Parses `4096`, `4k`, `256M`, `1GiB`, `2T`; k, M, G and T are powers of 1024 in either case, with
+/// or without a trailing `iB`. `kB`, `MB` … are SI units and are powers of 1000.
 ///
 /// ```
 /// use assay_model::units::Bytes;
@@ -104,7 +103,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// A span of time, or a point on a clock, in nanoseconds.
+/// A duration, or a point on a clock, in nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -112,23 +111,23 @@ impl FromStr for Bytes {
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// `n` whole seconds.
+    /// Returns `n` whole seconds.
     pub const fn secs(n: u64) -> Self {
         Self(n * 1_000_000_000)
     }
 
-    /// `n` milliseconds.
+    /// Returns `n` milliseconds.
     pub const fn millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
-    /// As seconds with a fraction.
+    /// Returns the duration in seconds with a fraction.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
-/// `870 ns`, `12.3 µs`, `4.56 ms`, `60.0 s`, `3 min 20 s`.
+/// Prints `870 ns`, `12.3 µs`, `4.56 ms`, `60.0 s`, `3 min 20 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0 as f64;
@@ -160,8 +159,8 @@ impl fmt::Display for Iops {
     }
 }
 
-/// Bytes per second; shown in SI units (1 MB/s = 10^6 bytes per second), the
-/// convention of dd and of data sheets.
+/// Bytes per second; printed in SI units (1 MB/s = 10^6 bytes per second), the convention of dd and
+/// of datasheets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BytesPerSec(pub f64);
@@ -177,9 +176,8 @@ impl fmt::Display for BytesPerSec {
     }
 }
 
-/// Three significant digits: `1.23`, `12.3`, `123`, `1234`; scientific only where no
-/// unit of this world is that large. For figures whose unit stands elsewhere, such as at
-/// the head of a column.
+/// Formats three significant digits: `1.23`, `12.3`, `123`, `1234`; scientific notation only from
+/// 10^15. For figures without a unit beside them, as in a column with the unit in its head.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 1e15 => format!("{value:.2e}"),

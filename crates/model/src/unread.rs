@@ -1,10 +1,10 @@
-//! Parts of messages that are left unread.
+//! Parts of messages that are not deserialized.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::marker::PhantomData;
 
-/// Something of type `T` that nobody here reads, so that nothing for it is compiled.
+/// Placeholder for a `T` that this program never reads, so that no code for `T` is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unread<T>(PhantomData<fn() -> T>);
 

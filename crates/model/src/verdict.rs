@@ -4,7 +4,7 @@ use assay_lang::key;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 
-/// Level of the tests behind a verdict, where the figures are looked at once.
+/// Level of the tests behind a verdict, for a single look at the figures.
 pub const LEVEL: f64 = 0.05;
 
 /// A side of a comparison.
@@ -17,10 +17,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both, A first.
+    /// Both sides, A first.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The one that it is compared with.
+    /// Returns the side that it is compared with.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -39,11 +39,11 @@ impl Display for Side {
     }
 }
 
-/// Change of a quantity from A to B, in percent of A. More of a rate is better, more of a
-/// time is worse: the verdict says which.
+/// Change of a quantity from A to B, in percent of A. The verdict shows whether it is an
+/// improvement: more is better for a rate, and worse for a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The estimate.
+    /// Estimated change, in percent.
     pub percent: f64,
     /// Interval that decided the verdict: it excludes 0 for *faster* and *slower*, lies within the
     /// margin for *equivalent*; for *no conclusion* it includes 0 and reaches beyond the margin.
@@ -57,13 +57,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// On the scale of logarithms.
+    /// Returns the change on the scale of logarithms.
     pub fn log(&self) -> f64 {
         (self.percent / 100.0).ln_1p()
     }
 }
 
-/// The four words.
+/// The four verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// B is better.
@@ -72,18 +72,17 @@ pub enum Verdict {
     Slower(Change),
     /// The difference is smaller than the margin.
     Equivalent(Change),
-    /// Nothing can be said.
+    /// No conclusion is possible.
     NoConclusion {
         /// Apparent change; `None` when it is unknown.
         change: Option<Change>,
-        /// More trials per side that would settle it; `None` when unknown or
-        /// beyond reach.
+        /// Additional trials per side that would settle it; `None` when unknown or out of reach.
         trials_needed: Option<u32>,
     },
 }
 
 impl Verdict {
-    /// The word, as in JSON.
+    /// Returns the name of the verdict, as in JSON.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Faster(_) => key!("faster"),

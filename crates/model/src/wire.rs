@@ -1,5 +1,5 @@
-//! Messages between the host and the agent. `assay_agent::frame` says how they
-//! are put on a byte stream, and `docs/compatibility.md` how they may change.
+//! Messages between the host and the agent. `assay_agent::frame` defines their encoding in a byte
+//! stream, and `docs/compatibility.md` the rules for changes.
 
 mod greeting;
 
@@ -30,79 +30,78 @@ pub type Works<T> = T;
 #[cfg(not(feature = "works"))]
 pub type Works<T> = crate::unread::Unread<T>;
 
-/// From host to agent.
+/// Messages from host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToAgent {
     /// Opens the session.
     Hello(Greeting),
-    /// Asks what is behind a path; nothing is written.
+    /// Requests the storage behind a path; nothing is written.
     Inspect {
         /// The path.
         path: PathBuf,
     },
-    /// Asks to remove what killed runs left in a directory.
+    /// Requests the removal of the leftovers of killed runs in a directory.
     Sweep {
         /// The directory.
         directory: PathBuf,
     },
-    /// Asks to end agents that lost their host, and to undo the settings that killed
-    /// runs left.
+    /// Requests to end agents that lost their host, and to undo the settings that killed runs left
+    /// behind.
     Undo,
-    /// Asks for all disks of the machine; nothing is written.
+    /// Requests all disks of the machine; nothing is written.
     Devices,
-    /// Asks what would spoil a measurement; nothing is written.
+    /// Requests the conditions that would spoil a measurement; nothing is written.
     Checkup {
-        /// Path whose storage is checked; `None`: only the machine.
+        /// Path whose storage is checked; `None` to check only the machine.
         path: Option<PathBuf>,
     },
-    /// Asks what the kernel offers to be set of the storage behind a path.
+    /// Requests the values that the kernel offers for settings of the storage behind a path.
     Offers {
         /// The path.
         path: PathBuf,
         /// The subjects.
         subjects: Vec<Subject>,
     },
-    /// Asks to make each condition once and to undo it: what the kernel refuses
-    /// only then is known before a work is measured under them. A plan does so
-    /// by itself.
+    /// Requests to make each condition once and to undo it, so that values that the kernel refuses
+    /// are known before a work is measured under them. A plan does this itself.
     Rehearse {
         /// The run.
         run_id: String,
-        /// Whose storage they are of.
+        /// Path of the storage whose settings are made.
         path: PathBuf,
         /// The conditions.
         conditions: Vec<Condition>,
         /// Actions before each trial; the agent checks that they are possible.
         restore: Restore,
     },
-    /// Asks to run a plan.
+    /// Requests to run a plan.
     Run {
         /// The plan.
         plan: Box<Plan>,
     },
-    /// The trial of that position is safely stored: go on.
+    /// Acknowledges that the trial of that position is stored; the agent continues.
     Stored {
         /// [`TrialRecord::position`].
         position: u32,
     },
-    /// Asks to run a load.
+    /// Requests to run a load.
     RunLoad {
         /// The load.
         load: Works<Box<Load>>,
     },
-    /// Asks to carry out a work.
+    /// Requests to carry out a work.
     RunWork {
         /// The work.
         order: Works<Box<WorkOrder>>,
     },
-    /// Report how the load or work under way stands, once.
+    /// Requests one interim report of the running load or work.
     ReportNow,
-    /// Stop the trial, load or work under way, clean up, and end the run.
+    /// Stops the running trial, load or work, cleans up, and ends the run.
     Cancel,
 }
 
-/// From agent to host.
+/// Messages from agent to host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromAgent {
@@ -126,16 +125,15 @@ pub enum FromAgent {
     Devices(Box<DeviceList>),
     /// Answers [`ToAgent::Checkup`].
     Checkup(Box<Checkup>),
-    /// Answers [`ToAgent::Offers`], in their order.
+    /// Answers [`ToAgent::Offers`], in the order of its subjects.
     Offers {
         /// Values that each subject accepts.
         offered: Vec<Offered>,
     },
-    /// Answers [`ToAgent::Rehearse`]: each could be made.
+    /// Answers [`ToAgent::Rehearse`] if each condition could be made.
     Rehearsed {
-        /// The folder or device to work on under them: where a file system will
-        /// be mounted that is one of the settings, else the path that was asked
-        /// about.
+        /// Folder or device to work on under the conditions: the mount point if one of the settings
+        /// makes a file system, else the requested path.
         place: PathBuf,
     },
     /// The test file is being written.
@@ -150,44 +148,43 @@ pub enum FromAgent {
         /// The job that describes it.
         job: Box<Job>,
     },
-    /// The trial under way, a few times a second.
+    /// Progress of the running trial, a few times a second.
     Progress {
-        /// Time on its clock.
+        /// Time on the trial's clock.
         elapsed_ns: u64,
         /// Bytes moved so far.
         bytes: u64,
         /// I/Os completed so far.
         ios: u64,
     },
-    /// A trial or a step ended. Steps can be very short, so the agent does not wait after
-    /// each: see [`FromAgent::KeepTrials`].
+    /// A trial or a step ended. Steps can be very short, so the agent does not wait after each: see
+    /// [`FromAgent::KeepTrials`].
     TrialDone(Box<TrialRecord>),
-    /// The trials that ended so far are to be stored together; the agent waits
-    /// for [`ToAgent::Stored`] with the position of the last.
+    /// Requests to store the trials that ended so far together; the agent waits for
+    /// [`ToAgent::Stored`] with the position of the last.
     KeepTrials {
-        /// Of the last trial.
+        /// Position of the last trial.
         position: u32,
     },
-    /// The work under way, a few times a second.
+    /// Progress of the running work, a few times a second.
     #[cfg(feature = "works")]
     WorkProgress(WorkProgress),
-    /// Interim report of the work under way, sent on request.
+    /// Interim report of the running work, sent on request.
     #[cfg(feature = "works")]
     WorkStands(Box<WorkReport>),
-    /// A work that writes until the power goes has something to tell at once.
+    /// Event of a power-cut test that must be sent at once.
     #[cfg(feature = "works")]
     Powercut(Word),
-    /// The plan or the work ended; what it made for itself is removed.
+    /// The plan or the work ended; its temporary files are removed.
     Done {
         /// End state of the work.
         end: RunEnd,
-        /// Findings of the whole work; `None` for a plan, and for a work that did not come
-        /// so far.
+        /// Findings of the whole work; `None` for a plan, and for a work that ended early.
         report: Option<Works<Box<WorkReport>>>,
     },
-    /// A plan, a load or a work has something to tell its user.
+    /// Message of a plan, a load or a work for the user.
     LoadNote(LoadNote),
-    /// The load under way, a few times a second.
+    /// Progress of the running load, a few times a second.
     #[cfg(feature = "works")]
     LoadProgress(LoadProgress),
     /// Report of the next stream of a load, in its order; a [`FromAgent::LoadReport`] follows. Each
@@ -195,8 +192,8 @@ pub enum FromAgent {
     /// one.
     #[cfg(feature = "works")]
     LoadStream(Box<StreamReport>),
-    /// The rest of a report; its `streams` are empty, they came before. Unless
-    /// it is an interim one, the load has ended.
+    /// Remainder of a report; its `streams` are empty, since they were sent before. Unless it is an
+    /// interim report, the load has ended.
     #[cfg(feature = "works")]
     LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
@@ -204,7 +201,7 @@ pub enum FromAgent {
 }
 
 impl FromAgent {
-    /// Returns true if it answers a question, and so belongs to no plan, load or work.
+    /// `true` for an answer to a question, which belongs to no plan, load or work.
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -220,7 +217,7 @@ impl FromAgent {
     }
 }
 
-/// A line for the user of a load or a work.
+/// A line for the user from a load or a work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {
     /// Severity of the note.
@@ -235,9 +232,9 @@ pub struct LoadNote {
 pub enum NoteWeight {
     /// For information.
     Info,
-    /// Something may not be as the user thinks.
+    /// Something may differ from the user's expectation.
     Warning,
-    /// Why a stream failed.
+    /// Reason why a stream failed.
     Error,
 }
 
@@ -246,13 +243,14 @@ pub enum NoteWeight {
 pub struct Leftover {
     /// The folder.
     pub folder: PathBuf,
-    /// The run that had made it.
+    /// Run that created it.
     pub run_id: String,
     /// Size of its files.
     pub size: Bytes,
-    /// Why it could not be removed; `None`: it was.
+    /// Reason why it could not be removed; `None` if it was.
     pub problem: Option<String>,
-    /// A process still uses it: it was not touched, and may be that of a run under way.
+    /// `true` if a process still uses it: the folder was left alone, since it may belong to a
+    /// running run.
     #[serde(default)]
     pub locked: bool,
 }
@@ -263,24 +261,24 @@ pub struct Leftover {
 pub enum RunEnd {
     /// The run is complete.
     Finished,
-    /// Cancelled by the host.
+    /// The run was cancelled by the host.
     Cancelled,
-    /// The storage went away.
+    /// The storage was lost.
     DeviceLost {
         /// Error that showed the loss.
         error: String,
     },
-    /// It could not go on, for example because the test file cannot be made.
+    /// The run could not continue, for example because the test file cannot be created.
     Failed {
         /// Error message: what failed, where, and what to do.
         error: String,
     },
 }
 
-/// Why a request cannot be carried out.
+/// Reason why a request cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The request or its path is at fault (exit code 2), not the machine.
+    /// `true` if the request or its path is at fault (exit code 2), not the machine.
     pub usage: bool,
     /// One-line message: what failed, where, and what to do.
     pub message: String,

@@ -45,7 +45,7 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
     }
 }
 
-/// Documentation/admin-guide/pm/cpufreq.rst.
+/// Reads the CPUs' frequencies (Documentation/admin-guide/pm/cpufreq.rst).
 fn cpus(roots: &Roots) -> Vec<CpuSpeed> {
     let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu");
     let mut cpus: Vec<CpuSpeed> = cpus
@@ -63,7 +63,7 @@ fn cpus(roots: &Roots) -> Vec<CpuSpeed> {
     cpus
 }
 
-/// Documentation/driver-api/thermal/sysfs-api.rst.
+/// Reads the thermal zones (Documentation/driver-api/thermal/sysfs-api.rst).
 fn heat(roots: &Roots) -> Vec<HeatZone> {
     let zones = attr::numbered_entries(&roots.sys.join("class/thermal"), ZONE);
     zones
@@ -100,7 +100,7 @@ fn cooling(roots: &Roots) -> Vec<CoolingDevice> {
         .filter_map(|(_, device)| {
             Some(CoolingDevice {
                 name: attr::text(&device.join("type"))?,
-                // One that is not in use may show -1.
+                // An unused cooling device may show -1.
                 state: attr::number(&device.join("cur_state"))?,
             })
         })
@@ -108,7 +108,7 @@ fn cooling(roots: &Roots) -> Vec<CoolingDevice> {
         .collect()
 }
 
-/// `/proc/swaps`; sizes are in units of 1024 bytes.
+/// Reads `/proc/swaps`; sizes are in units of 1024 bytes.
 fn swaps(roots: &Roots) -> Vec<SwapArea> {
     let text = attr::whole(&roots.proc.join("swaps")).unwrap_or_default();
     let lines = text.lines().skip(1);
@@ -130,7 +130,7 @@ fn swaps(roots: &Roots) -> Vec<SwapArea> {
         .collect()
 }
 
-/// Documentation/admin-guide/sysctl/vm.rst.
+/// Reads the writeback settings (Documentation/admin-guide/sysctl/vm.rst).
 fn writeback(roots: &Roots) -> Writeback {
     let folder = roots.proc.join("sys/vm");
     let number = |name: &str| attr::number(&folder.join(name));

@@ -1,8 +1,8 @@
-//! Settings of the kernel that conditions are made of: where they are, what they
-//! take, reading, making and undoing them.
+//! Kernel settings that make up conditions: where they are, which values they accept, and how to
+//! read, set and restore them.
 //!
-//! Paths go through `Roots` once, when a subject's knobs are looked for; a knob
-//! then names the file itself.
+//! Paths are resolved through `Roots` once, when the knobs of a subject are looked up; a knob then
+//! names the file itself.
 
 mod command;
 mod file_system;
@@ -22,7 +22,7 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// Why a setting cannot be made here.
+/// Reasons why a setting cannot be made here.
 #[derive(Debug, Error)]
 pub enum ConditionError {
     /// The storage has no block device.
@@ -54,7 +54,7 @@ pub enum ConditionError {
         /// Names that exist there instead.
         there: String,
     },
-    /// A file that holds more than one value.
+    /// The file holds more than one value.
     #[error(
         "file:{} cannot be varied: it holds more than one line, so it is no setting that could \
          be put back; name a file of one value, or use cmd: with --apply and --undo", path.display()
@@ -63,7 +63,7 @@ pub enum ConditionError {
         /// The file.
         path: PathBuf,
     },
-    /// It may not be written.
+    /// The setting may not be written.
     #[error("{knob} cannot be set: {error}{}", remedy(error))]
     NotWritable {
         /// The knob.
@@ -71,7 +71,7 @@ pub enum ConditionError {
         /// The reason.
         error: io::Error,
     },
-    /// It cannot be read, so that it could not be undone.
+    /// The setting cannot be read, so it could not be restored.
     #[error("{knob} cannot be read, so it could not be undone: {error}")]
     Unreadable {
         /// The knob.
@@ -89,7 +89,7 @@ pub enum ConditionError {
         /// The reason.
         why: String,
     },
-    /// It stays as it is.
+    /// The setting cannot be restored.
     #[error("{knob} cannot be undone: {why}")]
     NotUndone {
         /// The knob.
@@ -97,7 +97,7 @@ pub enum ConditionError {
         /// The reason.
         why: String,
     },
-    /// It was set, and reads back as something else.
+    /// The value read back differs from the value that was set.
     #[error("{knob} was set to '{asked}' and reads back as '{read}': use a value that it keeps")]
     Differs {
         /// The knob.

@@ -7,7 +7,7 @@ use assay_model::evidence::{DeviceCounters, QueueSettings, WriteCache};
 use assay_model::storage::Storage;
 use assay_model::work::watch::DiskCounters;
 
-/// The block layer's counters of a device, from `/sys/class/block/NAME/stat`
+/// Reads the block layer's counters of a device, from `/sys/class/block/NAME/stat`
 /// (Documentation/block/stat.rst); `None` when they cannot be read.
 pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
     let text = attr::whole(&roots.block(name).join("stat")).ok()?;
@@ -32,8 +32,7 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     fields.map(|field| field.parse().ok()).collect()
 }
 
-/// Reads the 11 fields of all kernels, 15 with discards (4.18), or 17 with
-/// flushes (5.5).
+/// Parses the 11 fields of all kernels, 15 with discards (4.18), or 17 with flushes (5.5).
 fn parse_stat(name: &str, text: &str) -> Option<DeviceCounters> {
     let fields = numbers(text)?;
     let [
@@ -70,8 +69,8 @@ fn parse_stat(name: &str, text: &str) -> Option<DeviceCounters> {
     })
 }
 
-/// The queue settings of every layer, in order. A partition shows those of its
-/// disk, under its own name; a layer that has vanished shows none.
+/// Reads the queue settings of every layer, in order. A partition has those of its disk, under its
+/// own name; a layer that no longer exists has none.
 pub fn queues(roots: &Roots, storage: &Storage) -> Vec<QueueSettings> {
     let layers = storage.layers.iter();
     layers
@@ -108,8 +107,8 @@ fn queue_settings(roots: &Roots, name: &str) -> QueueSettings {
     }
 }
 
-/// The scheduler in force, which stands in brackets, and all on offer. Devices
-/// without a choice show a bare `none`.
+/// Returns the scheduler in force, which is in brackets, and all available ones. Devices without a
+/// choice show `none` without brackets.
 fn parse_schedulers(line: &str) -> (Option<String>, Vec<String>) {
     let bare = |word: &str| word.trim_matches(['[', ']']).to_owned();
     let offered: Vec<String> = line.split_whitespace().map(bare).collect();

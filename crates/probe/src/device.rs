@@ -1,4 +1,4 @@
-//! One block device as sysfs shows it.
+//! A block device in sysfs.
 
 use crate::attr;
 use crate::roots::Roots;
@@ -8,12 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The block layer counts in sectors of this size, whatever the device's own
-/// block size (Documentation/ABI/stable/sysfs-block).
+/// Size of the sectors in which the block layer counts, independent of the device's block size
+/// (Documentation/ABI/stable/sysfs-block).
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// The node of a block device: where udev or Android puts it. The kernel writes `!`
-/// for a slash in a name.
+/// Returns the node of a block device, as created by udev or Android. The kernel writes `!` for a
+/// slash in a name.
 pub fn node(roots: &Roots, name: &str) -> PathBuf {
     let name = name.replace('!', "/");
     let folders = ["dev", "dev/block"].map(|folder| roots.root.join(folder).join(&name));
@@ -24,17 +24,17 @@ pub fn node(roots: &Roots, name: &str) -> PathBuf {
     usual
 }
 
-/// A device number.
+/// Number of a device in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DeviceNumber {
-    /// Driver.
+    /// Number of the driver.
     pub(crate) major: u32,
-    /// Device of the driver.
+    /// Number of the device within its driver.
     pub(crate) minor: u32,
 }
 
 impl DeviceNumber {
-    /// From the kernel's `dev_t`.
+    /// Converts the kernel's `dev_t`.
     pub(crate) fn from_raw(dev: u64) -> Self {
         Self {
             major: rustix::fs::major(dev),
@@ -42,8 +42,8 @@ impl DeviceNumber {
         }
     }
 
-    /// Major 0 is no device: the kernel makes such numbers up for file
-    /// systems that have none, or several.
+    /// `true` for major 0: the kernel assigns such numbers to file systems that have no device, or
+    /// several.
     pub(crate) const fn is_anonymous(self) -> bool {
         self.major == 0
     }
@@ -55,7 +55,7 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// Not of the form `8:1`.
+/// Error for a text that is not of the form `8:1`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a device number of the form 8:1")]
 pub(crate) struct ParseDeviceNumberError;
@@ -72,18 +72,18 @@ impl FromStr for DeviceNumber {
     }
 }
 
-/// `true` for the folder of a disk that the kernel uses only itself, as a path to another one.
+/// `true` for the folder of a hidden disk, which the kernel uses only as a path to another disk.
 pub(crate) fn is_hidden(dir: &Path) -> bool {
     attr::flag(&dir.join("hidden")) == Some(true)
 }
 
-/// A block device that exists.
+/// An existing block device.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     /// Kernel name, as in `/sys/class/block`.
     pub(crate) name: String,
     pub(crate) number: DeviceNumber,
-    /// Sysfs folder of the device, with links resolved: the folders above it are its bus.
+    /// Sysfs folder of the device, with links resolved: its parents are the device's bus.
     pub(crate) dir: PathBuf,
     /// The sysfs root, without links.
     sys: PathBuf,
@@ -100,7 +100,7 @@ impl Device {
 
     fn at(roots: &Roots, entry: &Path) -> Option<Self> {
         let dir = fs::canonicalize(entry).ok()?;
-        // A path to an NVMe drive with several controllers has no number.
+        // A path to an NVMe drive with several controllers has no device number.
         let hidden = DeviceNumber { major: 0, minor: 0 };
         let number = attr::number(&dir.join("dev"));
         Some(Self {
@@ -115,7 +115,7 @@ impl Device {
         self.dir.join("partition").exists()
     }
 
-    /// The whole disk: of a partition the one above it, else itself.
+    /// Returns the folder of the whole disk: the parent of a partition, else the device itself.
     pub(crate) fn disk_dir(&self) -> &Path {
         match self.dir.parent() {
             Some(disk) if self.is_partition() => disk,
@@ -123,7 +123,7 @@ impl Device {
         }
     }
 
-    /// The disk of a partition; `None` for a disk.
+    /// Returns the disk of a partition; `None` for a disk.
     pub(crate) fn parent_disk(&self, roots: &Roots) -> Option<Self> {
         let disk = self.is_partition().then(|| self.disk_dir().file_name())??;
         Self::named(roots, disk.to_str()?)
@@ -135,25 +135,27 @@ impl Device {
         names
     }
 
-    /// Devices it is made of (device mapper, md, bcache).
+    /// Returns the devices that this one is made of (device mapper, md, bcache).
     pub(crate) fn slaves(&self) -> Vec<String> {
         let mut names = attr::entries(&self.dir.join("slaves"));
-        // bcache lists its cache there, and leads to a folder of its backing device.
+        // bcache lists its cache device there; `bcache` is a link into the folder of the backing
+        // device.
         let backing = fs::canonicalize(self.dir.join("bcache")).ok();
         let backing = backing.and_then(|it| it.parent()?.file_name()?.to_str().map(str::to_owned));
         names.extend(backing.filter(|name| *name != self.name && !names.contains(name)));
         names
     }
 
-    /// `true` if each device it is made of leads to the same disk. Only multipath makes
-    /// device-mapper devices with queues of requests.
+    /// `true` if the devices below are paths to the same disk. Only multipath makes device-mapper
+    /// devices with request queues.
     pub(crate) fn is_multipath(&self) -> bool {
         let uuid = attr::text(&self.dir.join("dm/uuid")).unwrap_or_default();
         let has_queues = || self.dir.join("dm").exists() && self.dir.join("mq").exists();
         uuid.starts_with("mpath-") || has_queues() || !self.hidden_paths().is_empty()
     }
 
-    /// Paths to an NVMe drive with several controllers: of nvme0n1, nvme0c0n1 and nvme0c1n1.
+    /// Returns the paths to an NVMe drive with several controllers: nvme0c0n1 and nvme0c1n1 for
+    /// nvme0n1.
     pub(crate) fn hidden_paths(&self) -> Vec<String> {
         let drive = self
             .name
@@ -174,7 +176,7 @@ impl Device {
         names
     }
 
-    /// Devices that are made of it.
+    /// Returns the devices that are made of this one.
     pub(crate) fn holders(&self) -> Vec<String> {
         attr::entries(&self.dir.join("holders"))
     }
@@ -184,33 +186,33 @@ impl Device {
         Some(Bytes(sectors.checked_mul(SECTOR_BYTES)?))
     }
 
-    /// True for a SCSI disk or an NVMe controller that is being removed, or that the kernel has
-    /// given up: it still has its folder.
+    /// `true` for a SCSI disk or an NVMe controller that is being removed or has failed: its folder
+    /// still exists.
     pub(crate) fn is_leaving(&self) -> bool {
         let state = attr::text(&self.disk_dir().join("device/state")).unwrap_or_default();
         let words = ["cancel", "deleted", "offline", "transport-offline", "dead"];
         words.contains(&&*state) || state.starts_with("deleting")
     }
 
-    /// The file behind a loop device, as the kernel writes it.
+    /// Returns the file behind a loop device, as the kernel reports it.
     pub(crate) fn backing_file(&self) -> Option<PathBuf> {
         attr::text(&self.dir.join("loop/backing_file")).map(PathBuf::from)
     }
 
-    /// The sysfs root.
+    /// Returns the sysfs root.
     pub(crate) fn sys(&self) -> &Path {
         &self.sys
     }
 
     /// Returns the device's folder and its parents, nearest first, up to the sysfs root: the path
-    /// from the disk over its bus to the processor.
+    /// from the disk through its bus to the processor.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.sys) && *dir != self.sys)
     }
 
-    /// The nearest folder on the way up that has this entry.
+    /// Returns the nearest parent folder that has this entry.
     pub(crate) fn ancestor_with(&self, entry: &str) -> Option<&Path> {
         self.ancestors().find(|dir| dir.join(entry).exists())
     }

@@ -14,8 +14,8 @@ use assay_model::storage::LayerRole;
 use rustix::fs::{Access, access};
 use std::path::Path;
 
-/// The disks of the machine, by name, with what is mounted of them and why they may
-/// not be written. Nothing is opened; who does that should ask
+/// Lists the disks of the machine by name, with their mounted parts and the reasons why they may
+/// not be written. Opens no device; a caller that may open them should call
 /// [`held_exclusively`](crate::safety::held_exclusively) too.
 pub fn list(roots: &Roots) -> Vec<ListedDevice> {
     let names = disks(roots);
@@ -39,8 +39,8 @@ pub fn list(roots: &Roots) -> Vec<ListedDevice> {
     .collect()
 }
 
-/// EXT_CSD of an eMMC as debugfs shows it, in hexadecimal; root only. The kernel asks
-/// the card for it, so this is nothing to do while something is measured.
+/// Reads the EXT_CSD of an eMMC from debugfs, in hexadecimal; root only. The kernel requests it
+/// from the card, so it must not be read during a measurement.
 pub fn ext_csd(roots: &Roots, name: &str) -> Option<String> {
     let device = Device::named(roots, name)?;
     let card = attr::link_name(&device.disk_dir().join("device"))?;
@@ -74,7 +74,8 @@ impl Parts<'_> {
             .collect()
     }
 
-    /// A file system with a device number of its own tells by its source.
+    /// `true` if an entry is a mount of this device. A file system with an anonymous device number
+    /// is matched by its source.
     fn is_on(&self, entry: &MountEntry, device: &Device) -> bool {
         if !entry.device.is_anonymous() {
             return entry.device == device.number;

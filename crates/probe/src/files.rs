@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Looks taken before a process counts as having a device open for good:
-/// others than those who use it open it for a moment (`losetup --find` tries
-/// one loop device after the other).
+/// Number of scans after which a process counts as keeping a device open. Some programs open a
+/// device for a moment without using it (`losetup --find` tries one loop device after the other).
 pub(crate) const LOOKS: usize = 5;
-/// Time between two of them.
+/// Time between two scans.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Kind of a file, as far as storage is concerned.
@@ -33,14 +32,13 @@ pub(crate) enum FileKind {
     Other,
 }
 
-/// Attributes that a file shares with no other in practice: times of last
-/// change to the nanosecond, length, and room taken. A union file system
-/// passes them through from the layer that holds the file.
+/// Attributes that identify a file in practice: times of last change in nanoseconds, length, and
+/// allocated size. A union file system reports those of the layer that holds the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Length in bytes.
     pub(crate) length: u64,
-    /// Allocated, in units of 512 bytes.
+    /// Allocated size, in units of 512 bytes.
     pub(crate) sectors: u64,
     /// Last change of the content: seconds, nanoseconds.
     pub(crate) modified: (i64, i64),
@@ -51,7 +49,7 @@ pub(crate) struct Stamp {
 /// A file that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExistingFile {
-    /// Absolute, without links.
+    /// Absolute path without links.
     pub(crate) path: PathBuf,
     /// Kind of file.
     pub(crate) kind: FileKind,
@@ -61,21 +59,21 @@ pub(crate) struct ExistingFile {
     pub(crate) inode: u64,
     /// Id of the mount it is reached through, as in mountinfo (Linux 5.8).
     pub(crate) mount_id: Option<u64>,
-    /// To recognise it again in a layer of a union file system.
+    /// Identifies the file in a layer of a union file system.
     pub(crate) stamp: Stamp,
 }
 
-/// Room of a file system.
+/// Size and free space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Size, without what is kept for root: what is not available of it is used, as
-    /// `df` counts.
+    /// Size without the blocks reserved for root; blocks that are not available count as used, as
+    /// in `df`.
     pub(crate) total: Bytes,
-    /// Free for a user without privileges.
+    /// Space available to a user without privileges.
     pub(crate) available: Bytes,
 }
 
-/// Answers about paths.
+/// Kernel information about paths.
 pub(crate) trait Files {
     /// Returns the file at `path`, with links followed.
     ///
@@ -83,19 +81,20 @@ pub(crate) trait Files {
     /// Errors of `realpath(3)` and `stat(2)`.
     fn look(&self, path: &Path) -> io::Result<ExistingFile>;
 
-    /// The device whose node is open behind a link of `/proc/PID/fd`; `None`
-    /// for anything else.
+    /// Returns the device whose node is open behind a link of `/proc/PID/fd`; `None` for anything
+    /// else.
     fn block_device(&self, descriptor: &Path) -> Option<DeviceNumber>;
 
-    /// Room of the file system that holds `path`; `None` when it does not say.
+    /// Returns size and free space of the file system that holds `path`; `None` if it does not
+    /// report them.
     fn room(&self, path: &Path) -> Option<Room>;
 
-    /// Returns true if another program has the device open for exclusive use. Without permission to
-    /// open the device, the result is false.
+    /// `true` if another program has the device open for exclusive use. Without permission to open
+    /// the device, the result is `false`.
     fn is_held(&self, device: &Device) -> bool;
 }
 
-/// The running kernel.
+/// Information from the running kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelFiles;
 
@@ -109,8 +108,8 @@ impl Files for KernelFiles {
         let itself = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
         let real = match fs::read_link(itself) {
             Ok(real) if is_at(&metadata, &real) => real,
-            // A pipe, or a file without a name; or this thread has a table of files of its
-            // own, or there is no /proc.
+            // A pipe, or a file without a name; or this thread has a separate table of files, or
+            // /proc is missing.
             _ => fs::canonicalize(path)?,
         };
         Ok(ExistingFile {
@@ -133,15 +132,15 @@ impl Files for KernelFiles {
         if !target.is_absolute() {
             return None; // A socket or a pipe.
         }
-        // The link itself leads to the open node, whatever its name is worth
-        // here. Without asking a server: one that is gone would hang us.
+        // `statx` follows the link to the open node, even if its name is not visible here. It does
+        // not query a server, since an unreachable server would block the call.
         let flags = AtFlags::STATX_DONT_SYNC;
         let (mode, device) = match rustix::fs::statx(CWD, descriptor, flags, StatxFlags::TYPE) {
             Ok(stat) => {
                 let (major, minor) = (stat.stx_rdev_major, stat.stx_rdev_minor);
                 (u32::from(stat.stx_mode), DeviceNumber { major, minor })
             }
-            // Before Linux 4.11.
+            // Kernels before 4.11 have no `statx`.
             Err(Errno::NOSYS) => {
                 let stat = fs::metadata(descriptor).ok()?;
                 (stat.mode(), DeviceNumber::from_raw(stat.rdev()))
@@ -157,7 +156,7 @@ impl Files for KernelFiles {
         let vfs = rustix::fs::statvfs(path).ok()?;
         let kept = vfs.f_bfree.saturating_sub(vfs.f_bavail);
         let usable = vfs.f_blocks.saturating_sub(kept);
-        // Network and pseudo file systems report zero blocks for "no idea".
+        // Network and pseudo file systems report 0 blocks for "unknown".
         (vfs.f_blocks > 0).then(|| Room {
             total: Bytes(usable.saturating_mul(vfs.f_frsize)),
             available: Bytes(vfs.f_bavail.saturating_mul(vfs.f_frsize)),
@@ -170,8 +169,8 @@ impl Files for KernelFiles {
     }
 }
 
-/// Returns true if another program has the device of this node, or a part of it, open for exclusive
-/// use: a mounted file system (in any mount namespace), swap, an array, a volume manager.
+/// `true` if another program has the device of this node, or a part of it, open for exclusive use:
+/// a mounted file system (in any mount namespace), swap, an array, a volume manager.
 ///
 /// The device is opened for reading and closed again; a caller that then writes to it should hold
 /// it with `O_EXCL` meanwhile. A busy device is tried again for about half a second: some programs

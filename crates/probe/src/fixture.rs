@@ -78,7 +78,7 @@ impl Machine {
         self.file("proc/self/mountinfo", lines);
     }
 
-    /// An open file of a process: what it leads to, and its `flags`.
+    /// Adds an open file of a process, with its target and its `flags`.
     pub(crate) fn descriptor(&self, pid: u32, number: u32, target: &str, flags: &str) {
         let process = format!("proc/{pid}");
         self.files(

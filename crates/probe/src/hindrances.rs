@@ -1,4 +1,4 @@
-//! Whatever keeps this process waiting besides storage: limits of control groups, a hypervisor,
+//! Causes besides storage that keep this process waiting: limits of control groups, a hypervisor,
 //! and times in which it was stopped.
 
 use crate::attr;
@@ -12,18 +12,18 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two times that the thread of [`StopWatch`] wakes up.
+/// Interval at which the thread of [`StopWatch`] wakes up.
 const INTERVAL_NS: u64 = 100_000_000;
-/// A thread that wakes up later than this was stopped.
+/// Shortest delay of the thread that counts as a stop.
 const SHORTEST_STOP_NS: u64 = 250_000_000;
-/// Stops that are remembered.
+/// Number of stops that are kept.
 const MOST_STOPS: usize = 32;
-/// How often, and for how long each time, a thread that is late is waited for.
+/// Number of times that a late thread is waited for.
 const MOMENTS: u32 = 10;
 const MOMENT: Duration = Duration::from_millis(2);
 /// `USER_HZ`: times in `/proc/stat` are hundredths of a second.
 const TICK_NS: u64 = 10_000_000;
-/// Keys of `io.max`, and what the files of `blkio.throttle` are called.
+/// Keys of `io.max`, and the matching suffixes of the files of `blkio.throttle`.
 const LIMITS: [(&str, &str); 4] = [
     ("rbps", "read_bps"),
     ("wbps", "write_bps"),
@@ -53,24 +53,24 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
     found
 }
 
-/// What notices that this process is stopped: a thread of it that wakes up at regular intervals.
+/// Detects that this process was stopped, by a thread that wakes up at regular intervals.
 struct StopWatch {
     thread: i32,
-    /// When it last woke up.
+    /// Time of the last wake-up.
     last_ns: u64,
-    /// For how long it had waited for a processor by then.
+    /// Total time that the thread had waited for a processor at the last wake-up.
     delay_ns: u64,
     stops: Vec<AgentStop>,
 }
 
-/// Returns the one of this process; `None` until the thread runs.
+/// Returns the stop watch of this process; `None` until the thread runs.
 fn stop_watch() -> MutexGuard<'static, Option<StopWatch>> {
     static STOP_WATCH: Mutex<Option<StopWatch>> = Mutex::new(None);
     STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl StopWatch {
-    /// Notes a stop, if the thread woke up late, and not for want of a processor.
+    /// Records a stop if the thread woke up late and had not waited for a processor.
     fn woke_up(&mut self) {
         let end_ns = time_ns(ClockId::Monotonic);
         let delay_ns = run_delay_ns(self.thread).unwrap_or(u64::MAX);
@@ -86,15 +86,15 @@ impl StopWatch {
     }
 }
 
-/// Starts the thread that notices when this process is stopped. A thread shares the folder and the
-/// files of the one that starts it: that is to be one that keeps none of a file system under test.
-/// Where no thread can be had, stops are not seen.
+/// Starts the thread that detects when this process is stopped. The thread shares the working
+/// directory and open files of its creator, so the creator must keep none of a file system under
+/// test. Stops are not detected if no thread can be created.
 pub fn watch_for_stops() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         let _ = thread::Builder::new().spawn(|| {
             let thread = gettid().as_raw_nonzero().get();
-            // Without that time, a busy machine cannot be told from a stop.
+            // Without the run delay, a stop cannot be distinguished from a busy machine.
             let Some(delay_ns) = run_delay_ns(thread) else {
                 return;
             };
@@ -114,9 +114,9 @@ pub fn watch_for_stops() {
     });
 }
 
-/// Returns the latest times in which this process was stopped. When one has just ended, the thread is
-/// given a moment to note it: the kernel counts a thread's wait for a processor when it runs again, so
-/// only then a stop differs from a busy machine.
+/// Returns the latest times in which this process was stopped. If a stop has just ended, waits
+/// briefly until the thread has recorded it: the kernel updates a thread's run delay when it runs
+/// again, so only then a stop differs from a busy machine.
 fn stops() -> Vec<AgentStop> {
     let mut moments = 0..MOMENTS;
     loop {
@@ -132,23 +132,23 @@ fn stops() -> Vec<AgentStop> {
     }
 }
 
-/// Time of a clock that counts from the start of the system.
+/// Returns the time of a clock that counts from system start, in nanoseconds.
 pub(crate) fn time_ns(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
-    // Both are never negative on these clocks.
+    // Neither is ever negative on these clocks.
     let (secs, nanos) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
     secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-/// Time for which a thread of this process was ready to run and had no processor.
+/// Returns the time for which a thread of this process was ready to run without a processor.
 fn run_delay_ns(thread: i32) -> Option<u64> {
     let path = format!("/proc/self/task/{thread}/schedstat");
     let text = attr::whole(Path::new(&path)).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Names and folders of a process's control group and of those above it; version 2 has one
-/// hierarchy for all controllers, without a name.
+/// Returns names and folders of a process's control group and its ancestors. Version 2 has one
+/// hierarchy without a name for all controllers.
 fn folders(mounts: &[MountEntry], own: &str, controller: &str) -> Option<Vec<(String, PathBuf)>> {
     let mut groups = own
         .lines()
@@ -173,7 +173,7 @@ fn folders(mounts: &[MountEntry], own: &str, controller: &str) -> Option<Vec<(St
     )
 }
 
-/// Adds the limits of a control group of either version.
+/// Adds the limits of a control group, of either version.
 fn add_limits(group: &str, folder: &Path, found: &mut Hindrances) {
     let read = |file: &str| attr::whole(&folder.join(file)).unwrap_or_default();
     let quota = [read("cpu.max"), read("cpu.cfs_quota_us")].concat();

@@ -1,9 +1,9 @@
 //! Data from the kernel and the device: mounts, device stacks, identities and raw counters, read
 //! from `/proc` and `/sys`.
 //!
-//! Everything goes through [`roots::Roots`], so that a folder of files can stand for a machine.
-//! Nothing is interpreted beyond the kernel's documentation: anything that a kernel, a container or
-//! a missing permission hides is `None`, never zero.
+//! All paths are resolved through [`roots::Roots`], so that a folder of files can replace a
+//! machine. Nothing is interpreted beyond the kernel's documentation: a value that a kernel, a
+//! container or a missing permission hides is `None`, never zero.
 
 mod attr;
 pub mod checkup;

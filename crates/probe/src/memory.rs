@@ -14,12 +14,12 @@ use std::path::Path;
 
 /// Bytes of an entry of `/proc/self/pagemap`.
 const ENTRY: usize = 8;
-/// Fields of a pagemap entry: the bit of a page that is in memory, and the mask of its frame number
+/// Fields of a pagemap entry: the bit of a present page, and the mask of its frame number
 /// (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 
-/// Describes the memory of this machine, for a process that may use these CPUs.
+/// Describes the memory of this machine, for a process that may run on these CPUs.
 pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
     let counters = snapshot::memory(roots);
     let huge = roots.sys.join("kernel/mm/transparent_hugepage");
@@ -39,8 +39,8 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
     }
 }
 
-/// Data and unified caches of the first CPU, with how many of each kind all of them
-/// have (Documentation/ABI/testing/sysfs-devices-system-cpu).
+/// Returns the data and unified caches of the first CPU, with their number over all CPUs
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
 fn caches(roots: &Roots, cpus: &[u32]) -> Vec<Cache> {
     let of_cpu = |cpu: u32| roots.sys.join(format!("devices/system/cpu/cpu{cpu}/cache"));
     let Some(&first) = cpus.first() else {
@@ -51,7 +51,7 @@ fn caches(roots: &Roots, cpus: &[u32]) -> Vec<Cache> {
         let Some(cache) = cache(&of_cpu(first).join(&name)) else {
             continue;
         };
-        // Each is told by the CPUs that share it.
+        // A cache is identified by the CPUs that share it.
         let shares = |&cpu: &u32| attr::text(&of_cpu(cpu).join(&name).join("shared_cpu_list"));
         let different: BTreeSet<String> = cpus.iter().filter_map(shares).collect();
         let count = u32::try_from(different.len()).unwrap_or(u32::MAX).max(1);
@@ -83,15 +83,15 @@ fn nodes(roots: &Roots) -> Option<u32> {
     u32::try_from(nodes.len()).ok().filter(|nodes| *nodes > 0)
 }
 
-/// Processes that run or wait for a CPU (`/proc/loadavg`: `0.5 0.6 0.7 2/345 6789`).
+/// Returns the processes that run or wait for a CPU (`/proc/loadavg`: `0.5 0.6 0.7 2/345 6789`).
 fn running(roots: &Roots) -> Option<u32> {
     let text = attr::text(&roots.proc.join("loadavg"))?;
     let (running, _) = text.split_whitespace().nth(3)?.split_once('/')?;
     running.parse().ok()
 }
 
-/// Bytes of this process between two addresses that are in huge pages
-/// (`/proc/self/smaps`); `None` when the kernel does not tell.
+/// Returns the bytes of this process between two addresses that are in huge pages
+/// (`/proc/self/smaps`); `None` when the kernel does not report them.
 pub fn huge_bytes(roots: &Roots, from: u64, to: u64) -> Option<u64> {
     let text = attr::whole(&roots.proc.join("self/smaps")).ok()?;
     let (mut bytes, mut within) = (None, false);
@@ -103,11 +103,11 @@ pub fn huge_bytes(roots: &Roots, from: u64, to: u64) -> Option<u64> {
             bytes = Some(bytes.unwrap_or(0) + 1024 * kibibytes);
         }
     }
-    // A neighbour may share the mapping.
+    // The mapping may extend beyond the range.
     bytes.map(|bytes: u64| bytes.min(to.saturating_sub(from)))
 }
 
-/// The addresses of a mapping: `7f00a000-7f00b000 rw-p ...`.
+/// Parses the addresses of a mapping: `7f00a000-7f00b000 rw-p ...`.
 fn range(line: &str) -> Option<(u64, u64)> {
     let (range, _) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -115,8 +115,8 @@ fn range(line: &str) -> Option<(u64, u64)> {
     Some((hex(start)?, hex(end)?))
 }
 
-/// Returns the physical address of an address of this process. The kernel reveals it to root only;
-/// others read 0.
+/// Returns the physical address of an address of this process. The kernel shows it to root only;
+/// other users read 0.
 pub fn physical(roots: &Roots, address: u64) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let map = File::open(roots.proc.join("self/pagemap")).ok()?;

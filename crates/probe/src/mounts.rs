@@ -9,20 +9,20 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// One line of mountinfo.
+/// A line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MountEntry {
     /// Id of the mount.
     pub(crate) id: u64,
-    /// Device of the file system; anonymous (0:N) for many.
+    /// Device of the file system; many have an anonymous number (0:N).
     pub(crate) device: DeviceNumber,
-    /// The folder of the file system that is mounted.
+    /// Folder of the file system that is mounted.
     pub(crate) root: PathBuf,
-    /// The mount itself.
+    /// Mount without its ids.
     pub(crate) mount: Mount,
 }
 
-/// Reads the mounts of this process, in the order they were made.
+/// Reads the mounts of this process, in the order of mounting.
 ///
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
@@ -30,13 +30,13 @@ pub(crate) fn read(roots: &Roots) -> io::Result<Vec<MountEntry>> {
     Ok(parse(&fs::read(roots.proc.join("self/mountinfo"))?))
 }
 
-/// Parses mountinfo; lines that are not of its form are left out.
+/// Parses mountinfo; malformed lines are skipped.
 pub(crate) fn parse(text: &[u8]) -> Vec<MountEntry> {
     text.split(|&b| b == b'\n').filter_map(parse_line).collect()
 }
 
-/// `36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=x`:
-/// the fields before ` - ` vary in number.
+/// Parses a line such as `36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root
+/// rw,errors=x`. The number of fields before ` - ` varies.
 fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let fields: Vec<&[u8]> = line.split(|&b| b == b' ').collect();
     let separator = fields.iter().skip(6).position(|f| *f == b"-")? + 6;
@@ -55,7 +55,7 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     })
 }
 
-/// A comma within an option is escaped, so commas are split at first.
+/// Splits options at commas before unescaping, since a comma within an option is escaped.
 fn options(field: &[u8]) -> Vec<String> {
     field.split(|&b| b == b',').map(lossy).collect()
 }
@@ -64,13 +64,13 @@ fn lossy(field: &[u8]) -> String {
     unescape(field).to_string_lossy().into_owned()
 }
 
-/// A name as `/proc` files write it, in text.
+/// Decodes a name from a `/proc` file.
 pub(crate) fn unescaped(field: &str) -> String {
     lossy(field.as_bytes())
 }
 
-/// The kernel writes space, tab, newline, backslash and separators as
-/// backslash and three octal digits.
+/// Decodes escapes: the kernel writes space, tab, newline, backslash and separators as a backslash
+/// and three octal digits.
 fn unescape(field: &[u8]) -> OsString {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -89,7 +89,7 @@ fn unescape(field: &[u8]) -> OsString {
     OsString::from_vec(out)
 }
 
-/// The byte that `\ooo` at the start of `text` stands for.
+/// Decodes the byte `\ooo` at the start of `text`.
 fn octal(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"\\")?.get(..3)?;
     let mut value = 0_u32;
@@ -99,9 +99,9 @@ fn octal(text: &[u8]) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// The mount that `path` (absolute, without links) is reached through: by its
-/// mount id, else the one with the longest mount point above it; of several
-/// at the same point the last one made hides the others.
+/// Returns the mount through which `path` (absolute, without links) is reached: by its mount id,
+/// else the mount with the longest mount point above the path; the last of several at one point
+/// hides the others.
 pub(crate) fn mount_of<'a>(
     mounts: &'a [MountEntry],
     path: &Path,

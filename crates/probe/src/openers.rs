@@ -1,4 +1,4 @@
-//! Who has a block device open for writing.
+//! Processes that have a block device open for writing.
 
 use crate::attr;
 use crate::device::DeviceNumber;
@@ -21,12 +21,12 @@ pub(crate) struct Opener {
     pub(crate) name: Option<String>,
 }
 
-/// Returns the [`writers`] that stay for about half a second.
+/// Returns the [`writers`] that persist for about half a second.
 pub(crate) fn lasting_writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
     lasting(|| writers(roots, files, own_pids), BETWEEN_LOOKS)
 }
 
-/// Returns the entries present in each of [`LOOKS`] looks; stops early if none remain.
+/// Returns the entries found by each of [`LOOKS`] scans; stops early if none remain.
 fn lasting(mut look: impl FnMut() -> Vec<Opener>, pause: Duration) -> Vec<Opener> {
     let mut found = look();
     for _ in 1..LOOKS {
@@ -43,8 +43,8 @@ fn lasting(mut look: impl FnMut() -> Vec<Opener>, pause: Duration) -> Vec<Opener
     found
 }
 
-/// Returns all processes except `own_pids` that have a block device open for writing, by number.
-/// Processes that only read it, such as udev, are left out.
+/// Returns all processes except `own_pids` that have a block device open for writing, by device
+/// number. Processes that only read it, such as udev, are left out.
 ///
 /// Descriptors of other users' processes are visible to root only.
 fn writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
@@ -68,7 +68,7 @@ fn writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
     found
 }
 
-/// The devices one process may write, each once.
+/// Returns the devices that a process may write, without duplicates.
 fn written_by(folder: &Path, files: &dyn Files) -> Vec<DeviceNumber> {
     let mut devices = Vec::new();
     for descriptor in attr::entries(&folder.join("fd")) {
@@ -84,8 +84,7 @@ fn written_by(folder: &Path, files: &dyn Files) -> Vec<DeviceNumber> {
     devices
 }
 
-/// Reads `flags:` of proc_pid_fdinfo(5), which is octal. What it does not say
-/// counts as writing.
+/// Reads `flags:` of proc_pid_fdinfo(5), which is octal. A missing value counts as writing.
 fn may_write(info: &Path) -> bool {
     let flags = attr::whole(info).ok().and_then(|text| {
         let octal = attr::value_after(&text, "flags:")?;

@@ -18,7 +18,7 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIoTable(HashMap<Process, Io>);
 
-/// A process id is used again; with its start time it is not.
+/// Identifies a process: its id alone may be reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Process {
     pid: u32,
@@ -33,7 +33,7 @@ struct Io {
 }
 
 impl ProcessIoTable {
-    /// Reads all processes but those in `own_pids`.
+    /// Reads all processes except those in `own_pids`.
     pub fn take(roots: &Roots, own_pids: &[u32]) -> Self {
         let names = attr::entries(&roots.proc).into_iter();
         let pids = names
@@ -72,8 +72,8 @@ struct Stat {
     start_ticks: u64,
 }
 
-/// Fields 2, 4, 6, 9 and 22 of proc_pid_stat(5). The name may hold brackets and
-/// blanks, so the last bracket ends it.
+/// Parses fields 2, 4, 6, 9 and 22 of proc_pid_stat(5). The name may contain brackets and blanks,
+/// so the last bracket ends it.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
@@ -88,8 +88,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Returns true if this process leads its session, as after setsid(2). getsid(2) is 0 where the leader is
-/// in another namespace of processes, as in a container.
+/// `true` if this process leads its session, as after setsid(2). getsid(2) returns 0 if the leader
+/// is in another PID namespace, as in a container.
 pub fn leads_session(roots: &Roots) -> bool {
     let stat = fs::read(roots.proc.join("self/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
@@ -100,8 +100,7 @@ pub fn leads_session(roots: &Roots) -> bool {
     parse_stat(&stat).is_some_and(|stat| Some(stat.session) == pid)
 }
 
-/// The processes that a process has started, and those that they have started
-/// in turn, each after the one that started it.
+/// Returns the direct and indirect children of a process, each after its parent.
 pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
     let names = attr::entries(&roots.proc).into_iter();
     let parents: Vec<(u32, u32)> = names
@@ -115,7 +114,8 @@ pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
         let children = parents.iter().filter(|(_, of)| *of == parent);
-        // Read one after the other, they may be said to be each other's parents.
+        // The files are read one after the other, so two processes may each appear as the other's
+        // parent.
         let new: Vec<u32> = children.map(|(pid, _)| *pid).collect();
         for pid in new {
             if !found.contains(&pid) {
@@ -127,11 +127,11 @@ pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// The processes that did most I/O between two tables, busiest first, at most
-/// `limit`; `None` when no other process could be looked at.
+/// Returns the processes with the most I/O between two tables, busiest first, at most `limit`;
+/// `None` if no other process could be read.
 ///
-/// A process born in between counts from its start. One that ended in between
-/// is missed, with all it did: the kernel keeps no record of it.
+/// A process that started in between counts from its start. One that ended in between is missed
+/// with all its I/O, since the kernel keeps no record of it.
 pub fn busiest(
     before: &ProcessIoTable,
     after: &ProcessIoTable,

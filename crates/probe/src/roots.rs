@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders that everything is read from; tests put folders of files in
-/// their place.
+/// Folders from which all kernel files are read; tests replace them by folders of files.
 #[derive(Clone, Debug)]
 pub struct Roots {
     /// `/proc`.
@@ -12,20 +11,20 @@ pub struct Roots {
     pub sys: PathBuf,
     /// `/`, for files of the distribution such as `/etc/os-release`.
     pub root: PathBuf,
-    /// Device number (`st_dev`) and inode of the file behind the loop device of a node; `None` where
-    /// the kernel is not asked.
+    /// Returns device number (`st_dev`) and inode of the file behind the loop device of a node;
+    /// `None` if the kernel is not queried.
     pub loop_file: fn(&Path) -> Option<(u64, u64)>,
 }
 
 impl Default for Roots {
-    /// This machine.
+    /// Returns the folders of this machine.
     fn default() -> Self {
         Self::under(Path::new("/"))
     }
 }
 
 impl Roots {
-    /// `proc`, `sys` and the rest beneath one folder.
+    /// Returns `proc`, `sys` and the root below one folder.
     pub fn under(folder: &Path) -> Self {
         Self {
             proc: folder.join("proc"),
@@ -35,8 +34,7 @@ impl Roots {
         }
     }
 
-    /// The `/sys/class/block` entry of a block device, whether or not it
-    /// exists.
+    /// Returns the `/sys/class/block` entry of a block device, which may not exist.
     pub(crate) fn block(&self, name: &str) -> PathBuf {
         self.sys.join("class/block").join(name)
     }

@@ -1,4 +1,4 @@
-//! Why a block device, or a regular file, must not be written.
+//! Reasons why a block device or a regular file must not be written.
 
 mod beneath;
 mod files;
@@ -19,23 +19,21 @@ use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process;
 
-/// Why the block device with this kernel name must not be written, one clause
-/// each ("sda1 is mounted on /home"); empty when nothing speaks against it.
+/// Returns the reasons why the block device with this kernel name must not be written, one clause
+/// each ("sda1 is mounted on /home"); empty if it may be written.
 ///
-/// It looks at the device, its partitions, and everything made of them (device
-/// mapper, md, loop devices, ...); of a partition also at uses of its disk as
-/// a whole; and at everything that it is made of, with all that stands on that: a
-/// mounted device below a loop device, other loop devices on the same file, other paths to the
-/// same disk. A process that keeps one of them open for writing is a use, other
-/// than this process and its parent, the host that it works for; processes of
-/// other users are looked into by root only. What cannot be read otherwise
-/// counts as a reason. Mounts in other mount namespaces are not seen here: ask
+/// Checks the device, its partitions, and all devices made of them (device mapper, md, loop
+/// devices, ...); for a partition also uses of its whole disk; and all devices below it with their
+/// other users: a mounted device below a loop device, other loop devices on the same file, other
+/// paths to the same disk. A process that keeps one of them open for writing is a use, except this
+/// process and its parent (the host); other users' processes are visible to root only. Other data
+/// that cannot be read counts as a reason. Mounts in other mount namespaces are not visible: use
 /// [`held_exclusively`] too.
 pub fn in_use(roots: &Roots, name: &str) -> Vec<String> {
     in_use_with(roots, &KernelFiles, name)
 }
 
-/// The same of several devices, in their order: processes are looked at only once.
+/// Returns the result of [`in_use`] for several devices, in their order; scans processes only once.
 pub fn in_use_each(roots: &Roots, names: &[String]) -> Vec<Vec<String>> {
     let mut search = Search::new(roots, &KernelFiles);
     let names = names.iter();
@@ -49,18 +47,18 @@ fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
 /// Reason for a use that shows only when the device is opened.
 const HELD: &str = "is held by another program or mounted in another namespace";
 
-/// A search for uses; what it finds goes into `reasons`.
+/// Search for uses; results are collected in `reasons`.
 struct Search<'a> {
     roots: &'a Roots,
     files: &'a dyn Files,
     mounts: Vec<MountEntry>,
-    /// Why they cannot be read, which counts against every device.
+    /// Swap files and devices, or the error of reading them, which counts against every device.
     swaps: Result<Vec<String>, String>,
     openers: Vec<Opener>,
-    /// Devices looked at already: holders may be reached on several ways.
+    /// Devices already checked: several paths may lead to one holder.
     seen: Vec<String>,
-    /// The device asked about, and those beneath it that were looked at: each stands
-    /// on the next, which is no use of it by others.
+    /// The requested device and the devices below it that were checked: each uses the next, which
+    /// is not a use by others.
     path: Vec<String>,
     reasons: Vec<String>,
 }
@@ -79,7 +77,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Every reason against writing the device of that name.
+    /// Returns all reasons against writing the device of that name.
     fn uses_of(&mut self, name: &str) -> Vec<String> {
         let Some(device) = Device::named(self.roots, name) else {
             return vec![format!("/sys shows no block device {name}")];
@@ -89,7 +87,7 @@ impl<'a> Search<'a> {
         std::mem::take(&mut self.reasons)
     }
 
-    /// A device that is written, wherever in it.
+    /// Collects the uses of a device that may be written anywhere.
     fn whole(&mut self, device: &Device) {
         self.read_only(device);
         self.with_partitions(device);
@@ -100,7 +98,7 @@ impl<'a> Search<'a> {
         self.beneath(device);
     }
 
-    /// Nothing is known yet of the device of that name, but what is not known at all.
+    /// Resets the state for a device, and adds the reasons that apply to every device.
     fn begin(&mut self, name: &str) {
         self.seen.clear();
         self.path.clear();
@@ -126,14 +124,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Uses of one device, and of what is made of it.
+    /// Collects the uses of one device, and of the devices made of it.
     fn alone(&mut self, device: &Device) {
         if self.unless_seen(device) {
             self.held(device);
         }
     }
 
-    /// Uses of one device but by its holders; whether it was not looked at before.
+    /// Collects the uses of one device except by its holders. Returns `false` if it was already
+    /// checked.
     fn unless_seen(&mut self, device: &Device) -> bool {
         if self.seen.contains(&device.name) {
             return false;
@@ -179,7 +178,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// File systems on several devices: mountinfo names one of them as the source.
+    /// Finds file systems on several devices: mountinfo names only one of them as the source.
     fn spread(&mut self, device: &Device) {
         for entry in &self.mounts {
             let mount = &entry.mount;
@@ -223,7 +222,7 @@ impl<'a> Search<'a> {
 
     fn held(&mut self, device: &Device) {
         for name in device.holders() {
-            // By another path to a disk below the device asked about.
+            // This holder is another path to a disk below the requested device.
             if self.path.contains(&name) {
                 continue;
             }
@@ -239,8 +238,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Loop devices on the device node; the kernel does not list them as
-    /// holders.
+    /// Finds loop devices on the device node; the kernel does not list them as holders.
     fn under_loop(&mut self, device: &Device) {
         for on_top in loops(self.roots) {
             let file = on_top.backing_file();
@@ -269,8 +267,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns true if a path is a node of the device. A node that is gone or not visible from here
-    /// is matched by its name.
+    /// `true` if a path is a node of the device. A node that is missing or not visible is matched
+    /// by its name.
     fn leads_to(&self, path: &Path, device: &Device) -> bool {
         if !path.is_absolute() {
             return false;
@@ -304,7 +302,7 @@ fn holder_in_words(holder: &Device) -> String {
     }
 }
 
-/// Files and devices of `/proc/swaps`; a kernel without swap has no such file.
+/// Returns files and devices of `/proc/swaps`; a kernel without swap has no such file.
 fn swaps(roots: &Roots) -> io::Result<Vec<String>> {
     let text = match attr::whole(&roots.proc.join("swaps")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),

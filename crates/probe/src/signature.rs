@@ -1,5 +1,5 @@
-//! Signatures that file systems, volume managers and partition tables leave on a device, also when
-//! nothing uses them at the moment.
+//! Signatures that file systems, volume managers and partition tables leave on a device, including
+//! unused ones.
 
 use crate::device::Device;
 use crate::devices::node;
@@ -76,7 +76,8 @@ static SIGNATURES: [Entry; 38] = [
     (At::Start(4096), b"EFI PART", (56, 16), "a GPT partition table"),
 ];
 
-/// Lists what a device and its partitions hold, in words, of which some say that it is not known.
+/// Lists the contents of a device and its partitions in words, including parts whose contents are
+/// not known.
 pub fn on_disk(roots: &Roots, name: &str) -> Vec<String> {
     let parts = Device::named(roots, name).map(|device| device.partitions());
     let words = |name: &str, on: &str| match of(roots, name) {
@@ -91,15 +92,15 @@ pub fn on_disk(roots: &Roots, name: &str) -> Vec<String> {
     words(name, "").into_iter().chain(there).collect()
 }
 
-/// Signatures on a device of that kernel name.
+/// Returns the signatures on a device of that kernel name.
 ///
 /// # Errors
-/// When none is found, and it cannot be opened or read.
+/// When none is found, and the device cannot be opened or read.
 pub fn of(roots: &Roots, name: &str) -> io::Result<Vec<Signature>> {
     find(&File::open(node(roots, name))?)
 }
 
-/// Finds what a device holds. Nothing is written.
+/// Searches a device for signatures, without writing.
 fn find(mut device: &File) -> io::Result<Vec<Signature>> {
     let bytes = device.seek(SeekFrom::End(0))?;
     let failed = Cell::new(None);
@@ -107,7 +108,7 @@ fn find(mut device: &File) -> io::Result<Vec<Signature>> {
         let mut found = vec![0; length];
         match device.read_exact_at(&mut found, offset) {
             Ok(()) => return Some(found),
-            // It is smaller.
+            // The device is smaller than that offset.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => failed.set(Some(error)),
         }
@@ -132,7 +133,7 @@ fn find(mut device: &File) -> io::Result<Vec<Signature>> {
             });
         }
     }
-    // Boot sectors of FAT and NTFS end in the same two bytes.
+    // Boot sectors of FAT and NTFS end in the same two bytes as a partition table.
     let is_table = |sector: Vec<u8>| {
         let mut parts = sector[446..510].chunks(16);
         sector.ends_with(&[0x55, 0xaa]) && parts.any(|part| part[0] & 0x7f == 0 && part[4] != 0)
@@ -147,7 +148,7 @@ fn find(mut device: &File) -> io::Result<Vec<Signature>> {
     }
 }
 
-/// An identifier as text, which it may be already, else in hexadecimal.
+/// Formats an identifier: unchanged if it is text, else in hexadecimal.
 fn written(id: &[u8]) -> String {
     match str::from_utf8(id) {
         Ok(text) if id.len() > 16 => text.trim_matches('\0').to_owned(),

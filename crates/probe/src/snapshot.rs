@@ -11,18 +11,18 @@ use assay_model::storage::Storage;
 use rustix::time::ClockId;
 use std::path::Path;
 
-/// Takes all counters but [`Snapshot::file_cache`], which needs the open file.
+/// Takes all counters except [`Snapshot::file_cache`], which needs the open file.
 ///
-/// It is called right after a measured clock stops, so what goes on changing
-/// comes first: the devices' counters and this process's own I/O.
+/// It is called right after a measured clock stops, so the values that keep changing are read
+/// first: the devices' counters and this process's own I/O.
 pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
     let mut snapshot = counters(roots, storage);
     look_around(roots, &mut snapshot);
     snapshot
 }
 
-/// Only what tells where bytes went: the devices' counters, this process's own
-/// I/O, and memory. For steps so short that [`look_around`] would take longer.
+/// Takes only the counters that show where bytes went: the devices' counters, this process's own
+/// I/O, and memory. Used for steps that are shorter than a call of [`look_around`].
 pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     Snapshot {
         at_ns: time_ns(ClockId::Monotonic),
@@ -37,8 +37,8 @@ pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     }
 }
 
-/// Reads everything that is cheap enough to read while the clock runs: a file of `/proc` and the
-/// sensors, a few tens of microseconds if sensors answer at once.
+/// Reads the values that are cheap enough to read while the clock runs: a file of `/proc` and the
+/// sensors, which takes tens of microseconds if sensors respond at once.
 pub fn glance(roots: &Roots) -> Glance {
     let memory = memory(roots);
     let zones = thermal(roots).into_iter();
@@ -50,8 +50,7 @@ pub fn glance(roots: &Roots) -> Glance {
     }
 }
 
-/// Adds what the machine was like: pressure, context switches, frequencies,
-/// temperatures.
+/// Adds the state of the machine: pressure, context switches, frequencies, temperatures.
 pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.pressure = pressure(roots);
     snapshot.context_switches = context_switches(roots);
@@ -60,7 +59,8 @@ pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.hindrances = Some(hindrances(roots));
 }
 
-/// `counters` with what the machine was like in `around`, as [`look_around`] found it before.
+/// Returns `counters` with the state of the machine from `around`, as read by [`look_around`]
+/// before.
 pub fn with_surroundings(counters: Snapshot, around: Snapshot) -> Snapshot {
     Snapshot {
         pressure: around.pressure,
@@ -124,7 +124,7 @@ fn context_switches(roots: &Roots) -> Option<u64> {
     attr::value_after(&text, "ctxt ")?.parse().ok()
 }
 
-/// CPUs of which the frequency or the governor is known, by number.
+/// Returns the CPUs with a known frequency or governor, by number.
 fn cpus(roots: &Roots) -> Vec<CpuState> {
     let folders = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu");
     let cpus = folders.into_iter();
@@ -144,7 +144,7 @@ fn cpu(cpu: u32, cpufreq: &Path) -> Option<CpuState> {
     (state.khz.is_some() || state.governor.is_some()).then_some(state)
 }
 
-/// Zones whose sensor answers now, by number.
+/// Returns the zones whose sensor responds, by number.
 fn thermal(roots: &Roots) -> Vec<ThermalZone> {
     let mut zones = attr::numbered_entries(&roots.sys.join("class/thermal"), ZONE);
     zones.sort_by_key(|(number, _)| *number);
@@ -157,7 +157,7 @@ fn thermal(roots: &Roots) -> Vec<ThermalZone> {
 /// Prefix of the folders of thermal zones.
 pub(crate) const ZONE: &str = "thermal_zone";
 
-/// A thermal zone; `None` when its sensor does not answer.
+/// Reads a thermal zone; `None` when its sensor does not respond.
 pub(crate) fn zone(number: u32, folder: &Path) -> Option<ThermalZone> {
     let name = attr::text(&folder.join("type"));
     Some(ThermalZone {

@@ -1,4 +1,4 @@
-//! The machine around the storage.
+//! Description of the machine around the storage.
 
 use crate::attr;
 use crate::roots::Roots;
@@ -41,7 +41,7 @@ fn total_memory(roots: &Roots) -> Bytes {
     Bytes(memory(roots).map_or_else(counted, |memory| memory.total_bytes))
 }
 
-/// os-release(5): the first of the two places counts.
+/// Reads os-release(5): the first of the two locations takes precedence.
 fn os(roots: &Roots) -> Option<String> {
     let text = ["etc/os-release", "usr/lib/os-release"]
         .iter()
@@ -50,7 +50,7 @@ fn os(roots: &Roots) -> Option<String> {
     Some(name.trim_matches(['"', '\'']).to_owned())
 }
 
-/// The device tree's model on boards, else what the firmware's DMI tables say.
+/// Returns the device tree's model on boards, else the names in the firmware's DMI tables.
 fn board(roots: &Roots) -> Option<String> {
     let tree = roots.sys.join("firmware/devicetree/base/model");
     let dmi = roots.sys.join("class/dmi/id");
@@ -64,8 +64,8 @@ fn board(roots: &Roots) -> Option<String> {
     attr::text(&tree).or_else(from_dmi)
 }
 
-/// x86 and some others name the model; ARM gives the numbers of implementer
-/// and part, of which the common cores are named here (Arm's MIDR_EL1).
+/// Returns the processor's model. x86 and some others report a name; ARM reports numbers of
+/// implementer and part, of which the common cores are named here (Arm's MIDR_EL1).
 fn cpu_model(roots: &Roots) -> Option<String> {
     let text = attr::text(&roots.proc.join("cpuinfo"))?;
     let value = |key| attr::value_after(&text, key);
@@ -91,7 +91,7 @@ fn cpu_model(roots: &Roots) -> Option<String> {
     Some(core.to_owned())
 }
 
-/// CPUs online; a list such as `0-3,6`.
+/// Counts the online CPUs, from a list such as `0-3,6`.
 fn cpus_online(roots: &Roots) -> u32 {
     attr::text(&roots.sys.join("devices/system/cpu/online"))
         .and_then(|list| count_of_list(&list))

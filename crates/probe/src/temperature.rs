@@ -19,7 +19,7 @@ pub fn throttled(roots: &Roots) -> Option<u64> {
     counts.reduce(u64::saturating_add)
 }
 
-/// Sensors, the hottest of which counts.
+/// Sensors of one component; the highest value counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thermometer {
     /// Name of the measured component.
@@ -28,14 +28,14 @@ pub struct Thermometer {
 }
 
 impl Thermometer {
-    /// The sensor of a disk that data reaches, else those of the board; `None` when
-    /// there is none. A disk that does not answer now (one that sleeps) is not taken
-    /// for one without a sensor.
+    /// Finds the sensor of a disk that data reaches, else those of the board; `None` if there is
+    /// none. A disk whose sensor does not respond now (a sleeping disk) still counts as one with a
+    /// sensor.
     pub fn of(roots: &Roots, storage: &Storage) -> Option<Self> {
         of_disks(roots, storage).or_else(|| of_board(roots))
     }
 
-    /// Thousandths of a degree Celsius; `None` when no sensor answers now.
+    /// Returns thousandths of a degree Celsius; `None` when no sensor responds.
     pub fn read(&self) -> Option<i64> {
         let inputs = self.inputs.iter();
         inputs.filter_map(|path| attr::number(path)).max()
@@ -55,7 +55,7 @@ fn of_disks(roots: &Roots, storage: &Storage) -> Option<Thermometer> {
     let folder = roots.sys.join("class/hwmon");
     let all = attr::entries(&folder).into_iter();
     let all = all.map(|name| folder.join(name));
-    // The first is what a device with several calls its own.
+    // A device with several sensors reports its overall temperature at the first one.
     let has_input = |sensors: &PathBuf| sensors.join("temp1_input").is_file();
     let sensors = all.filter(has_input).find(|sensors| is_of_disk(sensors))?;
     Some(Thermometer {

@@ -6,8 +6,8 @@ use crate::device::{Device, is_hidden};
 use crate::roots::Roots;
 use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
 
-/// Memory of the system; lines are in units of 1024 bytes (proc_meminfo(5)).
-/// `None` when a line is missing that all kernels have.
+/// Reads the memory of the system; lines are in units of 1024 bytes (proc_meminfo(5)). `None` if a
+/// line is missing that all kernels have.
 pub fn memory(roots: &Roots) -> Option<Memory> {
     let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
     let bytes = |key| attr::kibibytes_after(&text, key);
@@ -40,8 +40,8 @@ pub fn paging(roots: &Roots) -> Option<Paging> {
     })
 }
 
-/// Times and counts since boot (proc_stat(5)). Kernels before 2.6.33 have no
-/// column for guests.
+/// Reads times and counts since boot (proc_stat(5)). Kernels before 2.6.33 have no column for
+/// guests.
 pub fn processor(roots: &Roots) -> Option<Processor> {
     let text = attr::whole(&roots.proc.join("stat")).ok()?;
     let times: Vec<u64> = attr::value_after(&text, "cpu ")?
@@ -84,8 +84,8 @@ pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
     age.checked_add(look)?.checked_mul(10_000_000)
 }
 
-/// The block devices of the machine by their kernel names: none that has no
-/// size, as a loop device without a file, and no hidden path to another one.
+/// Returns the block devices of the machine by their kernel names. Devices of size 0, such as a
+/// loop device without a file, and hidden paths are left out.
 pub fn devices(roots: &Roots) -> Vec<String> {
     let names = attr::entries(&roots.sys.join("class/block")).into_iter();
     let size = |name: &String| attr::number::<u64>(&roots.block(name).join("size"));
@@ -101,12 +101,12 @@ pub fn disks(roots: &Roots) -> Vec<String> {
     names.filter(|name| !is_part(name)).collect()
 }
 
-/// Returns true if a block device of that kernel name exists.
+/// `true` if a block device of that kernel name exists.
 pub fn is_device(roots: &Roots, name: &str) -> bool {
     Device::named(roots, name).is_some()
 }
 
-/// The counters of one device; `None` when they cannot be read.
+/// Reads the counters of one device; `None` when they cannot be read.
 pub fn disk(roots: &Roots, name: &str) -> Option<DiskCounters> {
     Some(DiskCounters {
         unwritten_bytes: unwritten(roots, name),
@@ -114,9 +114,9 @@ pub fn disk(roots: &Roots, name: &str) -> Option<DiskCounters> {
     })
 }
 
-/// Dirty pages of one disk and those being written (`mm/backing-dev.c`). It
-/// takes debugfs, and the rights to look at it. File systems on several devices
-/// count theirs elsewhere, so a partition has none of its own.
+/// Returns the dirty pages of one disk and those being written (`mm/backing-dev.c`). Requires
+/// debugfs and permission to read it. File systems on several devices count theirs elsewhere, and a
+/// partition has no counter.
 fn unwritten(roots: &Roots, name: &str) -> Option<u64> {
     let number = attr::text(&roots.block(name).join("dev"))?;
     let file = roots.sys.join("kernel/debug/bdi").join(number);

@@ -1,9 +1,8 @@
-//! Documents that people read, independent of any format: sections of paragraphs, facts,
-//! lists, tables and charts.
+//! Format-independent documents for readers: sections of paragraphs, facts, lists, tables and
+//! charts.
 //!
-//! A view builds a [`Document`], a renderer writes it. All texts in it are safe to show
-//! already ([`crate::text::clean`]); numbers stay numbers, so that a workbook can compute
-//! with them.
+//! A view builds a [`Document`], a renderer writes it. All texts in it are already safe to display
+//! ([`crate::text::clean`]). Numbers remain numbers, so that a workbook can compute with them.
 
 use crate::charts::draw::Chart;
 use crate::results::findings::Finding;
@@ -20,13 +19,13 @@ use assay_model::verdict::Change;
 /// Amount of detail in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The answer and what it rests on, about a screen.
+    /// The answer and its basis, about a screen.
     Brief,
     /// Every figure with its reasons.
     Full,
 }
 
-/// A text for people.
+/// Text for readers.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// The first line.
@@ -81,7 +80,7 @@ pub enum Block {
         /// True if the result cannot be used.
         severe: bool,
     },
-    /// A rate over time or place in one line, for terminals. Pages have charts.
+    /// Rate over time or position in one line, for terminals. Pages have charts instead.
     Curve {
         /// Text before the line.
         name: String,
@@ -90,7 +89,7 @@ pub enum Block {
         /// Text after the line.
         end: String,
     },
-    /// A section that a page can fold.
+    /// Section that a page can fold.
     Details(Section),
 }
 
@@ -119,39 +118,38 @@ pub struct Table {
 pub struct Column {
     /// Heading.
     pub head: String,
-    /// Numbers are flush right.
+    /// True for numbers, which are aligned to the right.
     pub right: bool,
-    /// Priority of the column where there is too little room.
+    /// Priority of the column if space is limited.
     pub keep: Keep,
 }
 
-/// Formats in which a column is shown. Texts leave out one whose cells are all empty or unknown.
-/// Where a table is too wide, the last column that is `Spare` goes first, then the last that is
-/// `IfRoom`.
+/// Visibility of a column. Text formats omit a column whose cells are all empty or unknown. If a
+/// table is too wide, they first drop the last `Spare` column, then the last `IfRoom` one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// In every format.
+    /// Shown in every format.
     Always,
-    /// Where it fits; elsewhere its cells go below their rows.
+    /// Shown if it fits; otherwise its cells are below their rows.
     IfRoom,
-    /// Where it fits; left out elsewhere.
+    /// Shown if it fits, otherwise omitted.
     Spare,
-    /// On pages and in workbooks.
+    /// Shown on pages and in workbooks.
     Page,
-    /// On pages, but not on paper, and in workbooks.
+    /// Shown on pages, but not in print, and in workbooks.
     Screen,
-    /// In workbooks alone.
+    /// Shown only in workbooks.
     Workbook,
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableRow {
-    /// One cell per column, in their order. A row with fewer is one without figures, whose last cell
-    /// has words in their place; a heading has one.
+    /// One cell per column, in their order. In a shorter row the last cell is text in place of
+    /// figures; a row of one cell is a heading.
     pub cells: Vec<Cell>,
-    /// Explanation below the row; on a page in its last cell, in a workbook only where no column is
-    /// for workbooks alone.
+    /// Explanation below the row; on a page it is in the row's last cell, in a workbook only if no
+    /// column is for workbooks alone.
     pub note: Option<String>,
 }
 
@@ -164,11 +162,11 @@ pub enum Cell {
     Unknown,
     /// Words.
     Text(String),
-    /// A value with its unit as its source writes it.
+    /// Value with the unit of its source.
     Quantity {
         /// The value.
         value: f64,
-        /// Its unit.
+        /// Unit of the value.
         unit: String,
     },
     /// Lowest and highest value of several trials, in the unit of their median.
@@ -188,11 +186,11 @@ pub enum Cell {
     Shares(f64, f64),
     /// A number of bytes.
     Bytes(u64),
-    /// A number of a matrix with what it measured.
+    /// Number of a matrix with the label of its measurement.
     Measured {
         /// The number.
         value: f64,
-        /// Digits behind its point.
+        /// Number of decimals.
         digits: usize,
         /// The label, not yet translated.
         label: String,
@@ -219,7 +217,7 @@ pub enum Cell {
 }
 
 impl Document {
-    /// A document without sections.
+    /// Returns a document without sections.
     pub const fn new(title: String) -> Self {
         Self {
             title,
@@ -235,7 +233,7 @@ impl Document {
         }
     }
 
-    /// Adds a section behind that with an id, or behind all others.
+    /// Adds a section after the one with this id, or after all others.
     pub fn push_after(&mut self, id: &str, section: Section) {
         let found = self.sections.iter().position(|before| before.id == id);
         let at = found.map_or(self.sections.len(), |at| at + 1);
@@ -244,7 +242,7 @@ impl Document {
 }
 
 impl Section {
-    /// A section without blocks.
+    /// Returns a section without blocks.
     pub fn new(id: &'static str, title: impl Into<String>) -> Self {
         Self {
             id,
@@ -319,7 +317,7 @@ impl Section {
 }
 
 impl Column {
-    /// A column of words.
+    /// Returns a column of words.
     pub fn text(head: impl Into<String>) -> Self {
         Self {
             head: head.into(),
@@ -328,7 +326,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
+    /// Returns a column of numbers.
     pub fn number(head: impl Into<String>) -> Self {
         Self {
             right: true,
@@ -336,7 +334,7 @@ impl Column {
         }
     }
 
-    /// The column with another priority.
+    /// Returns the column with another priority.
     #[must_use]
     pub fn keep(self, keep: Keep) -> Self {
         Self { keep, ..self }
@@ -344,7 +342,8 @@ impl Column {
 }
 
 impl Table {
-    /// Columns with their indices that a format shows: those without any figure are left out.
+    /// Returns the columns that a format shows, with their indices; columns without figures are
+    /// left out.
     pub fn shown(&self, is_shown: impl Fn(Keep) -> bool) -> impl Iterator<Item = (usize, &Column)> {
         let filled = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
@@ -357,17 +356,17 @@ impl Table {
 }
 
 impl TableRow {
-    /// A row without a note.
+    /// Returns a row without a note.
     pub const fn new(cells: Vec<Cell>) -> Self {
         Self { cells, note: None }
     }
 
-    /// A row that names those below it.
+    /// Returns a heading for the rows below it.
     pub fn heading(title: impl Into<String>) -> Self {
         Self::new(vec![Cell::Text(title.into())])
     }
 
-    /// Whether it names the rows below it.
+    /// Returns true if the row is a heading.
     pub const fn is_heading(&self) -> bool {
         self.cells.len() == 1
     }
@@ -386,7 +385,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// A value in a unit of assay or of others.
+    /// Returns a value with any unit.
     pub fn quantity(value: f64, unit: impl Into<String>) -> Self {
         Self::Quantity {
             value,
@@ -394,28 +393,28 @@ impl Cell {
         }
     }
 
-    /// A number of things.
+    /// Returns a count.
     pub fn count(n: impl TryInto<usize>) -> Self {
         Self::Count(n.try_into().unwrap_or(usize::MAX))
     }
 
-    /// The words, or nothing known.
+    /// Returns a text, or the unknown value.
     pub fn known(text: Option<impl Into<String>>) -> Self {
         text.map_or(Self::Unknown, |text| Self::Text(text.into()))
     }
 
-    /// The percentage of a change.
+    /// Returns the percentage of a change.
     pub fn change(change: Option<Change>) -> Self {
         change.map_or(Self::Unknown, |change| Self::Change(change.percent))
     }
 
-    /// The interval of a change.
+    /// Returns the interval of a change.
     pub fn interval(change: Option<Change>) -> Self {
         let interval = change.and_then(|change| change.interval);
         interval.map_or(Self::Unknown, |(low, high)| Self::Interval(low, high))
     }
 
-    /// The cell in words.
+    /// Formats the cell as text.
     pub fn text(&self) -> String {
         match self {
             Self::Empty => String::new(),
@@ -447,7 +446,7 @@ impl Cell {
         }
     }
 
-    /// The emphasis of the cell; colour only repeats the words.
+    /// Returns the emphasis of the cell; colour only repeats the text.
     pub fn tone(&self) -> Option<Tone> {
         match self {
             Self::Verdict("faster" | "pass") => Some(Tone::Good),
@@ -460,16 +459,16 @@ impl Cell {
     }
 }
 
-/// A bar of the smallest share before the share or the range of shares.
+/// Draws a bar of the smallest share, followed by the share or the range of shares.
 fn bar(low: f64, high: f64) -> String {
-    /// Cells of the bar.
+    /// Number of characters of the bar.
     const CELLS: usize = 10;
     let filled = as_usize(low.clamp(0.0, 1.0) * CELLS as f64);
     let bar = format!("{}{}", "█".repeat(filled), "·".repeat(CELLS - filled));
     format!("{bar} {:>6}", shares(low, high))
 }
 
-/// `40 %`, or `40-60 %`.
+/// Formats shares: `40 %`, or `40-60 %`.
 pub(crate) fn shares(low: f64, high: f64) -> String {
     let (low, high) = (format::percent(low), format::percent(high));
     match low == high {

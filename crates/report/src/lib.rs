@@ -1,9 +1,9 @@
-//! Results for people and for programs. Nothing here queries the store or measures.
+//! Results for readers and for programs. Nothing here queries the store or measures.
 //!
-//! `results` derives what a run says, `machine` writes it for programs (JSON, CSV, gates),
-//! `views` lay it out as a [`document`] for people, and `render` writes that document in
-//! each format. A module uses only those before it in this list: `words`, `results`,
-//! `machine`, `charts`, `document`, `views`, `render`.
+//! `results` derives the findings of a run, `machine` writes them for programs (JSON, CSV, gates),
+//! `views` lay them out as a [`document`] for readers, and `render` writes that document in each
+//! format. A module uses only modules before it in this list: `words`, `results`, `machine`,
+//! `charts`, `document`, `views`, `render`.
 
 pub mod charts;
 pub mod document;

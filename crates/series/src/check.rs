@@ -1,4 +1,4 @@
-//! The search for changes in all series of one job.
+//! Search for changes in all series of one job.
 
 use crate::events::{self, Surroundings};
 use assay_model::figures::Better;
@@ -35,7 +35,7 @@ impl Opinions {
     }
 }
 
-/// A series as it is searched.
+/// A series with its points, as input of the search.
 struct Searched<'a> {
     series: &'a StoredSeries,
     points: Vec<SeriesPoint>,
@@ -92,7 +92,7 @@ impl Searched<'_> {
         let points = self.points.iter().map(|point| RunPoint {
             run_id: point.run.clone(),
             started_unix_ms: point.started_unix_ms,
-            // Of a tail only the percentile of all operations together is compared.
+            // For a tail, only the percentile of all operations together is compared.
             trials: match self.series.tail {
                 true => vec![point.centre],
                 false => point.samples.clone(),
@@ -137,7 +137,7 @@ fn side(side: SideOfChange) -> ChangeSide {
     }
 }
 
-/// Direction in which a series changed; an accepted change may have a verdict that names no side.
+/// Returns the direction of a change. An accepted change may have a verdict without a direction.
 fn turn(change: &ChangePoint, better: Option<Better>) -> Turn {
     let gain = (change.after.centre - change.before.centre) * better.map_or(1.0, Better::sign);
     match change.verdict {
@@ -148,20 +148,20 @@ fn turn(change: &ChangePoint, better: Option<Better>) -> Turn {
     }
 }
 
-/// Finds out when changes could be found first.
+/// Determines when a change could first have been found.
 struct Dates<'a> {
     input: &'a RunSeries,
     opinions: &'a [Opinion],
     rules: &'a Rules,
 }
 
-/// Runs after a change with which the search is repeated; one that is found later has the date of
+/// Most runs after a change with which the search is repeated; a change found later has the date of
 /// the newest run.
 const LATEST: usize = 40;
 
 impl Dates<'_> {
-    /// Start of the first run with which there were runs enough to find a change. It follows from
-    /// the runs alone: what is new since a day does not depend on when someone looked.
+    /// Returns the start of the first run with which there were enough runs to find the change. It
+    /// depends on the runs only, so the list of changes since a date is the same at each query.
     fn found(&self, change: &ChangePoint) -> u64 {
         let points = &self.input.points;
         let first = change.index + self.rules.min_runs;

@@ -6,10 +6,10 @@ use assay_stats::changes::ChangePoint;
 use assay_store::{Store, StoreError};
 use std::collections::BTreeMap;
 
-/// Values of circumstances by runs.
+/// Values of circumstances, by run and then by name of the circumstance.
 pub type Surroundings = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Runs that a change may be off: events between these count too.
+/// Runs by which a change may be misplaced; events between these runs count too.
 const OFF: usize = 1;
 
 /// Reads the surroundings of the runs around changes.
@@ -27,13 +27,14 @@ pub fn around(
     store.surroundings(&runs)
 }
 
-/// Points on both sides of a change.
+/// Indices of the points on both sides of a change.
 fn near(index: usize) -> impl Iterator<Item = usize> {
     index.saturating_sub(1 + OFF)..=index + OFF
 }
 
-/// Circumstances that differ across a change, in order of importance: between the two runs next
-/// to it, else between those one run further away. What is not known on a side is none.
+/// Returns the circumstances that differ across a change, in order of importance. Compares the two
+/// runs next to it, else those one run further away. A circumstance that is not known on one side
+/// is not an event.
 pub fn at(
     points: &[SeriesPoint],
     index: usize,

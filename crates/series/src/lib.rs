@@ -1,9 +1,9 @@
-//! Keeps what is derived from the runs of a store up to date: their facts, the points that these add
-//! to series, changes of the series, and the events that stand at a change.
+//! Keeps the data derived from the runs of a store up to date: their facts, the points that these
+//! add to series, changes of the series, and the events at a change.
 //!
-//! The store keeps the tables and derives nothing; here the rules of other crates are applied to
-//! it. Commands that read series call [`refresh`] first. A store that is pushed to gets the facts
-//! with the runs, so that little is left to do.
+//! The store keeps the tables and derives nothing; this crate applies the rules of other crates to
+//! it. Commands that read series call [`refresh`] first. A store that receives pushed runs gets
+//! their facts with them, so that little work remains.
 
 mod check;
 mod events;
@@ -18,7 +18,7 @@ use assay_report::facts;
 use assay_store::{Store, StoreError};
 use std::ops::ControlFlow;
 
-/// Runs whose facts are stored together.
+/// Number of runs whose facts are stored in one transaction.
 const BATCH: usize = 50;
 
 /// Work of a refresh, for progress.
@@ -26,15 +26,15 @@ const BATCH: usize = 50;
 pub struct Refreshed {
     /// Runs whose facts were derived.
     pub runs: usize,
-    /// Runs that cannot be read, and are in no series.
+    /// Runs that cannot be read; they are in no series.
     pub damaged: usize,
     /// Jobs whose series were searched for changes.
     pub jobs: usize,
 }
 
 /// Derives facts of all runs that have none of the current version, and searches all series that
-/// got or lost runs for changes. `go_on` is asked between steps, with the work so far and all runs
-/// that have no facts; a refresh that ends early is completed by the next one.
+/// gained or lost runs for changes. Calls `go_on` between steps, with the work so far and the
+/// number of runs without facts; the next refresh completes one that ended early.
 ///
 /// # Errors
 /// When the store cannot be read or written.
@@ -67,7 +67,7 @@ pub fn refresh(
     Ok(done)
 }
 
-/// Facts of a run; `None` if it cannot be read, or was removed meanwhile.
+/// Returns the facts of a run; `None` if it cannot be read, or was removed meanwhile.
 fn facts_of(store: &Store, id: &str) -> Result<Option<RunFacts>, StoreError> {
     match store.load(id) {
         Ok(loaded) => Ok(Some(facts::of(&loaded.run))),
@@ -76,7 +76,7 @@ fn facts_of(store: &Store, id: &str) -> Result<Option<RunFacts>, StoreError> {
     }
 }
 
-/// Drops all that is derived and derives it again.
+/// Drops all derived data and derives it again.
 ///
 /// # Errors
 /// As [`refresh`].

@@ -5,8 +5,7 @@ use assay_report::population::{KinFigure, Others, Standings};
 use assay_store::{Store, StoreError};
 use std::collections::BTreeSet;
 
-/// Finds the place of a run among other units of its kind, by the newest of their runs,
-/// at most `most`.
+/// Compares a run with other units of its kind, by the newest of their runs, at most `most`.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -5,9 +5,9 @@ use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 
-/// The time of all measured stages of one repetition of a scenario. Of acts that ran at
-/// the same time the longest counts, and none in the background. `None` when there is no
-/// act, or one was not completed.
+/// Returns the time of all measured stages of one repetition of a scenario. Of concurrent acts the
+/// longest counts; background acts do not count. `None` when there is no act, or one was not
+/// completed.
 pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
     let mut total_ns = 0;
     let mut stage: Option<(u64, u64)> = None;
@@ -37,8 +37,8 @@ pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
     (total_ns > 0).then_some(total_ns)
 }
 
-/// The complete repetitions of scenarios in a run: the name of each, and its acts in their order.
-/// One that was cut short lacks acts of the plan, and its duration is not that of the scenario.
+/// Returns the complete repetitions of scenarios in a run: the name and the acts of each, in order.
+/// A repetition with missing acts is left out, since its duration is not that of the scenario.
 pub fn repetitions<'a>(
     plan: &Plan,
     trials: &'a [TrialRecord],
@@ -53,8 +53,8 @@ pub fn repetitions<'a>(
     complete.collect()
 }
 
-/// Number of acts that a plan has of a scenario. Their names begin with its name where other jobs
-/// are in the plan too.
+/// Returns the number of acts of a scenario in a plan. The acts' names begin with its name if the
+/// plan has other jobs too.
 fn planned(plan: &Plan, scenario: &str, acts: &[&TrialRecord]) -> usize {
     let is_own = |job: &Job| {
         job.name
@@ -67,7 +67,7 @@ fn planned(plan: &Plan, scenario: &str, acts: &[&TrialRecord]) -> usize {
         .count()
 }
 
-/// The scenario that a trial is an act of.
+/// Returns the scenario that the trial belongs to as an act.
 pub fn scenario_of(trial: &TrialRecord) -> Option<&str> {
     let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
     Some(&act.scenario)

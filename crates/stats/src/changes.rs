@@ -1,8 +1,8 @@
 //! Change points of a metric over many runs: when a series of runs became faster or slower.
 //!
-//! [`windows`] finds candidates as Apache Otava does. A candidate counts only after further
-//! tests: [`find`] has them. Everything is computed from the points alone, so the same points
-//! give the same changes on every machine.
+//! [`windows`] finds candidates with the method of Apache Otava. [`find`] applies further tests to
+//! them. The result depends on the points alone, so the same points give the same changes on every
+//! machine.
 
 mod clean;
 mod divisive;
@@ -22,10 +22,11 @@ use assay_model::figures::Better;
 use assay_model::verdict::{Change, Verdict};
 use windows::Windows;
 
-/// Name and version of the method, stored with each change: another version may find others.
+/// Name and version of the method, stored with each change: another version may find other changes.
 pub const METHOD: &str = "e-divisive/1";
 
-/// Points that a mark of the user may be off: a change moves a little as runs are added.
+/// Largest distance in points between a change and a user's mark on it: a change moves slightly as
+/// runs are added.
 pub const JITTER: usize = 2;
 
 /// One run in a series.
@@ -33,9 +34,9 @@ pub const JITTER: usize = 2;
 pub struct RunPoint {
     /// Identifier of the run.
     pub run_id: String,
-    /// When it was started, milliseconds since 1970 (UTC).
+    /// Start time, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// Figure of each trial in the unit of the metric. A tail has only one: that of the pooled
+    /// Figure of each trial in the unit of the metric. A tail has a single figure, from the pooled
     /// histograms of all trials.
     pub trials: Vec<f64>,
 }
@@ -43,19 +44,19 @@ pub struct RunPoint {
 /// One metric of one job on one device, over runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSeries {
-    /// Runs, the oldest first. Those without a positive figure are passed over.
+    /// Runs, the oldest first. Runs without a positive figure are ignored.
     pub points: Vec<RunPoint>,
-    /// Which way the metric is good.
+    /// Direction in which the metric is better.
     pub better: Better,
-    /// True for percentiles from the 99th on: they change only together with another metric of
-    /// their job.
+    /// `true` for percentiles from the 99th on: they count as changed only together with another
+    /// metric of the job.
     pub tail: bool,
-    /// Largest change without a meaning, as a share; `None` for that of the
+    /// Largest change without practical relevance, as a share; `None` for the margin of the
     /// [`Rules`].
     pub margin: Option<f64>,
 }
 
-/// Opinion on the change that begins with a run.
+/// Opinion of a user on the change that begins with a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opinion {
     /// First run after the change.
@@ -67,7 +68,7 @@ pub struct Opinion {
 /// Runs on one side of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SideOfChange {
-    /// Runs that were compared: those nearest to the change.
+    /// Number of runs that were compared, those nearest to the change.
     pub runs: usize,
     /// Geometric mean of their centres, in the unit of the metric.
     pub centre: f64,
@@ -76,55 +77,55 @@ pub struct SideOfChange {
 /// Change of a series between two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangePoint {
-    /// Index of the first point after it.
+    /// Index of the first point after the change.
     pub index: usize,
     /// The run of that point.
     pub run_id: String,
-    /// Last run before it.
+    /// Last run before the change.
     pub before_run_id: String,
-    /// Start of the first run after it, milliseconds since 1970 (UTC).
+    /// Start of the first run after the change, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// Runs before it.
+    /// Runs before the change.
     pub before: SideOfChange,
-    /// Runs from it on.
+    /// Runs after the change.
     pub after: SideOfChange,
     /// Change of the metric in percent, with its interval.
     pub effect: Option<Change>,
-    /// Verdict on the runs after it against those before it.
+    /// Verdict on the runs after the change against those before it.
     pub verdict: Verdict,
     /// p value of the verdict.
     pub p: f64,
-    /// True if the user accepted it.
+    /// `true` if the user accepted the change.
     pub accepted: bool,
-    /// Always [`METHOD`].
+    /// Method that found the change, [`METHOD`].
     pub method: &'static str,
 }
 
 assay_model::defaults! {
-    /// Rules for changes. `cargo xtask calibrate --changes` holds the usual ones to their promises.
+    /// Rules for changes. `cargo xtask calibrate --changes` checks the error rates of the defaults.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Rules {
         /// Search for candidates.
         pub windows: Windows,
         /// Fewest runs on each side of a change.
         pub min_runs: usize = 3,
-        /// Fewest runs on both sides together: fewer do not show how large the noise is.
+        /// Fewest runs on both sides together; fewer do not show the size of the noise.
         pub min_runs_together: usize = 10,
-        /// Runs of a side below which its values may not overlap those of the other side, and
-        /// [`Self::level_of_few`] holds: from seven runs a side on, ranks can have a p value below
-        /// [`Self::level`].
+        /// Number of runs from which a side is settled. Below it, its values may not overlap those
+        /// of the other side, and [`Self::level_of_few`] applies: from seven runs a side on, ranks
+        /// can have a p value below [`Self::level`].
         pub settled_runs: usize = 7,
         /// Most runs of a side that are compared.
         pub max_runs: usize = 30,
         /// Largest p value of a change.
         pub level: f64 = 0.001,
-        /// Largest p value where a side is not settled: a few runs cannot have a smaller one.
+        /// Largest p value if a side is not settled; a few runs cannot have a smaller one.
         pub level_of_few: f64 = 0.02,
         /// Fewest standard errors of a change, by the noise of the series.
         pub standard_errors: f64 = 4.5,
-        /// Share by which a straight line must describe the runs worse than a step does.
+        /// Smallest share by which a straight line must fit the runs worse than a step.
         pub worse_line: f64 = 0.1,
-        /// Margin of a series that has none of its own, as a share.
+        /// Margin of a series without a margin, as a share.
         pub margin: f64 = 0.02,
     }
 }

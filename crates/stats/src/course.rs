@@ -1,6 +1,6 @@
-//! The course of one trial: rate over time, its levels, its stalls, where it had
-//! warmed up, whether it was steady. Samples of a trial depend on each other, so
-//! this is a diagnosis: verdicts come from trials.
+//! Course of one trial: rate over time, its levels, its stalls, the end of the warm-up, and
+//! steadiness. Samples of a trial depend on each other, so this is a diagnosis only: verdicts use
+//! one value per trial.
 
 use crate::steps::{Segment, segments, stalls};
 use crate::within_trial::steady::{Steadiness, steadiness};
@@ -8,7 +8,7 @@ use crate::within_trial::warmup;
 use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
 
-/// From here on a stall is no part of a level.
+/// Shortest stall that is not part of a level.
 const LONG_STALL: Nanos = Nanos::millis(500);
 
 /// Rate in each interval, empty ones included.
@@ -20,28 +20,28 @@ pub struct Rates {
     pub values: Vec<f64>,
 }
 
-/// A stretch with one level.
+/// A part of a trial with one level of the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// First interval.
     pub start: usize,
-    /// After the last interval.
+    /// Index after the last interval.
     pub end: usize,
-    /// Bytes per second: of a single level over all of the time, of one of
-    /// several without the stalls.
+    /// Rate in bytes per second. A single level includes the stalls; one of several levels excludes
+    /// them.
     pub rate: f64,
     /// Bytes transferred before the level began.
     pub bytes_before: Bytes,
 }
 
-/// A time in which nothing completed.
+/// A period without a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallTime {
-    /// From clock start.
+    /// Start of the stall, relative to clock start.
     pub start: Nanos,
     /// Duration of the stall.
     pub length: Nanos,
-    /// The first interval of it.
+    /// First interval of the stall.
     pub first: usize,
     /// Number of intervals in the stall.
     pub intervals: usize,
@@ -56,23 +56,23 @@ pub struct Course {
     pub levels: Vec<Level>,
     /// Stalls, in order.
     pub stalls: Vec<StallTime>,
-    /// Warm-up time ([`warmup::cut`]); `None` if the trial never settled or is too short to tell.
+    /// Warm-up time ([`warmup::cut`]); `None` if the trial never settled or is too short.
     pub warm_up: Option<Nanos>,
-    /// Steadiness after the warm-up, at the last level; `None` if the trial is too short to tell.
+    /// Steadiness after the warm-up, at the last level; `None` if the trial is too short.
     pub settled: Option<Settled>,
 }
 
 /// Steadiness of a trial from a point in time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settled {
-    /// From clock start.
+    /// Time from which on the check applies, relative to clock start.
     pub from: Nanos,
     /// Result of the check.
     pub steadiness: Steadiness,
 }
 
 impl Course {
-    /// The course of a measurement; `None` when it has no series.
+    /// Returns the course of a measurement; `None` when it has no series.
     pub fn of(measured: &Measurement) -> Option<Self> {
         let series = &measured.series;
         if series.points.is_empty() || series.interval_ns == 0 {
@@ -104,14 +104,14 @@ impl Course {
         lengths.sum()
     }
 
-    /// The longest stall.
+    /// Returns the longest stall.
     pub fn longest_stall(&self) -> Option<StallTime> {
         self.stalls.iter().copied().max_by_key(|stall| stall.length)
     }
 }
 
-/// The levels of the rate. A stall is an event of its own, not a part of a
-/// level: it would look like a phase that the device never had.
+/// Returns the levels of the rate. A stall is a separate event, not a part of a level: it would
+/// look like a phase that the device never had.
 fn levels(measured: &Measurement, rates: &Rates, stalls: &[StallTime]) -> Vec<Level> {
     let points = &measured.series.points;
     let whole = &rates.values[..points.len() - 1];
@@ -140,8 +140,8 @@ fn levels(measured: &Measurement, rates: &Rates, stalls: &[StallTime]) -> Vec<Le
         .collect()
 }
 
-/// The intervals that are in no long stall. Where long stalls are most of the
-/// time they are how the device works, and all intervals count.
+/// Returns the intervals that are in no long stall. If long stalls take most of the time they are
+/// normal for the device, and all intervals count.
 fn outside_stalls(intervals: usize, stalls: &[StallTime]) -> Vec<usize> {
     let long: Vec<&StallTime> = stalls.iter().filter(|s| s.length >= LONG_STALL).collect();
     let stalled: usize = long.iter().map(|stall| stall.intervals).sum();
@@ -155,9 +155,8 @@ fn outside_stalls(intervals: usize, stalls: &[StallTime]) -> Vec<usize> {
 }
 
 impl Rates {
-    /// The last interval may be shorter than the others: it counts with its
-    /// own width, or not at all below half of one, where a single block more
-    /// or less would look like a burst or a cliff.
+    /// Computes the rates. A shorter last interval counts with its actual width, or not at all
+    /// below half of a width, where a single block would look like a burst or a cliff.
     fn of(measured: &Measurement) -> Self {
         let series = &measured.series;
         let width_s = Nanos(series.interval_ns).as_secs_f64();
@@ -179,7 +178,7 @@ impl Rates {
     }
 }
 
-/// Mean rate of the whole measurement, stalls included.
+/// Returns the mean rate of the whole measurement, stalls included.
 fn rate_of_all(measured: &Measurement) -> f64 {
     let bytes: u64 = measured.series.points.iter().map(moved).sum();
     let seconds = Nanos(measured.elapsed_ns).as_secs_f64();
@@ -190,8 +189,8 @@ fn rate_of_all(measured: &Measurement) -> f64 {
     }
 }
 
-/// Runs of empty intervals. The one that the longest gap fell into has the
-/// gap's own time, which is exact.
+/// Returns the runs of empty intervals. The run that contains the longest gap has the gap's exact
+/// time.
 fn stall_times(measured: &Measurement) -> Vec<StallTime> {
     let time = |intervals| time_of(intervals, measured).0;
     let stalls = stalls(measured).into_iter().map(|stall| {
@@ -223,18 +222,18 @@ fn rate(point: &Interval, width_s: f64) -> f64 {
     moved(point) as f64 / width_s
 }
 
-// A course in windows of equal bytes, to see whether it is steady: a slow window
-// then counts no more than a fast one.
+// Windows of equal bytes are used for the steadiness check, so that a slow window has the same
+// weight as a fast one.
 
-/// Most windows: enough for any trend.
+/// Most windows; enough to detect any trend.
 const MOST: usize = 30;
 
-/// Fewest intervals that a window should have.
+/// Fewest intervals per window.
 const INTERVALS: usize = 3;
 
-/// Bytes per interval of each of at most [`MOST`] windows, which all hold as many
-/// bytes; where a window ends within an interval, its bytes are spread over it.
-/// Empty when there are none.
+/// Returns the bytes per interval of each of at most [`MOST`] windows of equal bytes; if a window
+/// ends within an interval, the bytes of the interval are spread evenly over it. Empty when there
+/// are no bytes.
 fn of_equal_bytes(intervals: &[f64]) -> Vec<f64> {
     let windows = (intervals.len() / INTERVALS).min(MOST);
     let each = intervals.iter().sum::<f64>() / windows as f64;
@@ -245,7 +244,7 @@ fn of_equal_bytes(intervals: &[f64]) -> Vec<f64> {
     let (mut moved, mut began) = (0.0, 0.0);
     for (start, bytes) in intervals.iter().enumerate() {
         let mut end = (rates.len() + 1) as f64 * each;
-        // The last one ends with the course, whatever rounding says.
+        // The last window ends with the course, independent of rounding.
         while moved + bytes >= end && rates.len() + 1 < windows {
             let now = start as f64 + (end - moved) / bytes;
             rates.push(each / (now - began));

@@ -1,9 +1,8 @@
-//! The metrics of one trial, derived from its raw counters, and which of them
-//! decide.
+//! Derives the metrics of one trial from its raw counters, and selects the deciding ones.
 //!
-//! Every rate divides by the trial's `elapsed_ns`, from clock start to clock
-//! stop. Flush calls, the one at the end included, lie within it, and both
-//! directions of a mixed job share it. Latencies are those of single calls.
+//! Every rate divides by the trial's `elapsed_ns`, from clock start to clock stop. The time
+//! includes flush calls, also the one at the end, and both directions of a mixed job share it.
+//! Latencies are those of single calls.
 //!
 //! A metric that cannot be derived is absent, never 0.
 
@@ -31,7 +30,7 @@ use assay_model::work::memory::{
     BandwidthStep, LatencyStep, MemoryStep, MemoryStepResult, StressStep,
 };
 
-/// Percentiles given for reads and writes.
+/// Percentiles of reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
     Percentile::P50,
     Percentile::P90,
@@ -40,7 +39,7 @@ const IO_PERCENTILES: [Percentile; 6] = [
     Percentile::P99_9,
     Percentile::P99_99,
 ];
-/// Percentiles given for flush calls.
+/// Percentiles of flush calls.
 const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
 /// Returns all metrics of a trial; empty if it did not start.
@@ -80,9 +79,8 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `lateness_max` | ns | longest time by which an operation missed its deadline |
 /// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
-/// A direction without I/O has no metrics. A percentile is given when
-/// [`Percentile::estimable`]; the median always, because it needs
-/// no tail. Latencies whose record is damaged
+/// A direction without I/O has no metrics. A percentile is included if [`Percentile::estimable`];
+/// the median always, because it needs no tail. Latencies with a damaged record
 /// ([`Distribution::of`]) are left out.
 pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
     let measured = trial.measured.as_ref();
@@ -91,7 +89,7 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
     metrics_with(trial, course.as_ref())
 }
 
-/// The same where the trial's course is known already.
+/// Returns all metrics of a trial whose course is known already.
 pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric> {
     let mut metrics = Metrics::default();
     if let Some(measured) = &trial.measured {
@@ -129,7 +127,7 @@ pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric>
     metrics.list
 }
 
-/// The list under construction.
+/// Metrics under construction.
 #[derive(Default)]
 struct Metrics {
     list: Vec<Metric>,
@@ -197,7 +195,7 @@ impl Metrics {
         self.waits("flush_lat", flush);
     }
 
-    /// Latencies of calls that end with a flush.
+    /// Adds the latencies of calls that end with a flush.
     fn waits(&mut self, name: &str, record: &LatencyRecord) {
         let sound = Distribution::of(record);
         if let Some(latency) = sound.ok().filter(|latency| latency.count() > 0) {
@@ -216,7 +214,7 @@ impl Metrics {
         }
     }
 
-    /// Stalls and errors.
+    /// Adds stalls and errors.
     fn continuity(&mut self, measured: &Measurement) {
         let gap = measured.longest_gap.map(|gap| as_f64(gap.length_ns));
         self.nanos("longest_gap", gap);
@@ -230,7 +228,8 @@ impl Metrics {
         }
     }
 
-    /// A cliff makes two figures: their mean is one that the device never had.
+    /// Adds the first and the last level if the rate changed: their mean is a rate that the device
+    /// never had.
     fn levels(&mut self, measured: &Measurement, course: Option<&Course>) {
         let Some(direction) = direction_moved(measured) else {
             return;
@@ -268,7 +267,7 @@ impl Metrics {
     }
 }
 
-/// The one direction in which bytes were moved; `None` of both or neither.
+/// Returns the one direction in which bytes were moved; `None` for both or neither.
 const fn direction_moved(measured: &Measurement) -> Option<Direction> {
     match (measured.read.bytes, measured.write.bytes) {
         (1.., 0) => Some(Direction::Read),
@@ -286,7 +285,7 @@ impl Metrics {
         }
     }
 
-    /// The median of the passes is what memory usually gives; the best is STREAM's
+    /// Adds the bandwidth: the median of the passes as the usual value, and the best as STREAM's
     /// figure.
     fn bandwidth(&mut self, step: &BandwidthStep) {
         if let Some(rates) = Summary::of(&step.rates()) {
@@ -313,9 +312,9 @@ impl Metrics {
     }
 }
 
-/// Mean number of reads and writes in flight on so many threads, by Little's law: the sum of their
-/// latencies over the time in which they could be in flight, that of flush calls left out. `None`
-/// where nothing moved or a record of latencies is damaged.
+/// Returns the mean number of reads and writes in flight on `threads` threads, by Little's law: the
+/// sum of their latencies divided by the time in which they could be in flight, without that of
+/// flush calls. `None` if nothing moved or a latency record is damaged.
 pub fn in_flight(measured: &Measurement, threads: u32) -> Option<f64> {
     let mut sum_ns = 0.0;
     for record in [&measured.read.latency, &measured.write.latency] {
@@ -327,13 +326,13 @@ pub fn in_flight(measured: &Measurement, threads: u32) -> Option<f64> {
     (sum_ns > 0.0 && time_ns > 0.0).then(|| sum_ns / time_ns)
 }
 
-/// From this share on, the tool may have been the limit: the device was waited
-/// for in less than a tenth of the clock, so that one that takes no time at all
-/// would hardly be told from it at the margin that verdicts work with.
+/// Processor share from which the tool may have been the limit: the tool waited for the device
+/// during less than a tenth of the time, so a device without any latency would hardly differ at the
+/// margin that verdicts use.
 pub const TOOL_LIMITS_FROM: f64 = 0.9;
 
-/// Processor time of so many threads, in user and kernel mode, over the time
-/// that they had; `None` where there was none.
+/// Returns the processor time of `threads` threads, in user and kernel mode, divided by their
+/// elapsed time; `None` where there was none.
 ///
 /// ```
 /// use assay_model::trial::CpuUse;

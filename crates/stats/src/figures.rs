@@ -1,4 +1,4 @@
-//! The figures of a run, as a comparison takes them.
+//! Figures of a run, as input of a comparison.
 
 use crate::acts;
 use crate::derive::{deciding_metrics, label_of, metrics_with};
@@ -11,7 +11,7 @@ use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
 
-/// Figures that are looked at beside those that decide.
+/// Exploratory figures, which are shown beside the deciding ones.
 const EXPLORATORY: [&str; 13] = [
     "read_bw",
     "write_bw",
@@ -28,10 +28,10 @@ const EXPLORATORY: [&str; 13] = [
     "operation_lat_p99",
 ];
 
-/// Between the labels of trials that measured different things.
+/// Separator between the labels of trials that measured different layers.
 pub(crate) const OR: &str = " or ";
 
-/// Between the labels of one figure of reads and writes.
+/// Separator between the labels of reads and writes in one figure.
 const AND: char = '+';
 
 /// Returns the label of a figure in the user's language.
@@ -47,8 +47,8 @@ pub fn measured_in_words(measured: &str) -> String {
     labels.join(tr!(" or "))
 }
 
-/// Labels of what a run is about: the device or its model, and memory where that itself
-/// is measured.
+/// Labels of figures that describe the device: the device or its model, and memory if memory is
+/// measured.
 const OF_THE_DEVICE: [&str; 5] = [
     Measured::Device.label(),
     Measured::DeviceUnflushed.label(),
@@ -57,7 +57,10 @@ const OF_THE_DEVICE: [&str; 5] = [
     Measured::CpuCache.label(),
 ];
 
-/// Returns true if a figure may decide a comparison, judged by its label. The page cache and unknown labels may not decide. A step that reads and writes takes the device's time as soon as one direction does and the other is known; where trials differ, each must be of the device. Imported results (`None`) seldom carry a label and are accepted.
+/// `true` if a figure may decide a comparison, judged by its label. The page cache and unknown
+/// labels may not decide. A step that reads and writes takes the device's time if one direction
+/// does and the other is known; where trials differ, each must be of the device. Imported results
+/// (`None`) seldom carry a label and are accepted.
 ///
 /// ```
 /// use assay_stats::figures::may_decide;
@@ -75,7 +78,7 @@ pub fn may_decide(measured: Option<&str>) -> bool {
     measured.is_none_or(|labels| labels.split(OR).all(is_of_device))
 }
 
-/// Which way a unit is good.
+/// Returns the direction in which a unit is better.
 pub const fn better(unit: Unit) -> Option<Better> {
     match unit {
         Unit::BytesPerSec | Unit::Iops | Unit::Tps => Some(Better::Higher),
@@ -84,11 +87,11 @@ pub const fn better(unit: Unit) -> Option<Better> {
     }
 }
 
-/// The figures of completed trials of a run, one for each condition, job and metric;
-/// conditions in the order of the plan, whichever came first, and under each in the order
-/// in which they first came. Conditioning trials are left out. A metric is called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
-/// decide are exploratory. Places are those in the session, which two runs share that
-/// took turns.
+/// Returns the figures of completed trials of a run, one for each condition, job and metric.
+/// Conditions are in the order of the plan; jobs and metrics of a condition are in the order of
+/// their first trial. Conditioning trials are left out. A metric is named `JOB: METRIC`, for
+/// example `rand-read: read_iops`. Figures that do not decide are exploratory. Places are those in
+/// the session, which two interleaved runs share.
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     let gathered = gather(&header.plan, trials, Labels::Together, |position| {
         header.place_of(position)
@@ -102,17 +105,17 @@ pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     figures
 }
 
-/// A figure whose trials all have the same label.
+/// A figure of trials that all have the same label.
 #[derive(Debug)]
 pub struct Labelled<'a> {
     /// The figure; places are positions in the run.
     pub figure: Figure,
-    /// The trials behind each value: one, or the acts of a scenario.
+    /// Trials behind each value: one, or the acts of a scenario.
     pub trials: Vec<&'a TrialRecord>,
 }
 
-/// The figures of a run's completed trials, where trials of different labels are figures of their
-/// own.
+/// Returns the figures of a run's completed trials; trials of different labels are separate
+/// figures.
 pub fn by_label<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Vec<Labelled<'a>> {
     let gathered = gather(plan, trials, Labels::Apart, |position| position);
     let labelled = gathered.into_iter().map(|mut growing| Labelled {
@@ -161,7 +164,7 @@ fn whole_scenarios<'a>(
     }
 }
 
-/// The label of a scenario as a whole: all acts are parts of the one figure.
+/// Returns the label of a scenario as a whole, to which all acts contribute.
 fn label_of_acts(acts: &[&TrialRecord]) -> String {
     let judged = acts.iter().filter_map(|act| judge(act));
     let judged = judged.filter(|judged| judged.read.is_some() || judged.write.is_some());
@@ -182,7 +185,7 @@ fn each_metric<'a>(
             continue;
         }
         let judgement = judge(trial);
-        // The course has metrics of levels alone, which are no figures.
+        // The course adds only metrics of levels, which are not compared.
         let metrics = metrics_with(trial, None);
         let has = |name: &str| metrics.iter().any(|metric| metric.name == name);
         let primary = deciding_metrics(&trial.job, has);
@@ -198,7 +201,7 @@ fn each_metric<'a>(
     }
 }
 
-/// Treatment of trials with different labels: as one figure, or as figures of their own.
+/// Treatment of trials with different labels: one figure, or separate figures.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Labels {
     #[default]
@@ -206,16 +209,16 @@ enum Labels {
     Apart,
 }
 
-/// The figures under construction.
+/// Figures under construction.
 #[derive(Default)]
 struct Gathered<'a> {
     labels: Labels,
     list: Vec<Growing<'a>>,
-    /// Index in the list by condition, metric and, where labels are kept apart, label.
+    /// Index in the list by condition, metric and, if labels are separated, label.
     places: HashMap<(String, String, String), usize>,
 }
 
-/// One of them.
+/// A figure under construction.
 struct Growing<'a> {
     figure: Figure,
     values: Vec<f64>,
@@ -225,7 +228,7 @@ struct Growing<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    /// The one of a metric of `of`, a job or a scenario; a new one is empty.
+    /// Returns the figure of a metric of `of`, a job or a scenario; creates an empty one if needed.
     fn find(
         &mut self,
         of: &str,

@@ -1,30 +1,30 @@
-//! Latency steps as a working set grows: the caches as a program sees them.
+//! Latency steps of a growing working set, which show the caches as a program sees them.
 
-/// A latency so many times that of the next smaller set is a step up.
+/// Smallest ratio to the latency of the next smaller set that counts as a rise.
 const RISE: f64 = 1.25;
 
 /// Latency of one working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Bytes of the set.
+    /// Size of the set in bytes.
     pub set_bytes: u64,
-    /// Nanoseconds a load.
+    /// Nanoseconds per load.
     pub load_ns: f64,
 }
 
 /// Sets over which latency rises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rise {
-    /// The last set before it.
+    /// Last set before the rise.
     pub from: Point,
-    /// The first at its end.
+    /// First set at the end of the rise.
     pub to: Point,
 }
 
 impl Rise {
-    /// Returns true if a cache of this size would explain the rise: sets that fit into the cache
-    /// come before its end, and larger ones after its begin. Half a set of tolerance on either side
-    /// allows for other data in the cache.
+    /// `true` if a cache of this size would explain the rise: sets that fit into the cache come
+    /// before its end, and larger ones after its start. A tolerance of half a set allows for other
+    /// data in the cache.
     pub const fn fits(&self, cache_bytes: u64) -> bool {
         cache_bytes >= self.from.set_bytes / 2 && cache_bytes <= self.to.set_bytes
     }

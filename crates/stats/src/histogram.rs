@@ -1,10 +1,9 @@
-//! The recorder of latencies in the engine's hot loop: log-linear bins without
-//! a ceiling.
+//! Recorder of latencies in the engine's hot loop: log-linear bins without an upper limit.
 //!
-//! Values below 128 ns have a bin each. Above, every octave (power of two) is
-//! cut into 64 bins of equal width, so the middle of a bin is at most 1/128
-//! away from any value in it. These are fio's bins, but they go on to
-//! `u64::MAX` instead of ending at 17 s: a stall of a minute is a minute.
+//! Values below 128 ns have a bin each. Above, every octave (power of two) is divided into 64 bins
+//! of equal width, so the middle of a bin differs from any value in it by at most 1/128. These are
+//! fio's bins, but they extend to `u64::MAX` instead of ending at 17 s: a stall of a minute is
+//! recorded as a minute.
 
 use assay_model::latency::LatencyRecord;
 use std::fmt;
@@ -15,11 +14,11 @@ const BINS_LOG2: u32 = 6;
 const BINS_PER_OCTAVE: u64 = 1 << BINS_LOG2;
 /// Number of bins; the last one holds `u64::MAX`.
 pub const BINS: u32 = bucket_index(u64::MAX) + 1;
-/// Length of the table: [`BINS`] rounded up to a power of two, so that a mask
-/// instead of a branch proves every index to be within it.
+/// Length of the table: [`BINS`] rounded up to a power of two, so that a mask instead of a branch
+/// proves every index to be in range.
 const SLOTS: usize = (BINS as usize).next_power_of_two();
 
-/// The bin of a latency, `0..BINS`; never falls when `ns` grows.
+/// Returns the bin of a latency, `0..BINS`; monotonic in `ns`.
 ///
 /// ```
 /// use assay_stats::histogram::bucket_index;
@@ -30,14 +29,14 @@ const SLOTS: usize = (BINS as usize).next_power_of_two();
 pub const fn bucket_index(ns: u64) -> u32 {
     // The number of low bits that a bin ignores: 0 below 2 * BINS_PER_OCTAVE.
     let shift = (u64::BITS - 1 - BINS_LOG2) - (ns | BINS_PER_OCTAVE).leading_zeros();
-    // What is left is below 2 * BINS_PER_OCTAVE, its top bit set if shift > 0.
+    // The remaining value is below 2 * BINS_PER_OCTAVE, with its top bit set if shift > 0.
     #[expect(clippy::cast_possible_truncation, reason = "below 128 after the shift")]
     let leading = (ns >> shift) as u32;
     (shift << BINS_LOG2) + leading
 }
 
-/// The smallest and the largest latency (ns) of a bin, both inclusive; `None`
-/// when there is no such bin.
+/// Returns the smallest and the largest latency (ns) of a bin, both inclusive; `None` if there is
+/// no such bin.
 ///
 /// ```
 /// use assay_stats::histogram::{bucket_bounds, bucket_index};
@@ -54,8 +53,8 @@ pub const fn bucket_bounds(index: u32) -> Option<(u64, u64)> {
     Some((low, low + ((1 << shift) - 1)))
 }
 
-/// Latencies of one kind of operation of one worker: 32 KiB, no allocation
-/// after [`Histogram::new`].
+/// Latencies of one kind of operation of one worker: 32 KiB, no allocation after
+/// [`Histogram::new`].
 ///
 /// ```
 /// use assay_stats::histogram::Histogram;
@@ -70,17 +69,17 @@ pub struct Histogram {
     /// `u64::MAX` while empty.
     min_ns: u64,
     max_ns: u64,
-    /// Stays at `u64::MAX` once it gets there (584 years of latency).
+    /// Saturates at `u64::MAX` (584 years of latency).
     sum_ns: u64,
-    /// Right as long as `sum_ns` is, for it cannot exceed the square of it.
+    /// Valid as long as `sum_ns` is, since it cannot exceed its square.
     sum_sq_ns2: u128,
-    /// There is no separate counter: the sum over the bins is the count, and
-    /// adding them up at the end is cheaper than one addition more per I/O.
+    /// The count is the sum over the bins: adding them up at the end is cheaper than one more
+    /// addition per I/O.
     bins: Box<[u64; SLOTS]>,
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self {
             min_ns: u64::MAX,
@@ -103,12 +102,12 @@ impl Histogram {
             .saturating_add(u128::from(ns) * u128::from(ns));
     }
 
-    /// Returns the number of latencies added. It sums all bins: not for a hot loop.
+    /// Returns the number of latencies added. Sums all bins, so it is not suitable for a hot loop.
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()
     }
 
-    /// Sum of all latencies.
+    /// Returns the sum of all latencies.
     pub const fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
@@ -124,7 +123,7 @@ impl Histogram {
         self.sum_sq_ns2 = self.sum_sq_ns2.saturating_add(other.sum_sq_ns2);
     }
 
-    /// The form in which it is stored and sent.
+    /// Converts the histogram to the form in which it is stored and sent.
     pub fn to_record(&self) -> LatencyRecord {
         let bins: Vec<(u32, u64)> = (0..BINS)
             .zip(self.bins.iter().copied())
@@ -147,7 +146,7 @@ impl Default for Histogram {
     }
 }
 
-/// Only the bins in use.
+/// Prints only the bins in use.
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Histogram").field(&self.to_record()).finish()

@@ -1,4 +1,4 @@
-//! Reading a stored latency distribution: mean, deviation, percentiles, curve.
+//! Evaluation of a stored latency distribution: mean, deviation, percentiles, curve.
 
 mod damage;
 
@@ -9,7 +9,7 @@ use crate::percentile::Percentile;
 use assay_model::latency::LatencyRecord;
 use std::collections::BTreeMap;
 
-/// A latency distribution that is known to be consistent.
+/// A latency distribution whose record is consistent.
 ///
 /// ```
 /// use assay_stats::histogram::Histogram;
@@ -33,8 +33,8 @@ impl<'a> Distribution<'a> {
     /// Checks the record.
     ///
     /// # Errors
-    /// When its parts contradict each other; it was damaged or not written by
-    /// assay, and no figure may be drawn from it.
+    /// When its parts contradict each other: it was damaged or not written by assay, and no figure
+    /// may be derived from it.
     pub fn of(record: &'a LatencyRecord) -> Result<Self, DamagedRecord> {
         damage::check(record)?;
         Ok(Self { record })
@@ -45,27 +45,27 @@ impl<'a> Distribution<'a> {
         self.record.count
     }
 
-    /// The shortest latency; `None` when there was no operation.
+    /// Returns the shortest latency; `None` when there was no operation.
     pub fn min_ns(&self) -> Option<u64> {
         (self.record.count > 0).then_some(self.record.min_ns)
     }
 
-    /// The longest latency; `None` when there was no operation.
+    /// Returns the longest latency; `None` when there was no operation.
     pub fn max_ns(&self) -> Option<u64> {
         (self.record.count > 0).then_some(self.record.max_ns)
     }
 
-    /// The arithmetic mean, from the exact sum. `None` when there was no
-    /// operation, or when the sum overflowed (584 years).
+    /// Returns the arithmetic mean, from the exact sum. `None` when there was no operation, or when
+    /// the sum overflowed (584 years).
     pub fn mean_ns(&self) -> Option<f64> {
         let LatencyRecord { count, sum_ns, .. } = *self.record;
-        // Rounds once: the quotient and the remainder are exact.
+        // The result is rounded once: the quotient and the remainder are exact.
         (count > 0 && sum_ns < u64::MAX)
             .then(|| (sum_ns / count) as f64 + (sum_ns % count) as f64 / count as f64)
     }
 
-    /// The sample standard deviation (divisor n - 1). `None` below two
-    /// operations, or when the sum overflowed (584 years).
+    /// Returns the sample standard deviation (divisor n - 1). `None` below two operations, or when
+    /// the sum overflowed (584 years).
     pub fn stdev_ns(&self) -> Option<f64> {
         let LatencyRecord { count, sum_ns, .. } = *self.record;
         if count < 2 || sum_ns == u64::MAX {
@@ -74,11 +74,10 @@ impl<'a> Distribution<'a> {
         Some((squared_deviations(self.record)? / (count - 1) as f64).sqrt())
     }
 
-    /// The latency that a share of the operations does not exceed: the middle
-    /// of the first bin at which the cumulative count reaches p * n, kept
-    /// within minimum and maximum, so that p100 is the exact maximum. At most
-    /// 1/128 off. `None` when there was no operation. Ask
-    /// [`Percentile::estimable`] before showing it.
+    /// Returns the latency that a share of the operations does not exceed: the middle of the first
+    /// bin at which the cumulative count reaches p * n, limited to minimum and maximum, so that
+    /// p100 is the exact maximum. The error is at most 1/128. `None` when there was no operation.
+    /// Check [`Percentile::estimable`] before showing it.
     pub fn percentile_ns(&self, percentile: Percentile) -> Option<u64> {
         if percentile == Percentile::P100 {
             return self.max_ns();
@@ -86,8 +85,8 @@ impl<'a> Distribution<'a> {
         self.at_rank(percentile.rank(self.record.count))
     }
 
-    /// The latency of the operation of this rank, from 1, in ascending order; at
-    /// most 1/128 off.
+    /// Returns the latency of the operation of this rank, from 1, in ascending order; the error is
+    /// at most 1/128.
     pub(crate) fn at_rank(&self, rank: u64) -> Option<u64> {
         let mut cumulative = 0;
         let &(index, _) = self.record.bins.iter().find(|(_, operations)| {
@@ -99,9 +98,8 @@ impl<'a> Distribution<'a> {
         Some(middle.clamp(self.record.min_ns, self.record.max_ns))
     }
 
-    /// The cumulative distribution, one point per bin in use: `fraction` of
-    /// the operations took at most `value_ns`. Both are exact; between two
-    /// points the curve is not known better than 1/64.
+    /// Returns the cumulative distribution, one point per bin in use: `fraction` of the operations
+    /// took at most `value_ns`. Both are exact; between two points the precision is 1/64.
     pub fn cumulative(&self) -> Vec<CumulativePoint> {
         let mut cumulative = 0;
         let bins = self.record.bins.iter();
@@ -117,16 +115,16 @@ impl<'a> Distribution<'a> {
     }
 }
 
-/// One point of a cumulative distribution.
+/// A point of a cumulative distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CumulativePoint {
-    /// A latency.
+    /// Latency in nanoseconds.
     pub value_ns: u64,
-    /// The share of operations that took at most that long, 0 to 1.
+    /// Share of operations that took at most that long, 0 to 1.
     pub fraction: f64,
 }
 
-/// The operations of those records that are there, as one; `None` where none is.
+/// Merges the operations of the existing records; `None` if there is no record.
 pub fn pooled_where_any<'a>(
     records: impl IntoIterator<Item = Option<&'a LatencyRecord>>,
 ) -> Option<LatencyRecord> {
@@ -135,8 +133,8 @@ pub fn pooled_where_any<'a>(
 }
 
 /// Merges the operations of several records into one record by adding bins and sums. Percentiles of
-/// pooled operations are read from it, never averaged. Damage in one record can hide in the pool:
-/// check each record with [`Distribution::of`] before.
+/// pooled operations are computed from it, never averaged. Damage in one record may not be
+/// detectable in the pool: check each record with [`Distribution::of`] before.
 pub fn pooled<'a>(records: impl IntoIterator<Item = &'a LatencyRecord>) -> LatencyRecord {
     let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
     let mut pool = LatencyRecord::default();
@@ -160,12 +158,12 @@ pub fn pooled<'a>(records: impl IntoIterator<Item = &'a LatencyRecord>) -> Laten
     pool
 }
 
-/// The sum of (x - mean)^2; `None` when there is no operation, or when the sum
-/// of squares is too small for the sum.
+/// Returns the sum of (x - mean)^2; `None` when there is no operation, or when the sum of squares
+/// is too small for the sum.
 ///
-/// With sum = q n + r, 0 <= r < n, it is sum_sq - n q^2 - 2 q r - r^2 / n. All
-/// in integers but for the fraction of the last term, so nothing cancels; no
-/// term exceeds 128 bits, because n q <= sum < 2^64 and r < n.
+/// With sum = q n + r, 0 <= r < n, it is sum_sq - n q^2 - 2 q r - r^2 / n. Only the fraction of the
+/// last term is not an integer, so no precision is lost by cancellation; no term exceeds 128 bits,
+/// because n q <= sum < 2^64 and r < n.
 fn squared_deviations(record: &LatencyRecord) -> Option<f64> {
     let n = u128::from(record.count);
     let sum = u128::from(record.sum_ns);

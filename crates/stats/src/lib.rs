@@ -1,12 +1,10 @@
-//! From raw counters to figures: the latency histogram of the engine, latency
-//! distributions, summaries over trials, change points and stalls of a series,
-//! streams of a load as one, the metrics of a trial, units of others, where a unit stands
-//! among others of its kind, verdicts on differences, and
-//! what `free`, `vmstat` and `iostat` show.
+//! Derives figures from raw counters: the latency histogram of the engine, latency distributions,
+//! summaries over trials, change points and stalls of a series, streams of a load as one, the
+//! metrics of a trial, conversion of units, standing of a unit among others of its kind, verdicts
+//! on differences, and the values of `free`, `vmstat` and `iostat`.
 //!
-//! Nothing here does I/O or reads a clock. Input that was read from a file may
-//! be damaged: it gives an error or no figure, never a panic and never a
-//! figure that looks sound.
+//! This crate does no I/O and reads no clock. Input from a file may be damaged: it gives an error
+//! or no figure, never a panic and never a plausible wrong figure.
 
 pub mod acts;
 pub mod changes;

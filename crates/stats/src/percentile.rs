@@ -1,16 +1,16 @@
-//! Percentiles by name, exact in their ranks.
+//! Percentiles with names and exact ranks.
 
 use std::fmt;
 
-/// A percentile, in steps of 0.0001 %. An integer, because the rank of p99.99
-/// among 100 000 comes out one off when 0.9999 is a binary fraction.
+/// A percentile, in steps of 0.0001 %. It is an integer, because the rank of p99.99 among 100 000
+/// values is off by one if 0.9999 is a binary fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percentile {
     parts_per_million: u32,
 }
 
 const MILLION: u32 = 1_000_000;
-/// Values that must lie beyond a percentile before it is stated.
+/// Number of values that must lie beyond a percentile before it is shown.
 const TAIL: u64 = 10;
 
 impl Percentile {
@@ -33,7 +33,8 @@ impl Percentile {
         Self { parts_per_million }
     }
 
-    /// Returns true if `count` values are enough to state the percentile: at least ten are expected beyond it, n (1 - q) >= 10. p99 takes 1 000 values, p99.9 10 000.
+    /// `true` if `count` values are enough to show the percentile: at least ten are expected beyond
+    /// it, n (1 - q) >= 10. p99 needs 1 000 values, p99.9 10 000.
     ///
     /// ```
     /// use assay_stats::percentile::Percentile;
@@ -45,22 +46,22 @@ impl Percentile {
         beyond >= u128::from(TAIL) * u128::from(MILLION)
     }
 
-    /// In parts per million.
+    /// Returns the percentile in parts per million.
     pub(crate) const fn parts_per_million(self) -> u32 {
         self.parts_per_million
     }
 
-    /// In percent.
+    /// Returns the percentile in percent.
     pub fn percent(self) -> f64 {
         f64::from(self.parts_per_million) / 1e4
     }
 
-    /// As a share, 0 to 1.
+    /// Returns the percentile as a share, 0 to 1.
     pub(crate) fn share(self) -> f64 {
         f64::from(self.parts_per_million) / f64::from(MILLION)
     }
 
-    /// Which of `count` values in ascending order it is, from 1.
+    /// Returns the rank of the percentile among `count` values in ascending order, from 1.
     pub(crate) fn rank(self, count: u64) -> u64 {
         let product = u128::from(self.parts_per_million) * u128::from(count);
         let rank = product.div_ceil(u128::from(MILLION)).max(1);
@@ -68,7 +69,7 @@ impl Percentile {
     }
 }
 
-/// `p50`, `p99.9`: the ending of a metric's name.
+/// Prints `p50`, `p99.9`: the end of a metric's name.
 impl fmt::Display for Percentile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "p{}", self.percent())

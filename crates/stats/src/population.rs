@@ -6,20 +6,20 @@ use assay_model::figures::Better;
 use assay_model::number::as_usize;
 use std::collections::BTreeMap;
 
-/// Fewest units of which a quantile says anything.
+/// Fewest units for a meaningful quantile.
 pub const FEWEST_UNITS: usize = 5;
 
 /// A figure of several units of one kind, one value a unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Population {
-    /// A value for each unit, smallest first.
+    /// One value for each unit, smallest first.
     values: Vec<f64>,
 }
 
 /// Percentile of a figure among those of other units: the share that it is better than.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// In percent; a unit with the same figure counts half.
+    /// Percentile in percent; a unit with the same figure counts half.
     pub percentile: f64,
     /// Lower end of the 90 % band.
     pub low: f64,
@@ -30,8 +30,8 @@ pub struct Standing {
 }
 
 impl Population {
-    /// Takes one value for each unit: the median of its runs, so that a unit that was measured
-    /// often has no more weight than any other. Values that are not finite are left out.
+    /// Computes one value for each unit: the median of its runs, so that frequently measured units
+    /// do not weigh more than others. Values that are not finite are left out.
     ///
     /// ```
     /// use assay_stats::population::Population;
@@ -49,13 +49,13 @@ impl Population {
         Self { values }
     }
 
-    /// Number of units.
+    /// Returns the number of units.
     pub fn units(&self) -> usize {
         self.values.len()
     }
 
-    /// Returns the value that a share of the units is not above, between two units on the line
-    /// through both (Hyndman and Fan 1996, definition 7). `None` below [`FEWEST_UNITS`].
+    /// Returns the value that a share of the units does not exceed, with linear interpolation
+    /// between units (Hyndman and Fan 1996, definition 7). `None` below [`FEWEST_UNITS`].
     pub fn quantile(&self, share: f64) -> Option<f64> {
         if self.units() < FEWEST_UNITS || !(0.0..=1.0).contains(&share) {
             return None;
@@ -66,9 +66,9 @@ impl Population {
         Some(below + (above - below) * place.fract())
     }
 
-    /// Finds the percentile of a value among the units, with the band that holds the percentile
-    /// among all units of the kind at least 9 times in 10, if these were drawn from them at
-    /// random (Clopper and Pearson 1934). Of a metric without a good side it is the share of
+    /// Finds the percentile of a value among the units, with a band that contains the percentile
+    /// among all units of the kind with a probability of at least 90 %, if the units are a random
+    /// sample (Clopper and Pearson 1934). For a metric without a better side it is the share of
     /// smaller values. `None` below [`FEWEST_UNITS`].
     pub fn standing(&self, value: f64, better: Option<Better>) -> Option<Standing> {
         let units = self.units();

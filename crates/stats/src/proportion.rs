@@ -5,10 +5,10 @@ use statrs::distribution::{Beta, ContinuousCDF};
 /// Confidence of [`upper_bound`].
 const CONFIDENCE: f64 = 0.95;
 
-/// The chance of a failure is at most this, with a confidence of 95 %, when `failures` of
-/// `trials` that do not depend on each other failed (Clopper and Pearson 1934, one-sided).
-/// Without any failure it is 1 - 0.05^(1/n), which is the rule of three (3/n) for many
-/// trials. `None` without trials.
+/// Returns the upper bound of the probability of a failure, with a confidence of 95 %, if
+/// `failures` of `trials` independent trials failed (Clopper and Pearson 1934, one-sided). Without
+/// any failure it is 1 - 0.05^(1/n), which is the rule of three (3/n) for many trials. `None`
+/// without trials.
 ///
 /// ```
 /// use assay_stats::proportion::upper_bound;

@@ -7,25 +7,25 @@ use assay_model::job::Direction;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::fmt;
 
-/// A least figure.
+/// A required minimum of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requirement {
-    /// Name of the job that shows it.
+    /// Name of the job that measures it.
     pub job: &'static str,
     /// Figure that is checked.
     pub figure: RequiredFigure,
-    /// At least that much: IOPS, or bytes per second.
+    /// Required minimum: IOPS, or bytes per second.
     pub least: f64,
 }
 
-/// Which figure of a job is asked for.
+/// Figure of a job that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequiredFigure {
     /// Reads per second.
     ReadIops,
     /// Writes per second.
     WriteIops,
-    /// Bytes written per second, on the whole.
+    /// Bytes written per second, on average.
     WriteBandwidth,
     /// Bytes written in the slowest second.
     LowestSecondWritten,
@@ -38,9 +38,9 @@ pub enum RequirementFinding {
     Met,
     /// No trial reached it.
     Missed,
-    /// Neither.
+    /// The trials differ, or cannot be judged.
     NoConclusion {
-        /// The reason, one clause.
+        /// Reason, as one clause.
         why: String,
     },
 }
@@ -75,15 +75,15 @@ impl RequiredFigure {
 }
 
 impl Requirement {
-    /// The figure of each completed trial.
+    /// Returns the figure of each completed trial.
     pub fn values(&self, trials: &[TrialRecord]) -> Vec<f64> {
         self.completed(trials)
             .filter_map(|t| self.value(t))
             .collect()
     }
 
-    /// Checks the trials of a run against the requirement. A figure not measured on the device
-    /// cannot pass or fail a device.
+    /// Checks the trials of a run against the requirement. A figure that was not measured on the
+    /// device cannot pass or fail a device.
     pub fn finding(&self, trials: &[TrialRecord]) -> RequirementFinding {
         let values = self.values(trials);
         let reached = values.iter().filter(|value| **value >= self.least).count();

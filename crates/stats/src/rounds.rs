@@ -1,18 +1,18 @@
 //! Steady-state detection over rounds of the same load.
 
-/// Rounds that are looked at together.
+/// Number of rounds that are evaluated together.
 pub const WINDOW: usize = 5;
-/// The most by which they may range, as a share of their mean.
+/// Largest range of the rounds, as a share of their mean.
 const RANGE: f64 = 0.20;
-/// The most by which their trend may rise or fall over the window.
+/// Largest rise or fall of their trend over the window, as a share of their mean.
 const TREND: f64 = 0.10;
 
-/// The last rounds, looked at together.
+/// Evaluation of the last rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Their mean.
+    /// Mean of the rounds.
     pub mean: f64,
-    /// Largest minus smallest, over the mean.
+    /// Largest minus smallest round, divided by the mean.
     pub range: f64,
     /// Absolute change of the least-squares line from the first to the last round, divided by the
     /// mean.
@@ -20,8 +20,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The last [`WINDOW`] rounds; `None` while there are fewer, and when their
-    /// mean is not positive.
+    /// Evaluates the last [`WINDOW`] rounds; `None` if there are fewer, or if their mean is not
+    /// positive.
     ///
     /// Source: SNIA Solid State Storage Performance Test Specification, steady
     /// state: over five rounds, the range is at most 20 % of the average, and
@@ -51,7 +51,7 @@ impl Window {
         })
     }
 
-    /// Returns true if both limits hold.
+    /// `true` if both limits hold.
     pub fn is_steady(&self) -> bool {
         self.range <= RANGE && self.trend <= TREND
     }

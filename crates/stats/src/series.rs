@@ -1,8 +1,8 @@
-//! Series of completions: made coarser, and put together.
+//! Operations on series of completions: widening and summing.
 
 use assay_model::trial::{Interval, Series};
 
-/// Doubles the width of all intervals. Nothing is lost but detail.
+/// Doubles the width of all intervals; totals are kept.
 pub fn widen(series: &mut Series) {
     series.interval_ns = series.interval_ns.saturating_mul(2);
     series.points = series
@@ -12,9 +12,9 @@ pub fn widen(series: &mut Series) {
         .collect();
 }
 
-/// The sum of several series, each with the time that it began after the first
-/// (rounded down to whole intervals). All get the width of the widest; `None`
-/// when doubling does not lead there, so that they have no common series.
+/// Sums several series, each with its start relative to the first (rounded down to whole
+/// intervals). The result has the width of the widest; `None` if doubling does not give equal
+/// widths.
 pub fn sum<'a>(all: impl IntoIterator<Item = (&'a Series, u64)>) -> Option<Series> {
     let mut all: Vec<(Series, u64)> = all
         .into_iter()
@@ -44,11 +44,11 @@ pub fn sum<'a>(all: impl IntoIterator<Item = (&'a Series, u64)>) -> Option<Serie
     })
 }
 
-/// The fewest bytes that were written in one whole second of a series, its
-/// seconds counted from clock start; `None` when it has no whole second.
+/// Returns the fewest bytes written in one whole second of a series, with seconds counted from
+/// clock start; `None` if it has no whole second.
 ///
-/// Intervals that do not make up whole seconds are put together to the next
-/// longer time, and the result is of one second nevertheless.
+/// Intervals that do not divide a second are combined to the next longer time, and the result is
+/// scaled to one second.
 pub fn lowest_second_written(series: &Series) -> Option<f64> {
     const SECOND_NS: u64 = 1_000_000_000;
     if series.interval_ns == 0 {
@@ -56,7 +56,7 @@ pub fn lowest_second_written(series: &Series) -> Option<f64> {
     }
     let per_window = usize::try_from(SECOND_NS.div_ceil(series.interval_ns)).ok()?;
     let window_ns = series.interval_ns as f64 * per_window as f64;
-    // The last interval may be shorter than the others: it is left out.
+    // The last interval may be shorter than the others, so it is left out.
     let whole = series.points.len().saturating_sub(1);
     let windows = series.points[..whole].chunks_exact(per_window);
     let bytes = windows.map(|window| window.iter().map(|point| point.write_bytes).sum::<u64>());

@@ -1,5 +1,5 @@
-//! Change points and stalls of an interval series: where a sustained write
-//! falls off a cliff (a full SLC cache), and where nothing moved at all.
+//! Change points and stalls of an interval series: places where the rate of a sustained write drops
+//! (a full SLC cache), and periods without any completion.
 
 mod noise;
 mod pelt;
@@ -10,8 +10,8 @@ use assay_model::trial::{Interval, Measurement, Series};
 /// Shortest segment, in samples.
 pub const MIN_SEGMENT: usize = 10;
 
-/// Most samples that are searched one by one: nearly seven minutes of 100 ms
-/// each, which takes some ten milliseconds.
+/// Most samples that are searched individually: nearly seven minutes of 100 ms each, which takes
+/// about ten milliseconds.
 pub const MAX_SAMPLES: usize = 4_000;
 
 /// A part of a series with one level.
@@ -21,31 +21,27 @@ pub struct Segment {
     pub start: usize,
     /// Index after the last sample.
     pub end: usize,
-    /// Mean of its samples, stalls included.
+    /// Mean of the samples, stalls included.
     pub mean: f64,
 }
 
-/// Cuts a series where its mean changes, by minimizing the squared deviations
-/// from the segments' means plus, per segment, 15 ln N times the variance of
-/// the noise (PELT). No segment is shorter than [`MIN_SEGMENT`]; a series
-/// without a change is one segment. Empty when the series is, or when a value
-/// is not finite.
+/// Cuts a series where its mean changes, by minimizing the squared deviations from the segments'
+/// means plus, per segment, 15 ln N times the variance of the noise (PELT). No segment is shorter
+/// than [`MIN_SEGMENT`]; a series without a change is one segment. Empty if the series is, or if a
+/// value is not finite.
 ///
-/// The noise is measured so that steps and stalls do not inflate it, and
-/// single samples that stick out are pulled in before the search (means are
-/// those of the samples as they are). In simulations of 20 to 1 000 samples
-/// without a change, more than one segment came out in less than 0.1 % of
-/// series of independent noise, in at most 0.5 % with 5 to 30 % stalls strewn
-/// in or with an autocorrelation of 0.5, and in at most 6 % with one of 0.8.
-/// Slower wandering (0.9 and more) is cut into pieces. From 60 samples on, a
-/// halved speed is found within three samples at 5 % noise; with fewer, it is
-/// rather overlooked than invented.
+/// The noise is estimated so that steps and stalls do not inflate it, and single outliers are
+/// limited before the search (means use the original samples). In simulations of 20 to 1 000
+/// samples without a change, more than one segment was found in less than 0.1 % of series of
+/// independent noise, in at most 0.5 % with 5 to 30 % scattered stalls or with an autocorrelation
+/// of 0.5, and in at most 6 % with one of 0.8. Slower variation (0.9 and more) is cut into pieces.
+/// From 60 samples on, a halved speed is found within three samples at 5 % noise; with fewer
+/// samples, a change is more often missed than reported wrongly.
 ///
-/// The last point of a [`Series`] may stand for a shorter interval: leave it
-/// out. Time grows with the square of N when nothing changes, so more than
-/// [`MAX_SAMPLES`] samples are searched in groups of two or more by their
-/// means: change points then lie between groups, and [`MIN_SEGMENT`] counts
-/// groups. Means of segments are those of the samples.
+/// The last point of a [`Series`] may cover a shorter interval, so callers leave it out. Time grows
+/// with the square of N if nothing changes, so more than [`MAX_SAMPLES`] samples are searched in
+/// groups of two or more by their means: change points then lie between groups, and [`MIN_SEGMENT`]
+/// counts groups. Means of segments use the samples.
 ///
 /// [`Series`]: assay_model::trial::Series
 ///
@@ -84,25 +80,24 @@ fn change_points(values: &[f64]) -> Vec<usize> {
     }
 }
 
-/// A time in which nothing moved.
+/// A period in which no byte was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Index of its first interval.
+    /// Index of the first interval.
     pub start_index: usize,
     /// Number of consecutive intervals.
     pub intervals: usize,
 }
 
-/// Runs of intervals in which not one byte was moved. The last interval does
-/// not count: it may be too short to say anything.
+/// Returns the runs of intervals in which no byte was moved. The last interval is ignored, since it
+/// may be too short.
 ///
-/// A flush that the job asked for is no stall, as it is none in
-/// [`Measurement::longest_gap`]: where there were flushes, a run that is longer
-/// than the longest gap can only be the wait for one, and is left out. A run
-/// that is not longer may still be one.
+/// A flush that the job requested is not a stall, as in [`Measurement::longest_gap`]: if there were
+/// flushes, a run that is longer than the longest gap can only be the wait for a flush, and is left
+/// out. A shorter run may still be one.
 ///
-/// An interval also is empty when a single I/O takes longer than it, so a
-/// stall says "no completion for that long", not why.
+/// An interval is also empty if a single I/O takes longer than it, so a stall means "no completion
+/// for that long" without a cause.
 pub fn stalls(measured: &Measurement) -> Vec<Stall> {
     let mut stalls = empty_runs(&measured.series);
     if let (1.., Some(gap)) = (measured.flush.count, measured.longest_gap) {

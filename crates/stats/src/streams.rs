@@ -1,4 +1,4 @@
-//! Several streams of a load as one measurement.
+//! Merges several streams of a load into one measurement.
 
 use crate::latency::{pooled, pooled_where_any};
 use crate::series;
@@ -6,13 +6,13 @@ use assay_model::load::Ddir;
 use assay_model::load::report::{DirectionReport, StreamReport};
 use assay_model::trial::{DirectionTotals, Gap, IoErrorRecord, IoErrors, Measurement, Series};
 
-/// Errors that are kept with all details.
+/// Most errors that are kept in detail.
 const MAX_ERRORS_KEPT: usize = 64;
-/// Starts are known to this; what differs by less was at the same time.
+/// Resolution of start times; starts that differ by less count as simultaneous.
 const START_STEP_MS: u64 = 1;
 
 /// Merges all started streams of one reporting group into one measurement, from the first start to
-/// the last end. Trims are not part of it.
+/// the last end. Trims are not included.
 pub fn measurement(streams: &[&StreamReport]) -> Measurement {
     let streams: Vec<&StreamReport> = streams.iter().copied().filter(|s| s.started).collect();
     let elapsed = streams.iter().map(|stream| stream.runtime_ns);
@@ -38,7 +38,7 @@ fn unflushed(streams: &[&StreamReport]) -> Option<u64> {
     left.sum()
 }
 
-/// The longest clock of a direction; `None` where it ran as long as the measurement.
+/// Returns the longest clock of a direction; `None` if it ran as long as the measurement.
 fn clock_ns(streams: &[&StreamReport], ddir: Ddir) -> Option<u64> {
     let moved = streams
         .iter()
@@ -69,8 +69,8 @@ fn totals(streams: &[&StreamReport], ddir: Ddir) -> DirectionTotals {
     }
 }
 
-/// Completions over time, from the first stream's start; empty where the
-/// intervals do not fit together.
+/// Returns the completions over time, from the first stream's start; empty if the intervals do not
+/// match.
 fn common_series(streams: &[&StreamReport]) -> Series {
     let begin_ms = streams.iter().map(|stream| stream.started_unix_ms).min();
     let begin_ms = begin_ms.unwrap_or(0).saturating_add(START_STEP_MS);
@@ -81,8 +81,8 @@ fn common_series(streams: &[&StreamReport]) -> Series {
     series::sum(all).unwrap_or_default()
 }
 
-/// Each stream tells the longest gap of all that report as one, from its own
-/// start on: the first to start sees it latest.
+/// Returns the longest gap of the group. Each stream reports the same gap, relative to its own
+/// start, so the stream that started first reports the latest time.
 fn common_gap(streams: &[&StreamReport]) -> Option<Gap> {
     let gaps = streams.iter().filter_map(|stream| stream.longest_gap);
     gaps.max_by_key(|gap| gap.start_ns)

@@ -1,12 +1,11 @@
-//! One figure per trial, several trials: what to say about them.
+//! Summary of one figure over several trials.
 
 use crate::distributions::student;
 
 /// Summary of one metric over trials (one value per trial).
 ///
-/// Ratios of speeds are what is compared, so the centre is the geometric mean
-/// and spread and interval are those of the logarithms. They exist only if
-/// every value is positive.
+/// Comparisons use ratios of speeds, so the centre is the geometric mean, and spread and interval
+/// are those of the logarithms. They exist only if every value is positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of values.
@@ -17,9 +16,9 @@ pub struct Summary {
     pub mean: f64,
     /// Median.
     pub median: f64,
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
     /// Coefficient of variation of a lognormal quantity, sqrt(exp(s^2) - 1)
     /// with s the standard deviation (n - 1) of the logarithms; `None` below
@@ -43,12 +42,13 @@ pub struct Interval {
 const UPPER_TAIL: f64 = 0.025;
 
 impl Summary {
-    /// Centre that comparisons and series have: the geometric mean, else the arithmetic one.
+    /// Returns the centre used in comparisons and series: the geometric mean, else the arithmetic
+    /// one.
     pub fn centre(&self) -> f64 {
         self.geometric_mean.unwrap_or(self.mean)
     }
 
-    /// Summarizes the values; `None` when there is none, or one is not finite.
+    /// Summarizes the values; `None` when there are none, or one is not finite.
     ///
     /// ```
     /// use assay_stats::summary::Summary;
@@ -66,7 +66,7 @@ impl Summary {
         let logs = (min > 0.0).then(|| Logs::of(&sorted));
         Some(Self {
             n: sorted.len(),
-            // Rounding must not push a mean of equal values off them.
+            // The limits keep the mean of equal values from deviating by rounding.
             geometric_mean: logs.map(|logs| logs.0.mean.exp().clamp(min, max)),
             mean: mean(&sorted).clamp(min, max),
             median: median_of_sorted(&sorted)?,
@@ -102,7 +102,7 @@ impl Logs {
     }
 }
 
-/// Arithmetic mean and standard deviation of values as they are.
+/// Arithmetic mean and standard deviation of untransformed values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     /// Number of values.
@@ -125,8 +125,8 @@ impl Moments {
     }
 }
 
-/// Finite values have a finite mean: where their sum is too large, each is divided
-/// before it is added.
+/// Returns the arithmetic mean. If the sum would overflow, each value is divided before it is
+/// added, so finite values have a finite mean.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let sum: f64 = values.iter().sum();
@@ -137,20 +137,21 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     }
 }
 
-/// Squared deviations from the mean over n - 1; `None` below two values.
+/// Returns the variance (divisor n - 1); `None` below two values.
 pub(crate) fn variance(values: &[f64], mean: f64) -> Option<f64> {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// Middle of values, or of the two in the middle; `None` without any.
+/// Returns the median: the middle value, or the mean of the two in the middle; `None` without
+/// values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     median_of_sorted(&sorted)
 }
 
-/// `None` without values.
+/// Returns the median of sorted values; `None` without values.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let (lower, upper) = sorted.split_at(sorted.len() / 2);
     let &middle = upper.first()?;

@@ -1,5 +1,4 @@
-//! Percentiles of latency over the trials of a job: of all I/Os together, and
-//! of each trial.
+//! Percentiles of latency over the trials of a job: of all I/Os together, and per trial.
 
 use crate::latency::{Distribution, pooled};
 use crate::percentile::Percentile;
@@ -10,35 +9,35 @@ use assay_model::latency::LatencyRecord;
 /// One percentile over trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
-    /// Which one.
+    /// Percentile.
     pub percentile: Percentile,
-    /// Trials with such operations.
+    /// Number of trials with such operations.
     pub trials: usize,
-    /// Operations of all of them.
+    /// Number of operations of all trials.
     pub operations: u64,
     /// Percentile over all operations together, in nanoseconds.
     pub pooled_ns: u64,
-    /// Interval of 95 % of it, were operations independent: those of a trial are
-    /// not, so it is too narrow. `None` where it has no upper end.
+    /// Interval of 95 % under the assumption of independent operations; too narrow, since the
+    /// operations of a trial are not independent. `None` if it has no upper end.
     pub independent_interval_ns: Option<(u64, u64)>,
     /// Percentile per trial; `None` if a trial has too few operations.
     pub each: Option<OfTrials>,
 }
 
-/// A percentile of each trial, where all have operations enough for it.
+/// A percentile of each trial, if all trials have enough operations for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OfTrials {
-    /// Geometric mean of the trials, in nanoseconds: what a verdict compares.
+    /// Geometric mean of the trials, in nanoseconds; verdicts compare it.
     pub geometric_mean_ns: f64,
-    /// The worst trial's, in nanoseconds.
+    /// Percentile of the worst trial, in nanoseconds.
     pub worst_ns: u64,
 }
 
-/// A percentile over the trials of a job; `None` when even all operations
-/// together are too few for it ([`Percentile::estimable`]), or when a record is
-/// damaged. Trials without an operation do not count.
+/// Returns a percentile over the trials of a job; `None` if all operations together are too few for
+/// it ([`Percentile::estimable`]), or if a record is damaged. Trials without an operation are
+/// ignored.
 ///
-/// Percentiles are never averaged to get one of all: bins are added.
+/// The percentile of all trials is computed from added bins, never by averaging percentiles.
 pub fn over_trials(records: &[&LatencyRecord], percentile: Percentile) -> Option<Tail> {
     let mut each = Vec::new();
     for record in records.iter().filter(|record| record.count > 0) {
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
     use crate::histogram::Histogram;
 
-    /// So many of 1 ms, and so many of 10 ms.
+    /// Returns a record of `fast` operations of 1 ms and `slow` ones of 10 ms.
     fn record(fast: u64, slow: u64) -> LatencyRecord {
         let mut histogram = Histogram::new();
         (0..fast).for_each(|_| histogram.record(1_000_000));

@@ -1,17 +1,18 @@
-//! Units as other programs write them: which of them differ by their prefix only.
+//! Units as written by other programs, and conversion between units that differ only by their
+//! prefix.
 
 use assay_model::figures::{Figure, Sample};
 
-/// One unit in terms of the base of its quantity.
+/// A unit relative to the base of its quantity.
 #[derive(Clone, Debug, PartialEq)]
 struct KnownUnit {
-    /// The base, such as `B/s` or `s`: only figures of one base are comparable.
+    /// Base, such as `B/s` or `s`: only figures of one base are comparable.
     base: &'static str,
-    /// The unit in the base.
+    /// Value of the unit in the base.
     scale: f64,
 }
 
-/// Prefixes of amounts. `K` before bytes is left out: it stands for 1000 or for 1024.
+/// Prefixes of amounts. `K` before bytes is left out, since it can mean 1000 or 1024.
 const PREFIXES: [(&str, f64); 9] = [
     ("Ki", 1024.0),
     ("Mi", 1_048_576.0),
@@ -46,7 +47,7 @@ const TIMES: [(&[&str], f64); 5] = [
     (&["min", "minute", "minutes"], 60.0),
 ];
 
-/// Rates that are counted, and the base of each.
+/// Names of counted rates, and the base of each.
 const COUNTS: [(&[&str], &str); 4] = [
     (&["IOPS", "iops", "IO/s", "io/s", "ios/s", "IOs/s"], "IOPS"),
     (&["TPS", "tps", "transactions/s"], "TPS"),
@@ -54,8 +55,8 @@ const COUNTS: [(&[&str], &str); 4] = [
     (&["ops/s", "op/s", "OPS"], "ops/s"),
 ];
 
-/// By what a figure in unit `from` is multiplied to be one in `to`; `None` where they are
-/// units of different quantities, or it is not sure what one of them is.
+/// Returns the factor from unit `from` to unit `to`; `None` if they are units of different
+/// quantities, or one of them is ambiguous.
 pub fn factor(from: &str, to: &str) -> Option<f64> {
     if from == to {
         return Some(1.0);
@@ -64,7 +65,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     (from.base == to.base).then(|| from.scale / to.scale)
 }
 
-/// The figure in `unit`, where it differs by its prefix only.
+/// Converts the figure to `unit`, if the units differ only by their prefix.
 pub fn converted(figure: &Figure, unit: &str) -> Option<Figure> {
     let factor = factor(&figure.unit, unit)?;
     let sample = match &figure.sample {
@@ -123,12 +124,12 @@ fn time(unit: &str) -> Option<f64> {
     Some(times.find(|(names, _)| names.contains(&unit))?.1)
 }
 
-/// Bytes of an amount such as `KiB`, `MB`, `Mbit`.
+/// Parses an amount of bytes such as `KiB`, `MB`, `Mbit`.
 fn bytes(unit: &str) -> Option<f64> {
     PREFIXES.iter().find_map(|(prefix, scale)| {
         match unit.strip_prefix(prefix)? {
             "B" | "byte" | "bytes" | "Byte" | "Bytes" => {
-                // iozone's kBytes are 1024, and others' are not.
+                // iozone's kBytes are 1024 bytes, and those of other programs are not.
                 let sure = *prefix != "k" || unit == "kB";
                 sure.then_some(*scale)
             }
@@ -138,7 +139,7 @@ fn bytes(unit: &str) -> Option<f64> {
     })
 }
 
-/// A counted rate, with a prefix of thousands: `k IOPS`, `KIOPS`.
+/// Parses a counted rate, with a prefix of thousands: `k IOPS`, `KIOPS`.
 fn count(unit: &str) -> Option<KnownUnit> {
     COUNTS.iter().find_map(|(names, base)| {
         let name = names.iter().find(|name| unit.ends_with(**name))?;

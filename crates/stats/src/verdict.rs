@@ -1,10 +1,9 @@
-//! Verdicts: whether two or more conditions differ, by how much, and when
-//! nothing can be said.
+//! Verdicts: whether two or more conditions differ, by how much, and when no conclusion is
+//! possible.
 //!
-//! Everything is done on y = ln(x), with its sign turned where less is better,
-//! so that a positive difference always means that B is better and is a ratio
-//! of speeds. One trial gives one value per metric; within a trial values
-//! depend on each other, so intervals come from trials alone.
+//! All computations use y = ln(x), with the sign inverted where less is better, so that a positive
+//! difference always means that B is better and is a ratio of speeds. A trial gives one value per
+//! metric; values within a trial depend on each other, so intervals use one value per trial.
 
 pub mod adjust;
 pub mod arm;

@@ -1,8 +1,8 @@
 //! The columns of `free`, `vmstat` and `iostat -x`, from raw counters.
 //!
 //! Formulas: free(1) and vmstat(8) of procps 4, iostat(1) of sysstat,
-//! Documentation/admin-guide/iostats.rst. A counter that ran backwards belongs
-//! to something that was exchanged meanwhile: it gives no figure.
+//! Documentation/admin-guide/iostats.rst. A counter that decreased belongs to a device that was
+//! replaced meanwhile: it gives no figure.
 
 use assay_model::number::as_f64;
 use assay_model::work::watch::{DiskCounters, Memory, WatchSample};
@@ -10,7 +10,7 @@ use assay_model::work::watch::{DiskCounters, Memory, WatchSample};
 /// Figures of `free`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
-    /// Memory.
+    /// Total memory.
     pub total: u64,
     /// `MemTotal - MemAvailable`; `None` for a kernel before 3.14.
     pub used: Option<u64>,
@@ -27,7 +27,7 @@ pub struct Free {
 /// Figures of `vmstat` between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VmStat {
-    /// Processes that could run at the end.
+    /// Runnable processes at the end.
     pub r: u64,
     /// Processes that waited for I/O at the end.
     pub b: u64,
@@ -51,7 +51,7 @@ pub struct VmStat {
     pub interrupts: f64,
     /// Context switches per second.
     pub cs: f64,
-    /// Share of the processors' time.
+    /// Shares of the processors' time.
     pub cpu: CpuShares,
 }
 
@@ -64,7 +64,7 @@ pub struct CpuShares {
     pub sy: f64,
     /// Idle.
     pub id: f64,
-    /// Idle with I/O under way.
+    /// Idle with I/O in flight.
     pub wa: f64,
     /// Taken by the hypervisor.
     pub st: f64,
@@ -86,9 +86,9 @@ pub struct IoStat {
     pub flushes: Option<f64>,
     /// Mean time of a flush, ms.
     pub flush_await_ms: Option<f64>,
-    /// Requests under way on average.
+    /// Mean number of requests in flight.
     pub aqu_sz: f64,
-    /// Share of the time in which a request was under way, 0 to 1.
+    /// Share of the time with a request in flight, 0 to 1.
     pub util: f64,
 }
 
@@ -154,8 +154,8 @@ pub fn vmstat(before: &WatchSample, after: &WatchSample) -> Option<VmStat> {
     })
 }
 
-/// Idle time can run backwards for a moment (`get_idle_time` of the kernel
-/// extrapolates): that counts as none, as `vmstat` has it.
+/// Returns the shares of the processors' time. Idle time can decrease for a moment (`get_idle_time`
+/// of the kernel extrapolates): this counts as 0, as in `vmstat`.
 fn cpu_shares(before: &WatchSample, after: &WatchSample) -> Option<CpuShares> {
     let (was, is) = (before.processor?, after.processor?);
     let since = |was: u64, is: u64| as_f64(is.saturating_sub(was));
@@ -214,7 +214,7 @@ pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Opti
     })
 }
 
-/// The device that wrote and read most since a sample; of equals the first.
+/// Returns the device with the most I/O since a sample; the first of several equal ones.
 pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a DiskCounters> {
     let moved = |disk: &DiskCounters| {
         let before = first.disks.iter();
@@ -224,7 +224,7 @@ pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a Dis
         let bytes = |d: &DiskCounters| d.counters.read_bytes.saturating_add(d.counters.write_bytes);
         bytes(disk).saturating_sub(before.map_or(0, bytes))
     };
-    // `max_by_key` would take the last of equals.
+    // `max_by_key` returns the last of several equal ones.
     last.disks.iter().rev().max_by_key(|disk| moved(disk))
 }
 

@@ -1,6 +1,5 @@
-//! Within one trial: where it warmed up, whether it was steady, which
-//! percentiles its I/Os can carry. Diagnostics only: samples of a trial depend
-//! on each other, so verdicts come from trials.
+//! Analysis within one trial: warm-up, steadiness, and the precision of percentiles. Diagnostics
+//! only: samples of a trial depend on each other, so verdicts use one value per trial.
 
 pub mod quantiles;
 pub mod steady;

@@ -1,5 +1,5 @@
-//! Names, tags and notes of runs and imports, and removing both. They lie in a table of
-//! their own: records stay as they were written.
+//! Names, tags and notes of runs and imports, and removal of both. Annotations have their own
+//! table: records stay as they were written.
 
 use crate::backend::SqlSession;
 use crate::clock::now_unix_ms;
@@ -13,11 +13,11 @@ use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 
 impl Store {
-    /// Gives an annotation to the run or import that is made next. Its name is taken only
-    /// then: another process may take it meanwhile.
+    /// Sets the annotation of the next run or import. The name is reserved only when that record is
+    /// made: another process may take the name before.
     ///
     /// # Errors
-    /// [`StoreError::NameTaken`], or when the file cannot be read.
+    /// [`StoreError::NameTaken`], or if the file cannot be read.
     pub fn annotate_next(&mut self, annotation: Annotation) -> Result<(), StoreError> {
         if let Some(name) = &annotation.name {
             self.database.snapshot(|t| refuse_taken(t, name, ""))?;
@@ -26,17 +26,17 @@ impl Store {
         Ok(())
     }
 
-    /// Name, tags and note of a run or an import.
+    /// Returns name, tags and note of a run or an import.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn annotation(&self, id: &str) -> Result<Annotation, StoreError> {
         let sql = "SELECT name, tags, note FROM annotations WHERE id = ?1";
         let stored = self.database.first(sql, &[id.into()], annotation)?;
         Ok(stored.unwrap_or_default())
     }
 
-    /// Changes name, tags and note of a run or an import; what they are afterwards.
+    /// Changes name, tags and note of a run or an import, and returns the new annotation.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], [`StoreError::NameTaken`], or when the file cannot be
@@ -59,8 +59,8 @@ impl Store {
         })
     }
 
-    /// Removes runs, imports, and what was noted of them: all of them or none. A run is
-    /// under way as long as its owner is alive.
+    /// Removes runs and imports with all related rows, all or none. A run is under way while its
+    /// owner is alive.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], [`StoreError::UnderWay`], or when the file cannot be
@@ -97,8 +97,9 @@ impl Store {
         })
     }
 
-    /// Adds the row of a run or an import with its annotation, both or neither. `insert` says
-    /// how many rows it added: none if the id is taken in its table, of which `other` is not one.
+    /// Adds the row of a run or an import and its annotation, both or neither. `insert` returns the
+    /// number of added rows, 0 if the id exists in its table. `other` is the other table of the
+    /// two.
     pub(crate) fn add(
         &self,
         id: &str,
@@ -124,7 +125,7 @@ impl Store {
     }
 }
 
-/// The lock of names and annotations.
+/// Name of the lock for names and annotations.
 const ANNOTATIONS: &str = "annotations";
 
 fn exists(t: &mut SqlSession<'_>, id: &str) -> Result<bool, StoreError> {
@@ -132,7 +133,7 @@ fn exists(t: &mut SqlSession<'_>, id: &str) -> Result<bool, StoreError> {
     Ok(t.first(sql, &[id.into()], |_| Ok(()))?.is_some())
 }
 
-/// Removes what was noted of a run or an import that is gone, and notes that it was there.
+/// Deletes the annotation, queue entry and derived rows of a removed record, and adds a tombstone.
 fn bury(t: &mut SqlSession<'_>, id: &str) -> Result<(), StoreError> {
     derived::forget(t, &[id])?;
     for sql in [
@@ -149,14 +150,14 @@ fn bury(t: &mut SqlSession<'_>, id: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The owner of a run that is stored as under way.
+/// Returns the owner of a run that is stored as under way.
 fn running_owner(t: &mut SqlSession<'_>, id: &str) -> Result<Option<Owner>, StoreError> {
     let sql = "SELECT owner_pid, owner_boot_id, owner_start_ticks FROM runs \
                WHERE id = ?1 AND status = ?2";
     t.first(sql, &[id.into(), RunStatus::Running.word().into()], owner)
 }
 
-/// Stores an annotation, unless its name is taken. The caller holds the lock [`ANNOTATIONS`].
+/// Stores an annotation. The caller holds the lock [`ANNOTATIONS`].
 fn put(t: &mut SqlSession<'_>, id: &str, annotation: &Annotation) -> Result<(), StoreError> {
     if let Some(name) = &annotation.name {
         refuse_taken(t, name, id)?;
@@ -164,8 +165,8 @@ fn put(t: &mut SqlSession<'_>, id: &str, annotation: &Annotation) -> Result<(), 
     write(t, id, annotation, now_unix_ms())
 }
 
-/// Stores the annotation of a record of another store, which goes without its name if that is
-/// taken here: by whom.
+/// Stores the annotation of a record copied from another store. If its name is taken here, the copy
+/// gets no name, and the result is the id that has the name.
 pub(crate) fn put_copy(
     t: &mut SqlSession<'_>,
     id: &str,
@@ -210,7 +211,8 @@ fn write(
     Ok(())
 }
 
-/// Fails if someone else has that name, or has it as an id, which would win over a name.
+/// Fails if the name belongs to another record, or is the id of one: ids take precedence over
+/// names.
 fn refuse_taken(t: &mut SqlSession<'_>, name: &str, id: &str) -> Result<(), StoreError> {
     let sql = "SELECT id FROM annotations WHERE name = ?1 AND id <> ?2 \
                UNION ALL SELECT id FROM runs WHERE id = ?1 \

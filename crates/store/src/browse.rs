@@ -1,4 +1,4 @@
-//! Totals of a store, the state of a record, and lists in pages behind a key.
+//! Totals of a store, the state of a record, and pages of lists.
 
 use crate::backend::Value;
 use crate::error::StoreError;
@@ -7,7 +7,7 @@ use crate::{rows, select};
 use assay_model::run::RunStatus;
 use std::fmt;
 
-/// Rows of a list, and where it goes on.
+/// Page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyedPage<T> {
     /// Rows of this page.
@@ -16,13 +16,13 @@ pub struct KeyedPage<T> {
     pub next: Option<PageKey>,
 }
 
-/// Place in a list that is in order of time: a page goes on behind it, however many rows were
-/// added meanwhile.
+/// Position in a list in order of time. The next page starts after it, also if rows were added
+/// meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageKey {
     /// Time of the row, milliseconds since 1970 (UTC).
     pub at_unix_ms: u64,
-    /// Text that tells rows of one time apart.
+    /// Distinguishes rows of the same time.
     pub id: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for PageKey {
 }
 
 impl PageKey {
-    /// Inverse of its `Display`; `None` for other texts.
+    /// Parses the output of its `Display`; `None` for other texts.
     pub fn read(text: &str) -> Option<Self> {
         let (at, id) = text.split_once('-')?;
         Some(Self {
@@ -43,29 +43,29 @@ impl PageKey {
     }
 }
 
-/// Numbers of records and devices of a store.
+/// Numbers of records and devices in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of runs.
     pub runs: u64,
     /// Number of imports.
     pub imports: u64,
-    /// Number of different models of devices, among runs with facts.
+    /// Number of different device models among runs with facts.
     pub devices: u64,
     /// Start of the newest run, milliseconds since 1970 (UTC).
     pub newest_unix_ms: Option<u64>,
 }
 
-/// Everything that decides how a run or an import is shown.
+/// State of a run or an import, which determines how it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordState {
-    /// Text that differs from before if anything of it changed.
+    /// Text that changes with every change of the state.
     pub text: String,
-    /// Process that makes the run, while it is under way.
+    /// Process that makes the run while it is under way.
     pub owner: Option<Owner>,
 }
 
-/// Conditions that are all to be fulfilled, with the values of their placeholders.
+/// Conditions joined by AND, with the values of their placeholders.
 #[derive(Default)]
 pub(crate) struct Conditions {
     sql: Vec<String>,
@@ -74,20 +74,20 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// No conditions yet; placeholders are numbered after `values`.
+    /// Returns an empty list of conditions; placeholders are numbered after `values`.
     pub(crate) fn after(values: Vec<Value>) -> Self {
         let sql = Vec::new();
         Self { sql, values }
     }
 
-    /// Adds a condition; each `?` in it is the value.
+    /// Adds a condition; each `?` in it stands for the value.
     pub(crate) fn add(&mut self, sql: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         let place = format!("?{}", self.values.len());
         self.sql.push(sql.replace('?', &place));
     }
 
-    /// Adds that a row is behind a key in descending order.
+    /// Adds the condition that a row follows a key in descending order.
     pub(crate) fn behind(&mut self, time: &str, id: &str, key: &PageKey) {
         self.values.push(key.at_unix_ms.into());
         self.values.push((&key.id).into());
@@ -96,13 +96,13 @@ impl Conditions {
             .push(format!("({time}, {id}) < (?{}, ?{n})", n - 1));
     }
 
-    /// Adds the number of rows, one more than a page has.
+    /// Adds a LIMIT of one row more than a page has.
     pub(crate) fn limit(&mut self, most: u32) -> String {
         self.values.push((u64::from(most) + 1).into());
         format!("LIMIT ?{}", self.values.len())
     }
 
-    /// WHERE clause; empty without conditions.
+    /// Returns the WHERE clause; empty without conditions.
     pub(crate) fn clause(&self) -> String {
         match self.sql.is_empty() {
             true => String::new(),
@@ -115,9 +115,9 @@ impl Store {
     /// Counts records and devices.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn totals(&self) -> Result<Totals, StoreError> {
-        // From one model to the next by the index: there are few, of many runs.
+        // Steps from one model to the next in the index: there are few models among many runs.
         let sql = "WITH RECURSIVE models (model) AS (SELECT min(model) FROM facts UNION ALL \
                    SELECT (SELECT min(facts.model) FROM facts WHERE facts.model > models.model) \
                    FROM models WHERE model IS NOT NULL) \
@@ -136,32 +136,33 @@ impl Store {
         Ok(totals.unwrap_or_default())
     }
 
-    /// Start of the newest run, in milliseconds since 1970 (UTC): one look at an index tells that
-    /// the store can be read.
+    /// Returns the start of the newest run, in milliseconds since 1970 (UTC). A cheap check that
+    /// the store can be read: it uses one lookup in an index.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn newest_start(&self) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT started_unix_ms FROM runs ORDER BY started_unix_ms DESC LIMIT 1";
         self.database
             .first(sql, &[], |row| row.get("started_unix_ms"))
     }
 
-    /// Text that differs from what it was before if the store has changed since; to compare with
-    /// others of this [`Store`] alone.
+    /// Returns a text that changes whenever the store changes. Only texts of the same [`Store`] can
+    /// be compared.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn revision(&self) -> Result<String, StoreError> {
         let sql = self.database.dialect().revision();
         let revision = self.database.first(sql, &[], |row| row.get("revision"))?;
         Ok(revision.unwrap_or_default())
     }
 
-    /// Returns everything that decides how a run or an import is shown, without reading its records.
+    /// Returns the state that determines how a run or an import is shown, without reading its
+    /// record.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchRun`], or when the store cannot be read.
+    /// [`StoreError::NoSuchRun`], or if the store cannot be read.
     pub fn state_of(&self, id: &str) -> Result<RecordState, StoreError> {
         let sql = "SELECT status, error, finished_unix_ms, owner_pid, owner_boot_id, \
                    owner_start_ticks, name, tags, note, \
@@ -181,7 +182,7 @@ impl Store {
         })?;
         match state {
             Some(state) => Ok(state),
-            // An import never changes, but for its annotation.
+            // Only the annotation of an import can change.
             None => Ok(RecordState {
                 text: format!("{:?}", self.annotation(id)?),
                 owner: None,
@@ -190,7 +191,7 @@ impl Store {
     }
 }
 
-/// A page of rows, of which there may be one too many.
+/// Makes a page of rows, of which there is one too many if another page follows.
 pub(crate) fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> KeyedPage<T> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let more = rows.len() > most;

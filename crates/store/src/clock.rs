@@ -1,8 +1,8 @@
-//! The time, for what is noted of records.
+//! Current time, for the times of records.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970 (UTC).
+/// Returns the milliseconds since 1970 (UTC).
 pub fn now_unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why the store could not do what was asked.
+/// Error of a store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -57,13 +57,13 @@ pub enum StoreError {
         /// Error of the system.
         source: io::Error,
     },
-    /// The file can be read, but not written.
+    /// The file is readable but not writable.
     #[error("cannot write the store {}: it or its folder is read-only: check the permissions, or choose another file with --store", .store)]
     ReadOnly {
         /// The store.
         store: Location,
     },
-    /// This process may open no more files.
+    /// The process has reached its limit of open files.
     #[error("cannot write the store {}: too many files are open: raise the limit (ulimit -n)", .path.display())]
     TooManyFiles {
         /// The store.
@@ -81,7 +81,7 @@ pub enum StoreError {
         /// The store.
         store: Location,
     },
-    /// A run that ended lacks trials: some could not be stored, or the file's contents were
+    /// An ended run lacks trials: some could not be stored, or the contents of the file were
     /// replaced.
     #[error("the store {} has {there} of the {trials} trials of run {run}: the others could not be stored, or the file was changed by another program", .store)]
     Incomplete {
@@ -94,7 +94,7 @@ pub enum StoreError {
         /// Number of trials that should be present.
         trials: usize,
     },
-    /// The open file is no longer the one of its name.
+    /// The path no longer leads to the open file.
     #[error("the store {} was removed or replaced by another file while in use", .path.display())]
     Replaced {
         /// The store.
@@ -144,7 +144,7 @@ pub enum StoreError {
         /// Cause of the error.
         source: io::Error,
     },
-    /// A run or an import has that id already.
+    /// The id already belongs to a run or an import.
     #[error("{} has '{id}' already: try again", .store)]
     Taken {
         /// The id.
@@ -152,7 +152,7 @@ pub enum StoreError {
         /// The store.
         store: Location,
     },
-    /// Another run or import has that name, or that id.
+    /// The name already belongs to another run or import, as its name or id.
     #[error(
         "{holder} is called '{name}' already: choose another name, or rename it with assay tag {holder} --name NAME"
     )]
@@ -162,15 +162,15 @@ pub enum StoreError {
         /// Id of the run or import that has it.
         holder: String,
     },
-    /// A run that is to be removed is being made.
+    /// A run to be removed is still being made.
     #[error("run {run} is under way (process {pid}): stop it first; nothing was removed")]
     UnderWay {
         /// The run.
         run: String,
-        /// Its process.
+        /// Process that makes it.
         pid: u32,
     },
-    /// Neither a run nor an import has that id.
+    /// No run or import has that id.
     #[error("no run or import '{text}' in {}: assay list shows all", .store)]
     NoSuchRun {
         /// Requested id.
@@ -178,7 +178,7 @@ pub enum StoreError {
         /// The store.
         store: Location,
     },
-    /// More than one run or import fits.
+    /// Several runs or imports match.
     #[error("'{text}' fits {} runs or imports ({}): type more of the id", .candidates.len(), list(.candidates))]
     Ambiguous {
         /// Requested id.
@@ -186,7 +186,7 @@ pub enum StoreError {
         /// Ids of those that fit, newest first.
         candidates: Vec<String>,
     },
-    /// There is neither a run nor an import.
+    /// The store contains neither runs nor imports.
     #[error("the store {} has no runs or imports yet: assay qualify or assay import makes one", .store)]
     Empty {
         /// The store.
@@ -200,7 +200,7 @@ pub enum StoreError {
         /// Reason.
         reason: String,
     },
-    /// This program was built without the client of the database.
+    /// This program was built without PostgreSQL support.
     #[error(
         "{store} needs an assay that was built with PostgreSQL (cargo feature postgres): use a file with --store"
     )]
@@ -228,7 +228,7 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// There is no such database.
+    /// The server has no such database.
     #[error(
         "the server of {store} has no such database ({reason}): make it with createdb, or choose another with --store"
     )]
@@ -238,7 +238,7 @@ pub enum StoreError {
         /// Message of the server.
         reason: String,
     },
-    /// There is no encrypted connection, or none to the right server.
+    /// The connection cannot be encrypted, or the server cannot be authenticated.
     #[error("no secure connection to {store} ({reason}): see sslmode in docs/store.md")]
     Insecure {
         /// The store.
@@ -252,7 +252,7 @@ pub enum StoreError {
         /// The store.
         store: Location,
     },
-    /// The tables are older than this program, and may not be changed.
+    /// The tables are older than this program, and it may not change them.
     #[error(
         "the store {store} has format {found}, this assay needs {known}: let a user who owns its tables open it with this assay"
     )]
@@ -264,7 +264,7 @@ pub enum StoreError {
         /// The newest known format.
         known: u32,
     },
-    /// The user of the database may not do that.
+    /// The database user lacks a right.
     #[error(
         "the user of {store} may not do that ({reason}): ask its owner for the right to write (docs/store.md)"
     )]
@@ -274,7 +274,7 @@ pub enum StoreError {
         /// Message of the server.
         reason: String,
     },
-    /// The connection went away.
+    /// The connection was lost.
     #[error(
         "the connection to {store} was lost ({reason}): whether the last change was stored is not known; try again"
     )]
@@ -284,13 +284,13 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// A statement of a user is not answered.
+    /// A user's statement cannot be answered.
     #[error("the statement cannot be answered: {reason}")]
     Question {
         /// Why.
         reason: String,
     },
-    /// Anything else that the database says.
+    /// Any other error of the database.
     #[error("the store {store} failed: {reason}")]
     Failed {
         /// The store.
@@ -300,12 +300,13 @@ pub enum StoreError {
     },
 }
 
-/// `true` if another file can be opened; SQLite does not tell why it cannot open one.
+/// Returns true if the process can open another file; SQLite reports the same error for every file
+/// that it cannot open.
 fn may_open_more() -> bool {
     File::open("/dev/null").is_ok()
 }
 
-/// The first few of `candidates`.
+/// Formats the first few of `candidates`.
 fn list(candidates: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text = candidates[..candidates.len().min(SHOWN)].join(", ");
@@ -316,7 +317,7 @@ fn list(candidates: &[String]) -> String {
 }
 
 impl StoreError {
-    /// Gives SQLite's codes the words of this crate.
+    /// Converts an SQLite error.
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let (path, store) = (path.to_owned(), Location::File(path.to_owned()));
         match source.sqlite_error_code() {

@@ -1,4 +1,4 @@
-//! Results that were made elsewhere.
+//! Results measured by other programs.
 
 use crate::backend::{Row, UNLESS_THERE, Value, rows};
 use crate::error::StoreError;
@@ -8,16 +8,16 @@ use crate::runs::{Store, unwritable};
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
 
-/// One line of a list of imports.
+/// Import in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSummary {
     /// [`Import::id`].
     pub id: String,
-    /// When it was taken in, milliseconds since 1970 (UTC).
+    /// Time of the import, milliseconds since 1970 (UTC).
     pub imported_unix_ms: u64,
-    /// The program that measured.
+    /// Program that measured.
     pub tool: String,
-    /// The files it was read from.
+    /// Files that were imported.
     pub files: Vec<String>,
     /// Number of figures.
     pub figures: u32,
@@ -26,11 +26,10 @@ pub struct ImportSummary {
 }
 
 impl Store {
-    /// Stores an import. When this returns, it survives a kill and a power cut.
+    /// Stores an import. Once this returns, the import survives a kill and a power cut.
     ///
     /// # Errors
-    /// When the file cannot be written, or already has a run or an import of
-    /// that id.
+    /// If the file cannot be written, or the id exists.
     pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
         let blob = record::to_blob(import).map_err(unwritable(&import.id))?;
         let annotation = std::mem::take(&mut self.next);
@@ -43,12 +42,12 @@ impl Store {
     /// Returns all imports, newest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
         self.import_summaries("", &[])
     }
 
-    /// Lines of lists, newest first.
+    /// Returns imports as rows of a list, newest first.
     pub(crate) fn import_summaries(
         &self,
         condition: &str,
@@ -63,7 +62,7 @@ impl Store {
         self.database.query(&sql, values, summary)
     }
 
-    /// An import with all its figures.
+    /// Loads an import with all its figures.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], [`StoreError::DamagedImport`], or when the

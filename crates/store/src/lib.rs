@@ -1,13 +1,13 @@
-//! Runs and their trials, and results made elsewhere, in an SQLite file or a PostgreSQL database.
-//! The only crate that knows SQL.
+//! Store of runs, trials and imported results, in an SQLite file or a PostgreSQL database. No other
+//! crate uses SQL.
 //!
-//! A trial is stored when [`Store::save_trial`] has returned: neither a
-//! SIGKILL nor a power cut loses it afterwards. Records are kept raw, as
-//! compressed JSON, so that an old run can be judged by newer rules.
+//! A trial is durable once [`Store::save_trial`] has returned: neither a SIGKILL nor a power cut
+//! loses it. Records are stored undigested, as compressed JSON, so that newer rules can judge an
+//! old run.
 //!
-//! The store never changes a file or tables that are not its own, and reads nothing but them and
-//! what PostgreSQL's clients read to connect: who owns a run under way is data given by the caller
-//! ([`Owner`]).
+//! The store never changes a file or tables that are not its own. It reads only those, and the
+//! files that PostgreSQL's clients read to connect. The owner of a run under way is data from the
+//! caller ([`Owner`]).
 
 mod annotations;
 mod backend;
@@ -39,6 +39,5 @@ pub use queue::Queued;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};
 
-/// Statements that make groups of users of a PostgreSQL database: `assay_reader` and
-/// `assay_writer`.
+/// SQL that creates the groups `assay_reader` and `assay_writer` in a PostgreSQL database.
 pub const ROLES: &str = include_str!("roles.sql");

@@ -1,10 +1,10 @@
-//! Addresses of stores: a file, or the URL of a database.
+//! Locations of stores: a file, or the URL of a database.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Address of a store. Shown without a password.
+/// Location of a store. Displayed without a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// An SQLite file.
@@ -14,13 +14,13 @@ pub enum Location {
 }
 
 impl Location {
-    /// A store as users name it: a URL such as `postgres://USER@HOST/DB`, or a file.
+    /// Parses a location: a URL such as `postgres://USER@HOST/DB`, or a file name.
     pub fn parse(text: &OsStr) -> Self {
         let url = text.to_str().and_then(Server::parse);
         url.map_or_else(|| Self::File(text.into()), Self::Server)
     }
 
-    /// The path of a store that is a file.
+    /// Returns the path if the store is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -39,7 +39,7 @@ impl fmt::Display for Location {
 }
 
 impl<P: AsRef<Path> + ?Sized> From<&P> for Location {
-    /// A file, whatever its name.
+    /// Converts a path; even one that looks like a URL is a file.
     fn from(path: &P) -> Self {
         Self::File(path.as_ref().to_owned())
     }
@@ -51,7 +51,7 @@ impl From<&Self> for Location {
     }
 }
 
-/// A PostgreSQL database, and the password that its URL had, which is never shown.
+/// PostgreSQL database, with the password of its URL, which is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     url: String,
@@ -64,7 +64,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Parameters of URLs besides the password: those of the client and of TLS.
+/// Known URL parameters except the password: those of the client and of TLS.
 const PARAMETERS: [&str; 19] = [
     "application_name",
     "channel_binding",
@@ -87,21 +87,21 @@ const PARAMETERS: [&str; 19] = [
     "user",
 ];
 
-/// Beginnings of addresses that are no names of files, also where `//` was forgotten.
+/// Prefixes of addresses that are not file names, even if `//` is missing.
 const SCHEMES: [&str; 3] = ["postgres:", "postgresql:", "ssh:"];
 
-/// Returns true if a text is meant as the address of a server, not as the name of a file.
+/// Returns true if a text is the address of a server rather than a file name.
 pub fn is_address(text: &str) -> bool {
     text.contains("://") || SCHEMES.iter().any(|scheme| begins(text, scheme))
 }
 
-/// Returns true if a text begins with a scheme, in letters of either case.
+/// Returns true if a text begins with a scheme, in either case.
 fn begins(text: &str, scheme: &str) -> bool {
     let start = text.get(..scheme.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
-/// An address that was not understood, for a message: without what may be a password in it.
+/// Returns an invalid address for an error message, without the parts that may be a password.
 pub fn without_secrets(address: &str) -> String {
     let scheme = address.find(':').map_or(0, |at| at + 1);
     let (scheme, rest) = address.split_at(scheme);
@@ -124,13 +124,13 @@ pub fn without_secrets(address: &str) -> String {
 }
 
 impl Server {
-    /// A URL; `None` for anything else.
+    /// Parses a URL; `None` for other texts.
     fn parse(text: &str) -> Option<Self> {
         let schemes = ["postgres://", "postgresql://"];
         let scheme = schemes.into_iter().find(|scheme| begins(text, scheme))?;
         let (_, rest) = text.split_at(scheme.len());
         let (place, parameters) = split_parameters(rest);
-        // The last @, so that no part of a password that holds one is shown.
+        // The last @: the part of a password after an earlier @ must not be shown.
         let (user, place) = match place.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, place),
@@ -155,7 +155,8 @@ impl Server {
             }
             url.push(separator);
             match parameter.split_once('=') {
-                // It may be a password under a mistyped name; the client refuses it by its name.
+                // A mistyped parameter name may hide a password. The client refuses the name
+                // itself.
                 Some((name, _)) if !PARAMETERS.contains(&name) => {
                     url.push_str(name);
                     url.push_str("=...");
@@ -167,20 +168,20 @@ impl Server {
         Some(Self { url, password })
     }
 
-    /// The URL without a password.
+    /// Returns the URL without a password.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The password of the URL, if it had one.
+    /// Returns the password of the URL, if it had one.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no client"))]
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
 }
 
-/// Splits the parameters from the rest of a URL. A `?` that no name and `=` follow is one of a
-/// password, which would be shown if the URL ended there.
+/// Splits a URL at its parameters. A `?` without a name and `=` after it is part of a password,
+/// which would be displayed if the URL were split there.
 fn split_parameters(url: &str) -> (&str, &str) {
     let parts = url.match_indices('?').map(|(at, mark)| {
         let (before, after) = url.split_at(at);
@@ -197,7 +198,7 @@ fn split_parameters(url: &str) -> (&str, &str) {
     parts.next().unwrap_or((url, ""))
 }
 
-/// Text with `%41` for `A`.
+/// Decodes percent escapes: `%41` is `A`.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

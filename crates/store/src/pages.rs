@@ -1,4 +1,4 @@
-//! Lists in pages, newest first: a store may have a million runs.
+//! Lists in pages, newest first: a store may contain a million runs.
 
 use crate::backend::{Dialect, Row, Value, listed};
 use crate::error::StoreError;
@@ -9,38 +9,39 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which runs and imports a list has: those that fit all that is given. Letters of ASCII fit in
-/// either case.
+/// Filter of a list; a run or an import must match every given field. ASCII letters match in either
+/// case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// Began, or were imported, then or later (milliseconds since 1970, UTC).
+    /// Earliest start of a run or time of an import, milliseconds since 1970 (UTC).
     pub since_unix_ms: Option<u64>,
-    /// A part of the command line; that of an import is the word `import`.
+    /// Part of the command line; imports have the command `import`.
     pub command: Option<String>,
-    /// A part of the device, or of the tool of an import.
+    /// Part of the device, or of the tool of an import.
     pub device: Option<String>,
-    /// A part of id, path, device, target, files, name, a tag or note.
+    /// Part of id, path, device, target, files, name, a tag or note.
     pub text: Option<String>,
-    /// Conditions that only runs fulfil.
+    /// Conditions on runs.
     pub of_runs: RunsFilter,
 }
 
-/// Which runs a list has; where anything is given, it has no imports.
+/// Conditions that only runs can match: with any of them given, a list contains no imports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsFilter {
-    /// Began before (milliseconds since 1970, UTC).
+    /// Latest start, exclusive, milliseconds since 1970 (UTC).
     pub before_unix_ms: Option<u64>,
-    /// Word of the status.
+    /// Name of the status.
     pub status: Option<String>,
-    /// A part of the machine, as facts have it.
+    /// Part of the machine's name in the facts.
     pub target: Option<String>,
-    /// Model of the device, as facts have it.
+    /// Model of the device in the facts.
     pub model: Option<String>,
-    /// Unit of the device, as facts have it.
+    /// Unit of the device in the facts.
     pub unit: Option<String>,
 }
 
-/// Place of a run or an import in a list; the next page begins behind it. As text it is a word.
+/// Position of a run or an import in a list; the next page begins after it. Its text form is a
+/// word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListKey {
     at_unix_ms: u64,
@@ -73,7 +74,7 @@ impl FromStr for ListKey {
     }
 }
 
-/// One line of a list.
+/// Row of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// A run.
@@ -82,23 +83,23 @@ pub enum Listed {
     Import(ImportSummary),
 }
 
-/// A part of a list.
+/// Page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListPage {
-    /// Newest first.
+    /// Rows of the page, newest first.
     pub entries: Vec<Listed>,
-    /// Beginning of the next page; `None` after the last.
+    /// Key for the next page; `None` on the last.
     pub next: Option<ListKey>,
 }
 
-/// The two tables of lists, and their columns.
+/// Description of a table that lists read.
 struct Table {
     name: &'static str,
     is_import: bool,
     time: &'static str,
     command: &'static str,
     device: &'static str,
-    /// Text to look in, in small letters, without that of annotations.
+    /// Lowercase text to search, without annotations.
     words: &'static str,
 }
 
@@ -120,7 +121,7 @@ const IMPORTS: Table = Table {
 };
 const NOTED: &[&str] = &["name", "tags", "note"];
 
-/// Values of a statement; each is added with its placeholder.
+/// Values of a statement; adding one returns its placeholder.
 #[derive(Default)]
 struct Placeholders(Vec<Value>);
 
@@ -132,7 +133,7 @@ impl Placeholders {
 }
 
 impl ListFilter {
-    /// The condition of a table.
+    /// Returns the condition for rows of a table.
     fn condition(&self, table: &Table, dialect: Dialect, values: &mut Placeholders) -> String {
         let mut all = Vec::new();
         if let Some(since) = self.since_unix_ms {
@@ -155,7 +156,7 @@ impl ListFilter {
                 true => worded,
                 false => dialect.by_words(&worded),
             };
-            // Each annotation is looked at once, and of the runs an index alone.
+            // Reads each annotation once, and only the index of runs.
             all.push(format!(
                 "({worded} OR id IN (SELECT id FROM annotations WHERE {noted}))"
             ));
@@ -174,7 +175,8 @@ impl ListFilter {
 }
 
 impl RunsFilter {
-    /// The condition of runs. Their facts are looked up one by one, for the newest are wanted.
+    /// Returns the condition for runs. Facts are looked up row by row, because only the newest runs
+    /// are needed.
     fn condition(&self, values: &mut Placeholders) -> String {
         let fact = |condition: &str| {
             format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
@@ -204,22 +206,22 @@ fn fits(column: &str, wanted: &str) -> String {
     format!("lower({column}) LIKE {wanted} ESCAPE '!'")
 }
 
-/// A pattern for LIKE that finds a text anywhere in a column that is in small letters.
+/// Returns a LIKE pattern that finds a text anywhere in a lowercase column.
 pub(crate) fn like(text: &str) -> String {
     format!("%{}%", literally(&text.to_ascii_lowercase()))
 }
 
-/// Text that LIKE with `!` as its escape character takes as it is.
+/// Escapes a text for LIKE with `!` as the escape character.
 pub(crate) fn literally(text: &str) -> String {
     let escaped = text.replace('!', "!!");
     escaped.replace('%', "!%").replace('_', "!_")
 }
 
 impl Store {
-    /// At most `limit` runs and imports behind a place of the list, newest first.
+    /// Returns at most `limit` runs and imports after a position of the list, newest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn page(
         &self,
         filter: &ListFilter,
@@ -253,10 +255,10 @@ impl Store {
         })
     }
 
-    /// Counts the runs and imports that fit.
+    /// Counts the runs and imports that match.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn count(&self, filter: &ListFilter) -> Result<u64, StoreError> {
         let mut all = 0;
         for table in [RUNS, IMPORTS] {
@@ -273,7 +275,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Keys of the first entries of a table.
+    /// Returns the keys of the first matching rows of a table.
     fn part(
         &self,
         table: &Table,
@@ -289,7 +291,7 @@ impl Store {
         let mut condition = filter.condition(table, self.database.dialect(), values);
         if let Some(key) = after {
             let at = values.add(key.at_unix_ms);
-            // Of one millisecond the runs come first.
+            // Runs precede imports of the same millisecond.
             let same = match (table.is_import, key.is_import) {
                 (false, true) => "1 = 0".to_owned(),
                 (true, false) => "1 = 1".to_owned(),
@@ -305,7 +307,7 @@ impl Store {
         )
     }
 
-    /// The entries of keys, in their order. One that was removed meanwhile is left out.
+    /// Loads the entries of keys, in their order. Entries removed meanwhile are left out.
     fn entries(&self, keys: &[(String, ListKey)]) -> Result<Vec<Listed>, StoreError> {
         let ids = |is_import| -> Vec<&String> {
             let of_kind = keys.iter().filter(|(_, key)| key.is_import == is_import);
@@ -331,5 +333,5 @@ impl Store {
     }
 }
 
-/// Most values of a statement.
+/// Maximum number of values in a statement.
 const CHUNK: usize = 500;

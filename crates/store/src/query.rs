@@ -1,5 +1,4 @@
-//! Statements of users over the views of the store: they only read, one at a time, for a limited
-//! time.
+//! Statements of users on the views of a store: read-only, one at a time, with a time limit.
 
 mod population;
 
@@ -10,11 +9,11 @@ use crate::error::StoreError;
 use crate::runs::Store;
 
 impl Store {
-    /// Gives each row of the answer to a user's statement to `row`; names of its columns. The
-    /// statement can read the views of the store and nothing else, and write nothing.
+    /// Calls `row` with each row of the answer to a user's statement. Returns the names of the
+    /// columns. The statement can only read the views of the store.
     ///
     /// # Errors
-    /// When it is not such a statement, takes longer than its time, or fails otherwise.
+    /// If the statement is not a single SELECT over views, exceeds its time limit, or fails.
     pub fn ask(
         &self,
         question: &Question<'_>,

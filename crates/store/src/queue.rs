@@ -1,4 +1,4 @@
-//! Runs that are still to be copied to another store.
+//! Queue of runs to copy to another store.
 
 use crate::error::StoreError;
 use crate::runs::Store;
@@ -8,19 +8,19 @@ use crate::runs::Store;
 pub struct Queued {
     /// Id of the run or import.
     pub id: String,
-    /// Store that it is to be copied to, without a password.
+    /// Destination store, without a password.
     pub destination: String,
-    /// Number of attempts that failed.
+    /// Number of failed attempts.
     pub attempts: u32,
-    /// Reason for the last one.
+    /// Error of the last attempt.
     pub last_error: Option<String>,
 }
 
 impl Store {
-    /// Notes that a run or import is to be copied to another store.
+    /// Adds a run or import to the queue for another store.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn enqueue(&mut self, id: &str, destination: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO queue (id, destination) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         self.database
@@ -28,10 +28,10 @@ impl Store {
             .map(drop)
     }
 
-    /// Runs and imports that wait to be copied, by destination.
+    /// Returns the queued runs and imports, by destination.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn queued(&self) -> Result<Vec<Queued>, StoreError> {
         let sql = "SELECT id, destination, attempts, last_error FROM queue \
                    ORDER BY destination, id";
@@ -45,10 +45,10 @@ impl Store {
         })
     }
 
-    /// Notes that these need no longer be copied to that store.
+    /// Removes records from the queue for a store.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn dequeue<'a>(
         &mut self,
         ids: impl IntoIterator<Item = &'a String>,
@@ -63,10 +63,10 @@ impl Store {
         })
     }
 
-    /// Notes why those that still wait for that store could not be copied.
+    /// Stores the reason of a failed attempt with all records queued for a store.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn note_failed_attempt(
         &mut self,
         destination: &str,

@@ -1,5 +1,4 @@
-//! Records as they lie in the file: JSON, that of trials and imports
-//! zlib-compressed.
+//! Stored form of records: JSON, which is zlib-compressed for trials and imports.
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
@@ -8,12 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 
-/// Records of assay are much smaller (and the wire's messages limited to as much); a
-/// damaged or hostile one may not be.
+/// Maximum size of a decompressed record. Records of assay are much smaller, and messages of the
+/// protocol have the same limit; a damaged or hostile record may exceed it.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
 
-/// Headers, names of files and tags are text, so that SQLite's JSON functions and its shell can
-/// read them.
+/// Serializes headers, names of files and tags as text, so that SQLite's JSON functions and its
+/// shell can read them.
 pub fn to_text(record: &(impl Serialize + ?Sized)) -> io::Result<String> {
     Ok(serde_json::to_string(record)?)
 }
@@ -23,8 +22,7 @@ pub fn from_text<T: DeserializeOwned>(text: &str) -> io::Result<T> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Serializes a trial or an import, whose series and histograms compress well; refuses one that
-/// could not be read again.
+/// Serializes and compresses a trial or an import. Refuses a record too large to be read again.
 pub fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
     match json.len() as u64 > MAX_RECORD_BYTES {
@@ -33,8 +31,8 @@ pub fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The whole text goes into the encoder at once: it takes its time for each of
-/// the few bytes that serde writes.
+/// Compresses the whole text at once: serde writes a few bytes at a time, and each write to the
+/// encoder is slow.
 fn compressed(json: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(json)?;
@@ -45,7 +43,7 @@ fn too_long() -> io::Error {
     io::Error::other("it is longer than 64 MiB")
 }
 
-/// Inverse of [`to_blob`]; zlib's checksum finds flipped bits.
+/// Inverse of [`to_blob`]; zlib's checksum detects flipped bits.
 pub fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
     let mut json = Vec::new();
     ZlibDecoder::new(blob)

@@ -1,4 +1,4 @@
-//! Parts of rows that several tables have: annotations, JSON, owners.
+//! Readers of columns that several tables share: annotations, JSON, owners.
 
 use crate::backend::Row;
 use crate::error::StoreError;
@@ -6,7 +6,7 @@ use crate::{Owner, record};
 use assay_model::annotation::Annotation;
 use serde::de::DeserializeOwned;
 
-/// The annotation in a row with its columns, which are NULL where there is none.
+/// Reads the annotation columns of a row; they are NULL for a record without one.
 pub(crate) fn annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
     Ok(Annotation {
         name: row.get("name")?,
@@ -15,13 +15,13 @@ pub(crate) fn annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
     })
 }
 
-/// Reads a column with JSON.
+/// Reads a JSON column.
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
     let text: String = row.get(column)?;
     record::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
 }
 
-/// Words of a column with a JSON list; none where it is NULL.
+/// Reads a JSON list of words; NULL is an empty list.
 pub(crate) fn optional_words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
     match row.get::<Option<String>>(column)? {
         Some(_) => json(row, column),

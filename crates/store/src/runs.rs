@@ -10,19 +10,19 @@ use assay_model::trial::TrialRecord;
 use std::io;
 use std::path::Path;
 
-/// Mark in the table of trials for one that found data lost, for lists; its record has the details.
+/// Outcome in the table of trials for a trial that found lost data; the record has the details.
 pub(crate) const DATA_LOST: &str = "data lost";
 
-/// A store with runs. Several processes may use it at once.
+/// Store of runs and imports. Several processes can use it at the same time.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) database: Database,
-    /// Given to the next run or import that is made.
+    /// Annotation of the next run or import.
     pub(crate) next: Annotation,
 }
 
-/// The process that makes a run: what it takes to tell later whether it still
-/// lives, even if its number was given to another one.
+/// Process that makes a run, identified so that a later process with the same id is not mistaken
+/// for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Process id.
@@ -35,15 +35,15 @@ pub struct Owner {
     pub start_ticks: u64,
 }
 
-/// One line of a list of runs.
+/// Run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// [`RunHeader::id`].
     pub id: String,
     /// Start, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// End, milliseconds since 1970 (UTC); `None` while it runs, and when
-    /// nobody saw the end.
+    /// Finish time, milliseconds since 1970 (UTC); `None` while the run is under way, and if its
+    /// end was not recorded.
     pub finished_unix_ms: Option<u64>,
     /// Status of the run.
     pub status: RunStatus,
@@ -51,21 +51,21 @@ pub struct RunSummary {
     pub target: Option<String>,
     /// [`RunHeader::command`].
     pub command: Vec<String>,
-    /// The path that was asked about.
+    /// Path that was measured.
     pub path: String,
-    /// The device in a few words.
+    /// Description of the device in a few words.
     pub device: String,
-    /// Trials stored, whatever their outcome.
+    /// Number of stored trials, with any outcome.
     pub trials_done: u32,
-    /// Trials in the plan.
+    /// Number of trials in the plan.
     pub trials_planned: u32,
-    /// A trial found that data was not kept. Older stores do not say it in their lists.
+    /// True if a trial found lost data. Older stores do not list it.
     pub data_lost: bool,
     /// Name, tags and note of the user.
     pub annotation: Annotation,
 }
 
-/// A run as far as it can be read.
+/// Run with the trials that can be read.
 #[derive(Debug)]
 pub struct LoadedRun {
     /// The run, without its damaged trials.
@@ -75,29 +75,29 @@ pub struct LoadedRun {
 }
 
 impl Store {
-    /// Opens the store for a new run; creates a file and its folders, or the tables of a database.
+    /// Opens a store for a new run; creates a missing file and its folders, or the tables of a
+    /// database.
     ///
     /// # Errors
-    /// When it cannot be made, reached or written, or is something that is
-    /// not a store of a known format, which is never changed.
+    /// If it cannot be created, reached or written, or is not a store of a known format. Such a
+    /// file is never changed.
     pub fn open(at: impl Into<Location>) -> Result<Self, StoreError> {
         Self::open_for(&at.into(), Access::Create)
     }
 
-    /// Opens a store that is there already; creates nothing. Works on one
-    /// that may only be read.
+    /// Opens an existing store, which may be read-only; creates nothing.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`StoreError::Missing`] or [`StoreError::NotMade`] when there is none.
+    /// As [`Store::open`], and [`StoreError::Missing`] or [`StoreError::NotMade`] if there is none.
     pub fn open_existing(at: impl Into<Location>) -> Result<Self, StoreError> {
         Self::open_for(&at.into(), Access::Existing)
     }
 
-    /// Opens a store that is there to read it at once: changes nothing in it, not even its
-    /// format, and waits for no other process.
+    /// Opens an existing store for reading: changes nothing in it, not even its format, and waits
+    /// for no other process.
     ///
     /// # Errors
-    /// As [`Store::open_existing`], and when another process is writing a file.
+    /// As [`Store::open_existing`], and if another process is writing the file.
     pub fn open_to_read(at: impl Into<Location>) -> Result<Self, StoreError> {
         Self::open_for(&at.into(), Access::Read)
     }
@@ -114,16 +114,15 @@ impl Store {
         self.database.location()
     }
 
-    /// Returns the absolute path of a store that is a file; nothing for a database.
+    /// Returns the absolute path of a file store; empty for a database.
     pub fn path(&self) -> &Path {
         self.location().file().unwrap_or(Path::new(""))
     }
 
-    /// Stores a new run, under way and made by `owner`.
+    /// Stores a new run, which `owner` makes.
     ///
     /// # Errors
-    /// When the file cannot be written, or already has a run or an
-    /// import of that id or of the name given by [`Self::annotate_next`].
+    /// If the file cannot be written, or the id or the name of [`Self::annotate_next`] exists.
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::to_text(header).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
@@ -141,18 +140,16 @@ impl Store {
         })
     }
 
-    /// Stores a trial that ended. When this returns, the trial survives a
-    /// kill and a power cut.
+    /// Stores a completed trial. Once this returns, the trial survives a kill and a power cut.
     ///
     /// # Errors
-    /// When the file cannot be written, has no such run, or already has a
-    /// trial of that position.
+    /// If the file cannot be written, has no such run, or has a trial at that position.
     pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
         self.save_trials(run_id, std::slice::from_ref(trial))
     }
 
-    /// Stores trials that ended one after the other, all or none. When this
-    /// returns, they survive a kill and a power cut.
+    /// Stores consecutive trials, all or none. Once this returns, they survive a kill and a power
+    /// cut.
     ///
     /// # Errors
     /// As [`Self::save_trial`].
@@ -165,11 +162,11 @@ impl Store {
         })
     }
 
-    /// Stores how a run ended, and when (milliseconds since 1970, UTC). The
-    /// word of the owner counts more than an earlier [`Self::mark_interrupted`].
+    /// Stores status and finish time (milliseconds since 1970, UTC) of a run. The owner's status
+    /// replaces one of [`Self::mark_interrupted`].
     ///
     /// # Errors
-    /// When the file cannot be written, was replaced, or has no such run.
+    /// If the file cannot be written, was replaced, or has no such run.
     pub fn finish_run(
         &mut self,
         run_id: &str,
@@ -189,11 +186,11 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
-    /// Fails unless all trials of a finished run are there: one may not have been stored, and
-    /// a file whose contents were replaced is the same file still.
+    /// Fails unless all trials of a finished run are stored: one may be missing, and a file whose
+    /// contents were replaced is still the same file.
     ///
     /// # Errors
-    /// When the run or one of its so many trials is not in the file, or it cannot be read.
+    /// If the file lacks the run or one of its `trials`, or cannot be read.
     pub fn expect_trials(&self, run_id: &str, trials: usize) -> Result<(), StoreError> {
         let sql = "SELECT count(*) AS there FROM trials WHERE run_id = ?1";
         let there = self
@@ -211,11 +208,11 @@ impl Store {
         }
     }
 
-    /// Marks a run of [`Self::abandoned_runs`] as interrupted; when it ended
-    /// stays unknown. A run that ended meanwhile stays as it is.
+    /// Marks a run of [`Self::abandoned_runs`] as interrupted, without a finish time. A run that
+    /// ended meanwhile is not changed.
     ///
     /// # Errors
-    /// When the file cannot be written or has no such run.
+    /// If the file cannot be written or has no such run.
     pub fn mark_interrupted(&mut self, run_id: &str) -> Result<(), StoreError> {
         let changed = self.database.execute(
             "UPDATE runs SET content_sha256 = NULL, facts_version = 0, \
@@ -229,12 +226,11 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
-    /// Makes a run that ended early one under way again, made by `owner` from now
-    /// on. Its trials from position `first_missing` on are forgotten: they will be made
-    /// anew.
+    /// Sets a run that ended early under way again, with a new owner. Deletes its trials from
+    /// position `first_missing` on: they will be repeated.
     ///
     /// # Errors
-    /// When the file cannot be written or has no such run.
+    /// If the file cannot be written or has no such run.
     pub fn reopen_run(
         &mut self,
         run_id: &str,
@@ -262,10 +258,10 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
-    /// Forgets a run that came to nothing. One that has trials stays.
+    /// Deletes a run without trials.
     ///
     /// # Errors
-    /// When the file cannot be written, or has no such run without trials.
+    /// If the file cannot be written, or has no such run without trials.
     pub fn forget_run(&mut self, run_id: &str) -> Result<(), StoreError> {
         let changed = self.database.execute(
             "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS \
@@ -333,7 +329,7 @@ rows! {
     }
 }
 
-/// Error message of a run that failed.
+/// Returns the error message of a failed run.
 pub(crate) fn error_of(status: &RunStatus) -> Option<&str> {
     match status {
         RunStatus::Failed { error } => Some(error),
@@ -341,7 +337,7 @@ pub(crate) fn error_of(status: &RunStatus) -> Option<&str> {
     }
 }
 
-/// Word for lists: that data was lost outweighs all else.
+/// Returns the outcome of a trial for lists: lost data takes precedence.
 fn outcome(trial: &TrialRecord) -> &'static str {
     match trial.lost_data() {
         true => DATA_LOST,
@@ -349,7 +345,7 @@ fn outcome(trial: &TrialRecord) -> &'static str {
     }
 }
 
-/// Makes the error of a record that has no stored form.
+/// Returns the error for a record that cannot be serialized.
 pub(crate) fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {
     let run = run_id.to_owned();
     |source| StoreError::Unwritable { run, source }

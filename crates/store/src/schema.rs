@@ -1,15 +1,15 @@
-//! The tables, as numbered steps, for all back ends (`backend::Dialect::tables` says what stands
-//! for what). A step that was released is never changed: a change is a new step at the end.
-//! A step makes tables and indexes, and adds columns, which `backend::sqlite::migrate` then knows too.
+//! Schema as numbered steps, for all back ends (placeholders: `backend::Dialect::tables`). A
+//! released step is never changed: a change is a new step at the end. A step creates tables and
+//! indexes, and adds columns; added columns must also be listed in `backend::sqlite::migrate`.
 
-/// "assy" in ASCII: marks the file as assay's (`PRAGMA application_id`).
+/// "assy" in ASCII: identifies the file as assay's (`PRAGMA application_id`).
 pub const APPLICATION_ID: i32 = 0x6173_7379;
 
-/// Step n brings the version of the format from n to n + 1: in SQLite `PRAGMA user_version`.
+/// Upgrade steps: step n upgrades from format n to n + 1 (SQLite: `PRAGMA user_version`).
 pub const STEPS: &[&str] = &[
-    // 1: runs and trials. `header` is the run header as JSON, `record` the
-    // trial record as zlib-compressed JSON; the other columns repeat what
-    // lists need, and what helps a person with the sqlite3 shell.
+    // 1: runs and trials. `header` is the run header as JSON, `record` the trial record as
+    // zlib-compressed JSON. The other columns repeat data for lists and for users of the sqlite3
+    // shell.
     "CREATE TABLE runs ({seq}
         id TEXT PRIMARY KEY NOT NULL,
         started_unix_ms INTEGER NOT NULL,
@@ -34,8 +34,8 @@ pub const STEPS: &[&str] = &[
         record BLOB NOT NULL,
         PRIMARY KEY (run_id, position)
     );",
-    // 2: results that were made elsewhere. `files` is a JSON list of names,
-    // `record` all of it as zlib-compressed JSON.
+    // 2: imported results. `files` is a JSON list of names, `record` the whole import as
+    // zlib-compressed JSON.
     "CREATE TABLE imports ({seq}
         id TEXT PRIMARY KEY NOT NULL,
         imported_unix_ms INTEGER NOT NULL,
@@ -44,23 +44,23 @@ pub const STEPS: &[&str] = &[
         figures INTEGER NOT NULL,
         record BLOB NOT NULL
     );",
-    // 3: what users call runs and imports, apart from their records, which never
-    // change. `tags` is a JSON list of words.
+    // 3: names, tags and notes of users, apart from the records, which never change. `tags` is a
+    // JSON list of words.
     "CREATE TABLE annotations (
         id TEXT PRIMARY KEY NOT NULL,
         name TEXT UNIQUE,
         tags TEXT NOT NULL,
         note TEXT
     );",
-    // 4: what sharing a store takes. `content_sha256` (hex) is that of a whole record that will
-    // not change (`exchange::content`), NULL until someone asks; a tombstone is of a run or an
-    // import that was removed; the queue holds what is still to be copied to another store.
-    // `target` and `command` (a JSON list) stand in the header too, which is long. `words` is what
-    // a search looks through, `facts_version` that of its facts, 0 without any: of a million
-    // runs, an index finds the few without.
-    // Then what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
-    // the evidence of all trials of a run in one row (JSON), series with their points and changes;
-    // `series.id` is its key read as a number. Opinions on changes are the user's and stay.
+    // 4: columns and tables for sharing a store. `content_sha256` (hex) is the hash of a finished
+    // record (`exchange::content`), NULL until it is first computed. A tombstone marks a removed
+    // run or import. The queue lists records to copy to another store. `target` and `command` (a
+    // JSON list) repeat parts of the header, which is long. `words` is the text for searches.
+    // `facts_version` is the version of the facts, 0 without any: an index finds the few such runs
+    // among a million.
+    // Derived data follow, which can be dropped and computed again (`crate::derived`): facts, the
+    // evidence of all trials of a run in one row (JSON), series with their points and changes.
+    // `series.id` is its key read as a number. Opinions on changes are the users' and remain.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
     ALTER TABLE runs ADD COLUMN target TEXT;
     ALTER TABLE runs ADD COLUMN command TEXT;

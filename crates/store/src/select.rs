@@ -1,4 +1,4 @@
-//! Reading runs and trials, and finding what an id stands for.
+//! Reads runs and trials, and resolves ids and names.
 
 use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
@@ -9,17 +9,17 @@ use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use std::collections::HashMap;
 
-/// Record that an id stands for.
+/// Kind and id of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredId {
-    /// A run of assay's own: [`Store::load`].
+    /// Run measured by assay: [`Store::load`].
     Run(String),
-    /// Results that were made elsewhere: [`Store::load_import`].
+    /// Results measured by another program: [`Store::load_import`].
     Import(String),
 }
 
 impl StoredId {
-    /// The whole id.
+    /// Returns the whole id.
     pub fn id(&self) -> &str {
         match self {
             Self::Run(id) | Self::Import(id) => id,
@@ -27,12 +27,12 @@ impl StoredId {
     }
 }
 
-/// Run or import that a beginning of an id or a name may mean.
+/// Run or import that matches the beginning of an id or a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredCandidate {
     /// The whole id.
     pub id: String,
-    /// Name that the user gave it.
+    /// Name given by the user.
     pub name: Option<String>,
     /// Start of the run, or time of the import, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
@@ -49,7 +49,7 @@ impl Store {
     /// `most` of them.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn candidates(
         &self,
         beginning: &str,
@@ -78,22 +78,21 @@ impl Store {
     /// Returns all runs, newest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.summaries("", &[], summary)
     }
 
-    /// Runs that are stored as under way but whose owner is not alive, newest
-    /// first.
+    /// Returns runs that are stored as under way but whose owner is not alive, newest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn abandoned_runs(
         &self,
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<Vec<RunSummary>, StoreError> {
-        // Its own word, not a value: an index has these runs, which SQLite would not take to
-        // find them in their order.
+        // A literal in a subquery, not a placeholder: only then does SQLite use the partial index
+        // of running runs although the query is sorted by time.
         let running = format!(
             "WHERE id IN (SELECT id FROM runs WHERE status = '{}')",
             RunStatus::Running.word()
@@ -106,10 +105,10 @@ impl Store {
             .collect())
     }
 
-    /// Ids of the runs that a process made, newest first.
+    /// Returns the ids of the runs that a process made, newest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn runs_of(&self, maker: &Owner) -> Result<Vec<String>, StoreError> {
         let sequence = self.database.dialect().sequence();
         self.database.query(
@@ -126,7 +125,7 @@ impl Store {
         )
     }
 
-    /// Lines of lists, newest first, with the owners of the runs.
+    /// Returns runs as rows of a list with their owners, newest first.
     pub(crate) fn summaries<T>(
         &self,
         condition: &str,
@@ -146,14 +145,14 @@ impl Store {
         self.database.query(&sql, values, read)
     }
 
-    /// The run or import that `text` names: an id, a name, `last` for the newest, or a
-    /// beginning of an id that fits no other.
+    /// Finds the run or import that `text` names: an id, a name, `last` for the newest, or an
+    /// unambiguous beginning of an id.
     ///
     /// # Errors
     /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
     /// [`StoreError::Ambiguous`], or when the file cannot be read.
     pub fn find(&self, text: &str) -> Result<StoredId, StoreError> {
-        // Whole ids are most of what is asked for, thousands of them for all pages.
+        // Whole ids are the most frequent case: thousands of them to list all pages.
         if let Some(found) = self.exactly(text)? {
             return Ok(found);
         }
@@ -186,14 +185,14 @@ impl Store {
         }
     }
 
-    /// The run or the import of that id.
+    /// Returns the run or the import of that exact id.
     fn exactly(&self, id: &str) -> Result<Option<StoredId>, StoreError> {
         let sql = "SELECT id, 0 AS imported FROM runs WHERE id = ?1 \
                    UNION ALL SELECT id, 1 FROM imports WHERE id = ?1";
         self.database.first(sql, &[id.into()], stored_id)
     }
 
-    /// The newest of all. Of one millisecond the runs come first.
+    /// Returns the newest record. A run precedes an import of the same millisecond.
     fn newest(&self) -> Result<Option<StoredId>, StoreError> {
         let sequence = self.database.dialect().sequence();
         let newest = |table: &str, time: &str, imported: u8| {
@@ -210,7 +209,7 @@ impl Store {
         self.database.first(&sql, &[], stored_id)
     }
 
-    /// Runs and imports whose id begins so, newest first.
+    /// Returns runs and imports whose id begins with a text, newest first.
     fn beginning_with(&self, text: &str) -> Result<Vec<StoredId>, StoreError> {
         if text.is_empty() {
             return Ok(Vec::new());
@@ -227,25 +226,24 @@ impl Store {
             .query(&sql, &[text.into(), last.into()], stored_id)
     }
 
-    /// The run or import of that name.
+    /// Returns the id of the run or import with that name.
     fn holder_of(&self, name: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT id FROM annotations WHERE name = ?1";
         self.database
             .first(sql, &[name.into()], |row| row.get("id"))
     }
 
-    /// A run with all its trials that can be read.
+    /// Loads a run with its readable trials.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchRun`], [`StoreError::DamagedRun`], or when the file
-    /// cannot be read. A damaged trial is no error of the whole: it is in
-    /// [`LoadedRun::damaged`].
+    /// [`StoreError::NoSuchRun`], [`StoreError::DamagedRun`], or if the file cannot be read. A
+    /// damaged trial is not an error: it is in [`LoadedRun::damaged`].
     pub fn load(&self, run_id: &str) -> Result<LoadedRun, StoreError> {
         self.load_some(run_id, |_| SomeTrials::All)
     }
 
-    /// A run with those of its trials that `choose` picks by its header: a list of runs
-    /// needs a few of each.
+    /// Loads a run with the trials that `choose` selects by its header: a list of runs needs few
+    /// trials of each.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -263,11 +261,11 @@ impl Store {
         loaded.unwrap_or_else(|| Err(self.no_such_run(run_id)))
     }
 
-    /// Several runs by their ids, as [`Self::load_some`] loads one, in two statements; those that
-    /// are not there are left out.
+    /// Loads several runs by their ids like [`Self::load_some`], in two statements. Unknown ids are
+    /// left out.
     ///
     /// # Errors
-    /// When the store cannot be read. A damaged run is an error of its own.
+    /// If the store cannot be read. A damaged run has its own error in the result.
     pub fn load_several(
         &self,
         ids: &[&str],
@@ -276,7 +274,7 @@ impl Store {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        // As of one moment, even if a run is under way.
+        // One snapshot, because a run may be under way.
         self.database.snapshot(|t| {
             let (mut loaded, mut wanted) = (HashMap::new(), Vec::new());
             for stored in read_runs(t, ids)? {
@@ -297,18 +295,18 @@ impl Store {
     }
 }
 
-/// Trials of a run that are wanted.
+/// Selection of a run's trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SomeTrials {
     /// Every trial.
     All,
-    /// Those of one job.
+    /// Trials of one job.
     OfJob(String),
-    /// The one that was stored last.
+    /// The last stored trial.
     Last,
 }
 
-/// A row of `runs`, its header not decoded yet.
+/// Row of `runs` with its header not decoded.
 struct StoredRun {
     id: String,
     header: String,
@@ -318,7 +316,7 @@ struct StoredRun {
 }
 
 impl StoredRun {
-    /// The run, still without trials.
+    /// Decodes the run, without trials.
     fn run(self) -> Result<LoadedRun, StoreError> {
         let header = record::from_text(&self.header);
         let header = header.map_err(|source| StoreError::DamagedRun {
@@ -378,7 +376,7 @@ fn read_runs(t: &mut SqlSession<'_>, ids: &[&str]) -> Result<Vec<StoredRun>, Sto
     t.query(&sql, &values, read)
 }
 
-/// The wanted trials of runs, those of each in the order of their positions.
+/// Reads the selected trials of runs, in the order of their positions.
 fn read_trials(
     t: &mut SqlSession<'_>,
     wanted: &[(String, SomeTrials)],
@@ -417,7 +415,7 @@ fn read_trials(
     t.query(&sql, &values, read)
 }
 
-/// The run or import of a row with its id, and whether it is an import.
+/// Returns the id of a row and whether it is an import.
 fn stored_id(row: &Row<'_>) -> Result<StoredId, StoreError> {
     let id = row.get("id")?;
     Ok(match row.get("imported")? {
@@ -443,7 +441,7 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
     })
 }
 
-/// Inverse of [`RunStatus::word`].
+/// Parses [`RunStatus::word`].
 pub(crate) fn status(row: &Row<'_>) -> Result<RunStatus, StoreError> {
     let word: String = row.get("status")?;
     let known = [

@@ -3,7 +3,8 @@
 use crate::command::Unavailable;
 use std::path::PathBuf;
 
-/// The static agent of that name (`armv7l`, `aarch64-sqlite`).
+/// Returns the path of the static agent with this name (`armv7l`,
+/// `aarch64-sqlite`).
 ///
 /// # Errors
 /// When it was not built.
@@ -15,7 +16,7 @@ pub fn static_agent(name: &str) -> Result<PathBuf, Unavailable> {
     })
 }
 
-/// The archive of the static program for that machine.
+/// Returns the path of the static program's archive for this machine.
 ///
 /// # Errors
 /// When it was not built.
@@ -29,7 +30,7 @@ pub fn archive(machine: &str) -> Result<PathBuf, Unavailable> {
     })
 }
 
-/// A file of the build folder.
+/// Finds a file in the build folder.
 fn built(file: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let mut places = program.ancestors().map(|folder| folder.join(file));

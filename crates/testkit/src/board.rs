@@ -1,7 +1,7 @@
-//! A board that is emulated: an aarch64 machine with a real SD card driver, a
-//! USB stick and NVMe, reached by ssh on loopback.
+//! Emulated board: an aarch64 machine with a real SD card driver, a USB stick and NVMe,
+//! reached over ssh on loopback.
 //!
-//! `cargo xtask board` prepares what it is started from.
+//! `cargo xtask board` prepares its files.
 
 use crate::agents::static_agent;
 use crate::command::{Unavailable, run, text};
@@ -19,18 +19,18 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Within the build folder.
+/// Folder of the board's files, in the build folder.
 pub const FOLDER: &str = "board";
-/// The emulator, in [`FOLDER`].
+/// Emulator, in [`FOLDER`].
 pub const QEMU: &str = "qemu-system-aarch64";
-/// The kernel, in [`FOLDER`].
+/// Kernel, in [`FOLDER`].
 pub const KERNEL: &str = "vmlinuz";
-/// What the kernel starts, in [`FOLDER`].
+/// Initial RAM file system, in [`FOLDER`].
 pub const INITRAMFS: &str = "initramfs.gz";
-/// The secret key of who may log in, in [`FOLDER`].
+/// Private ssh key for the board's root, in [`FOLDER`].
 pub const KEY: &str = "key";
 
-/// A program of Debian and its libraries, in its [`program_folder`].
+/// Archive with a Debian program and its libraries, in its [`program_folder`].
 pub const PROGRAM_ARCHIVE: &str = "program.tar";
 
 /// Folder within the build folder that `cargo xtask board PROGRAM` prepares.
@@ -39,19 +39,19 @@ pub fn program_folder(program: &str) -> String {
     format!("board-{program}")
 }
 
-/// Folder on the board of a program of Debian.
+/// Folder on the board that a Debian program is unpacked into.
 fn program_there(program: &str) -> String {
     format!("/dev/shm/{program}")
 }
 
-/// A boot takes some 10 s where nothing else runs.
+/// Time limit for a boot, which takes about 10 s on an idle machine.
 pub(crate) const BOOT: Duration = Duration::from_secs(300);
 pub(crate) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
-/// What the board says when it is up.
+/// Line on the console that ends the boot.
 const UP: &str = "the board is up";
 
-/// Ends the emulator, and removes its folder, when its input ends: with the
-/// process that holds the other end, however that goes.
+/// Runs the emulator; kills it and removes its folder at the end of input, that is, when the
+/// test process ends, even if it is killed.
 const KEEPER: &str = "\
 folder=$1
 shift
@@ -62,17 +62,17 @@ wait
 rm -r \"$folder\"
 ";
 
-/// The emulated board. It runs until its process ends.
+/// Emulated board. It runs until the test process ends.
 #[derive(Debug)]
 pub struct Board {
-    /// Keeps the emulator running as long as its input is open. Killed, it could not
-    /// end it.
+    /// Keeps the emulator running as long as its input is open. Killing the keeper would
+    /// leave the emulator running.
     _keeper: Child,
     folder: PathBuf,
     port: u16,
 }
 
-/// How to start one.
+/// Parts from which a board is started.
 pub(crate) struct Parts {
     pub(crate) prepared: PathBuf,
     pub(crate) scratch: Scratch,
@@ -88,8 +88,8 @@ impl Parts {
         })
     }
 
-    /// The key to log in with, in the folder of the board: one that others may read is
-    /// not used, and the build folder may be anyone's.
+    /// Copies the private key into the board's folder: ssh refuses a key that others can
+    /// read, and the build folder may belong to another user.
     pub(crate) fn key(&self) -> io::Result<PathBuf> {
         let key = self.scratch.join(KEY);
         fs::copy(self.prepared.join(KEY), &key)?;
@@ -99,10 +99,10 @@ impl Parts {
 }
 
 impl Board {
-    /// The board of this process, for one test at a time.
+    /// Returns the board of this process, locked for one test at a time.
     ///
     /// # Errors
-    /// Without the emulator, or when it does not come up.
+    /// Without the emulator, or when the board does not boot.
     pub fn shared() -> Result<MutexGuard<'static, Self>, Unavailable> {
         static BOARD: OnceLock<Result<Mutex<Board>, Unavailable>> = OnceLock::new();
         match BOARD.get_or_init(|| Self::start().map(Mutex::new)) {
@@ -128,13 +128,13 @@ impl Board {
         Ok(board)
     }
 
-    /// How assay calls it: `ssh://root@127.0.0.1:PORT`.
+    /// Returns assay's target URL of the board: `ssh://root@127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("ssh://root@127.0.0.1:{}", self.port)
     }
 
-    /// The agent for the board.
+    /// Returns the path of the agent for the board.
     ///
     /// # Errors
     /// When it was not built.
@@ -142,39 +142,39 @@ impl Board {
         static_agent("aarch64")
     }
 
-    /// The folder that `cargo xtask agents` fills.
+    /// Folder that `cargo xtask agents` fills.
     #[must_use]
     pub fn agents() -> PathBuf {
         let prepared = prepared().unwrap_or_default();
         prepared.with_file_name("agents")
     }
 
-    /// A search path on which `ssh` knows the board's key.
+    /// Search path with an `ssh` that has the board's host key.
     #[must_use]
     pub fn search_path(&self) -> String {
         let path = crate::search_path();
         format!("{}:{path}", self.folder.join("bin").display())
     }
 
-    /// The same for an `ssh` that expects another host key.
+    /// Search path with an `ssh` that expects another host key.
     #[must_use]
     pub fn search_path_of_a_stranger(&self) -> String {
         let path = crate::search_path();
         format!("{}:{path}", self.folder.join("stranger").display())
     }
 
-    /// What a script of the shell says there.
+    /// Runs a shell script on the board and returns its output.
     ///
     /// # Errors
-    /// When it cannot be reached or the script fails.
+    /// When the board cannot be reached or the script fails.
     pub fn run(&self, script: &str) -> Result<String, Unavailable> {
         self.run_with(script, Stdio::null())
     }
 
-    /// Unpacks an archive of `tar` into a folder there.
+    /// Unpacks a `tar` archive into a folder on the board.
     ///
     /// # Errors
-    /// When it cannot be read, or the board not be reached.
+    /// When the archive cannot be read or the board cannot be reached.
     pub fn unpack(&self, archive: &Path, folder: &str) -> Result<(), Unavailable> {
         let file = fs::File::open(archive)
             .map_err(|error| Unavailable(format!("{}: {error}", archive.display())))?;
@@ -197,10 +197,10 @@ impl Board {
         Err(Unavailable(format!("on the board: {script}: {complaint}")))
     }
 
-    /// Puts a program of Debian onto the board; the words that start it there.
+    /// Copies a Debian program to the board and returns the command that starts it there.
     ///
     /// # Errors
-    /// When `cargo xtask board PROGRAM` did not prepare it, or it cannot be put there.
+    /// When `cargo xtask board PROGRAM` was not run, or the copy fails.
     pub fn program(&self, name: &str) -> Result<String, Unavailable> {
         let how = format!("cargo xtask board {name}");
         let prepared = crate::prepared::folder(&program_folder(name), &how)?;
@@ -210,7 +210,7 @@ impl Board {
         Ok(format!("{there}/{loader} {there} {there}/{name}"))
     }
 
-    /// Removes what [`Self::program`] put there.
+    /// Removes the files that [`Self::program`] copied.
     ///
     /// # Errors
     /// When the board is not reached.
@@ -231,27 +231,27 @@ impl Board {
     }
 }
 
-/// What is behind its storage.
+/// Files and sockets behind the board's storage devices.
 pub(crate) struct Cards {
     sd: PathBuf,
     usb: Usb,
     nvme: PathBuf,
 }
 
-/// What is behind its USB.
+/// Backing of the USB storage device.
 pub(crate) enum Usb {
-    /// A stick, with this file.
+    /// USB stick over this file.
     Stick(PathBuf),
-    /// A disk (UAS), with the socket of a drive that is served. Unlike QEMU's NVMe, which
-    /// takes writes with FUA and passes them on without, it says that it has no FUA: the
-    /// kernel then flushes.
+    /// UAS disk over the socket of an NBD drive. Unlike QEMU's NVMe, which accepts writes
+    /// with FUA and drops the flag, this disk reports no FUA support, so that the kernel
+    /// sends flushes.
     Drive(PathBuf),
 }
 
 impl Cards {
     pub(crate) fn new(scratch: &Scratch, usb: Usb) -> Result<Self, Unavailable> {
-        // QEMU takes a card only of a size that is a power of two. This one is the
-        // smallest on which the usual jobs have room.
+        // QEMU requires a card size that is a power of two. This is the smallest on which
+        // the usual jobs have room.
         let sd = scratch.image("sd.img", 512)?;
         let mkfs = [
             "mkfs.ext4",
@@ -272,7 +272,7 @@ fn prepared() -> Result<PathBuf, Unavailable> {
     crate::prepared::folder(FOLDER, "cargo xtask board")
 }
 
-/// One that nobody listened on a moment ago.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> Result<u16, Unavailable> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
@@ -280,8 +280,8 @@ pub(crate) fn free_port() -> Result<u16, Unavailable> {
         .map_err(|error| Unavailable(format!("no free port: {error}")))
 }
 
-/// Two `ssh` with settings of their own: one that learns the board's host key, and
-/// one that has learned another.
+/// Writes two `ssh` programs with private settings: one with the board's host key, one with
+/// another key.
 fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     let failed = |error: io::Error| Unavailable(format!("cannot set up ssh: {error}"));
     let key = parts.key().map_err(failed)?;
@@ -305,13 +305,13 @@ fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
         .args(emulator(parts, cards))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // A Ctrl-C is for the test program.
+        // Ctrl-C should reach the test program only.
         .process_group(0)
         .spawn();
     keeper.map_err(|error| Unavailable(format!("sh: {error}")))
 }
 
-/// The emulator and its words.
+/// Command line of the emulator.
 pub(crate) fn emulator(parts: &Parts, cards: &Cards) -> Vec<OsString> {
     let file = |id: &str, path: &Path| {
         format!(
@@ -356,10 +356,10 @@ pub(crate) fn emulator(parts: &Parts, cards: &Cards) -> Vec<OsString> {
     words
 }
 
-/// How the emulator reads a card's file, which it does block by block. By `io_uring` a block
-/// that the page cache has is there at once; otherwise a thread of the emulator is woken for
-/// each, and how long that takes is chance: what a read of the card costs varies by twice as
-/// much then.
+/// I/O engine of the emulator for a card's file, which it reads block by block. With
+/// `io_uring`, a block in the page cache is there at once. Otherwise the emulator wakes a
+/// thread for each block; its random latency doubles the variance of the card's read
+/// latency.
 fn card_io() -> &'static str {
     match io_uring::IoUring::new(1) {
         Ok(_) => ",aio=io_uring",
@@ -367,7 +367,7 @@ fn card_io() -> &'static str {
     }
 }
 
-/// Reads what the board says until it is up; the rest is dropped.
+/// Reads the board's console until the boot ends, then discards the rest.
 fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
     let console = keeper.stdout.take();
     let console = console.ok_or_else(|| Unavailable("the board is mute".to_owned()))?;
@@ -382,7 +382,7 @@ fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
             let _ = told.send(String::from_utf8_lossy(&line).trim().to_owned());
             line.clear();
         }
-        // Nobody listens any more; a full pipe would stop the board.
+        // A full pipe would stop the board.
         let _ = io::copy(&mut console.take(u64::MAX), &mut io::sink());
     });
     let until = Instant::now() + BOOT;

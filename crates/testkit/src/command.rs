@@ -1,4 +1,4 @@
-//! Commands, and what undoes them.
+//! Commands, and commands that undo them.
 
 use signal_hook::consts::FORBIDDEN;
 use std::ffi::OsStr;
@@ -9,28 +9,27 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Variables that programs get from whoever starts the tests. All others would make them
-/// behave otherwise here and there: locale, colours, columns, folders, settings of tools.
+/// Variables that children inherit. All others would change their behaviour: locale, colours,
+/// columns, folders, settings of tools.
 const PASSED_ON: [&str; 2] = ["TMPDIR", "LLVM_PROFILE_FILE"];
 /// Folders of system tools; not all are on every user's path.
 pub(crate) const TOOLS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-/// The mask of new files that tests expect.
+/// Mask of new files that tests expect.
 const UMASK: u32 = 0o022;
 /// Signals with a fixed number, from 1 to this one.
 const LAST_SIGNAL: i32 = 31;
 
-/// How often, and how long apart, something is undone before it counts as left
-/// behind.
+/// Number of attempts to undo a command before its effect counts as left behind.
 const ATTEMPTS: u32 = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// Why something cannot be set up here.
+/// Reason why a test's environment cannot be set up here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Unavailable(pub String);
 
-/// A command as every test starts it, whoever started the tests: with the default action
-/// for each signal, no input, and an environment that has nothing but a search path.
+/// Returns a command that does not depend on the caller's environment: default signal
+/// actions, no input, and no variables but a search path.
 #[must_use]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     static SETTLED: Once = Once::new();
@@ -74,9 +73,9 @@ pub fn search_path() -> String {
     format!("{own}:{}", TOOLS.join(":"))
 }
 
-/// A signal that is ignored stays so in a new program, one that is caught is not (execve(2)).
-/// `nohup`, `&` in a script and some CI runners have signals ignored. This process goes on
-/// ignoring them: their handler does nothing that anybody looks at.
+/// Resets signals in children: an ignored signal stays ignored across execve(2), a caught one
+/// does not. `nohup`, `&` in a script and some CI runners ignore signals. Their handlers here
+/// do nothing, so this process still ignores them.
 fn give_children_default_signals() {
     for signal in (1..=LAST_SIGNAL).filter(|signal| is_ignored(*signal)) {
         // Rust resets SIGPIPE itself, and these cannot be caught.
@@ -87,7 +86,7 @@ fn give_children_default_signals() {
     }
 }
 
-/// Whether this process ignores a signal: a bit of `SigIgn` (`proc_pid_status(5)`).
+/// Returns true if this process ignores a signal: a bit of `SigIgn` (`proc_pid_status(5)`).
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -95,10 +94,10 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The command's output without the spaces around it.
+/// Runs a command and returns its output without surrounding white space.
 ///
 /// # Errors
-/// When it cannot be started or fails: the command, and what it said.
+/// When it cannot be started or fails; the error holds the command and its output.
 pub fn run(words: &[&str]) -> Result<String, Unavailable> {
     let (program, rest) = words
         .split_first()
@@ -115,27 +114,27 @@ pub fn run(words: &[&str]) -> Result<String, Unavailable> {
     Err(Unavailable(format!("{words}: {}", complaint.trim())))
 }
 
-/// A path as a word of a command.
+/// Returns a path as text, for a command line.
 ///
 /// # Panics
-/// When it is not text; paths of tests are.
+/// When the path is not UTF-8; paths of tests are.
 #[must_use]
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
 
-/// A command that undoes another one when this is dropped.
+/// Command that runs when this is dropped, to undo another one.
 #[derive(Debug)]
 pub struct Undo(Vec<String>);
 
 impl Undo {
-    /// Undoes by `words`.
+    /// Makes an undo step of the command `words`.
     #[must_use]
     pub fn by(words: &[&str]) -> Self {
         Self(words.iter().map(|&word| word.to_owned()).collect())
     }
 
-    /// Runs `words`; `undo` undoes them.
+    /// Runs `words`, and `undo` when the result is dropped.
     ///
     /// # Errors
     /// As [`run`].
@@ -144,13 +143,13 @@ impl Undo {
         Ok(Self::by(undo))
     }
 
-    /// Whether there is something left to undo.
+    /// Returns true unless the undo step has run.
     pub(crate) fn is_pending(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Undoes now; nothing is left to do later. The kernel lets go of a file
-    /// some time after its last user, so a few attempts are made.
+    /// Undoes now instead of at the drop. Retries, because the kernel may release a file some
+    /// time after its last user.
     ///
     /// # Errors
     /// As [`run`].
@@ -198,7 +197,7 @@ mod tests {
         );
     }
 
-    /// Set for this program when it runs itself as one that was started badly.
+    /// Variable that is set when this program runs itself with ignored signals.
     const STARTED_BADLY: &str = "ASSAY_TEST_STARTED_BADLY";
 
     #[test]

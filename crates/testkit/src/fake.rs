@@ -1,4 +1,4 @@
-//! Storage in memory that lies as fakes do which are sold.
+//! In-memory storage that reports a false capacity, as counterfeit cards do.
 
 use crate::known_speed::KnownSpeed;
 use std::collections::{HashMap, VecDeque};
@@ -8,58 +8,62 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A sector, which is what addresses are dealt with by.
+/// Size of a sector, in bytes.
 const SECTOR: usize = 512;
 
-/// How addresses are dealt with.
+/// Mapping of addresses to memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Lie {
-    /// As they should be.
+    /// Each address has its own sector.
     None,
-    /// What is written from here on is lost.
+    /// Writes at or above this address are lost.
     Limbo(u64),
-    /// What is written from here on goes all to the same few sectors.
+    /// All addresses at or above this one share the same eight sectors.
     Sink(u64),
-    /// Addresses repeat.
+    /// Addresses repeat modulo this size.
     Wraparound(u64),
-    /// Addresses repeat after the second figure, and are lost from the first.
+    /// Addresses repeat modulo the second size; within it, those at or above
+    /// the first are lost.
     Chain(u64, u64),
 }
 
-/// The storage.
+/// Simulated storage.
 #[derive(Debug)]
 pub struct Fake {
-    /// What it really holds.
+    /// Content of the sectors that exist.
     pub memory: Vec<u8>,
     bytes: u64,
     lie: Lie,
     /// Addresses that can neither be read nor written.
     pub broken: Vec<Range<u64>>,
-    /// So many sectors are remembered and given back, whatever became of them.
+    /// Number of latest written sectors that reads return from a cache, even if
+    /// the write was lost.
     pub cached: usize,
     cache: HashMap<u64, Vec<u8>>,
     newest: VecDeque<u64>,
-    /// How often it was written.
+    /// Number of writes so far.
     pub writes: usize,
-    /// How long a flush takes.
+    /// Duration of a flush.
     pub flush_takes: Duration,
-    /// How fast it reads and writes, else as fast as it can.
+    /// Speed of reads and writes; `None`: no delay.
     pub speed: Option<KnownSpeed>,
-    /// A file that says how many milliseconds a read takes; none: no time.
+    /// File with the duration of a read, in milliseconds; `None`: no delay.
     pub slowed_by: Option<PathBuf>,
 }
 
 impl Fake {
-    /// Storage that says it has so many bytes. Its sectors differ.
+    /// Makes storage that reports a capacity of `bytes`. Neighbouring sectors
+    /// differ.
     ///
     /// # Panics
-    /// When memory does not hold it.
+    /// When its real capacity does not fit into memory.
     #[must_use]
     pub fn new(bytes: u64, lie: Lie) -> Self {
         let real = match lie {
             Lie::None => bytes,
             Lie::Limbo(real) | Lie::Wraparound(real) | Lie::Chain(real, _) => real,
-            // And one place for all the rest.
+            // Room for the sectors that addresses above the real capacity
+            // share.
             Lie::Sink(real) => real + (1 << 20),
         };
         let mut memory = vec![0; usize::try_from(real).expect("it fits into memory")];
@@ -81,16 +85,16 @@ impl Fake {
         }
     }
 
-    /// What it says that it holds.
+    /// Reported capacity.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How long a read takes.
+    /// Duration of a read.
     ///
     /// # Panics
-    /// When the file does not say.
+    /// When the file `slowed_by` holds no number.
     #[must_use]
     pub fn read_takes(&self) -> Duration {
         let Some(file) = &self.slowed_by else {
@@ -100,7 +104,7 @@ impl Fake {
         Duration::from_millis(text.trim().parse().expect("a number"))
     }
 
-    /// Where a sector is kept.
+    /// Returns the position in memory of a byte address; `None` if it is lost.
     fn place(&self, at: u64) -> Option<usize> {
         let place = match self.lie {
             Lie::None => Some(at),
@@ -121,10 +125,10 @@ impl Fake {
         Ok(())
     }
 
-    /// Reads whole sectors; what is behind the end stays as it is.
+    /// Reads whole sectors; bytes beyond the reported end stay unchanged.
     ///
     /// # Errors
-    /// `EIO` where it is broken.
+    /// `EIO` in a `broken` range.
     pub fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let inside = left.min(into.len());
@@ -145,7 +149,7 @@ impl Fake {
     /// Writes whole sectors.
     ///
     /// # Errors
-    /// `EIO` where it is broken.
+    /// `EIO` in a `broken` range.
     pub fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()> {
         self.check(offset, from.len())?;
         self.writes += 1;

@@ -1,5 +1,5 @@
-//! A block device of the kernel that lies: a [`Fake`] behind the NBD protocol,
-//! which `nbdfuse` shows as a file, with a loop device over that.
+//! Block device with a false capacity: a [`Fake`] served over NBD, which
+//! `nbdfuse` exposes as a file, with a loop device over that file.
 
 use crate::command::{Unavailable, Undo, text};
 use crate::fake::Fake;
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// `nbdfuse` that takes longer to start will not.
+/// Time limit for the start of `nbdfuse`.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The device; it goes away when this is dropped.
+/// Block device over a [`Fake`], removed when dropped.
 #[derive(Debug)]
 pub struct FakeDevice {
-    // Taken down in this order.
+    // Fields are dropped in this order.
     device: LoopDevice,
     _mount: Undo,
     _nbdfuse: Process,
@@ -30,7 +30,7 @@ pub struct FakeDevice {
 }
 
 impl FakeDevice {
-    /// Makes a device of a fake.
+    /// Makes a device over a fake.
     ///
     /// # Errors
     /// Without root, `/dev/fuse`, `nbdfuse` or a free loop device.
@@ -47,7 +47,8 @@ impl FakeDevice {
         spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let served = Arc::clone(&served);
-                // A client that goes away without a word has ended.
+                // A client that disconnects without a request to do so has
+                // ended.
                 spawn(move || drop(serve(stream, &served)));
             }
         });
@@ -58,7 +59,8 @@ impl FakeDevice {
         let mount = Undo::by(&["umount", text(&point)]);
         await_file(&file)?;
         Ok(Self {
-            // Else the page cache of the file would answer for it.
+            // Direct I/O, or the page cache of the file would answer instead of
+            // the fake.
             device: LoopDevice::with(&["--direct-io=on"], &file)?,
             _mount: mount,
             _nbdfuse: nbdfuse,
@@ -66,13 +68,13 @@ impl FakeDevice {
         })
     }
 
-    /// The device.
+    /// Returns the loop device.
     #[must_use]
     pub fn device(&self) -> &LoopDevice {
         &self.device
     }
 
-    /// What it really holds.
+    /// Returns a copy of the sectors that exist.
     #[must_use]
     pub fn memory(&self) -> Vec<u8> {
         let fake = self.fake.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +93,7 @@ fn await_file(file: &Path) -> Result<(), Unavailable> {
     Ok(())
 }
 
-/// One client, until it leaves.
+/// Serves one client until it disconnects.
 fn serve(mut stream: UnixStream, fake: &Mutex<Fake>) -> io::Result<()> {
     let bytes = fake.lock().unwrap_or_else(PoisonError::into_inner).bytes();
     if negotiate(&mut stream, bytes, nbd::PLAIN)? {
@@ -100,7 +102,7 @@ fn serve(mut stream: UnixStream, fake: &Mutex<Fake>) -> io::Result<()> {
     Ok(())
 }
 
-/// One request; `false`: it was the last.
+/// Answers one request; returns false after the last.
 fn transmit(stream: &mut UnixStream, fake: &Mutex<Fake>) -> io::Result<bool> {
     let request = Request::read(stream)?;
     let mut data = vec![0; usize::try_from(request.length).map_err(io::Error::other)?];

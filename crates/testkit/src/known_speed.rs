@@ -1,29 +1,30 @@
-//! A speed that is known: what a comparison is to find.
+//! Simulated speed with known noise and drift, for tests of comparisons.
 
 use std::f64::consts::TAU;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A pause of this length ends a trial; they have to be so far apart.
+/// Pause that separates two trials.
 pub const BETWEEN_TRIALS: Duration = Duration::from_millis(300);
 
-/// A machine that is late by this or less makes up for it. What it is later by is
-/// lost, else I/Os after a short pause would come at any speed.
+/// Longest lateness that later I/Os make up for. Any further lateness is lost;
+/// otherwise I/Os after a short pause would complete at any speed.
 const MADE_UP_FOR: Duration = Duration::from_millis(60);
 
-/// I/Os per second of a trial, one at a time.
+/// Model of I/Os per second, with one I/O in flight; each trial draws its own
+/// noise.
 #[derive(Debug)]
 pub struct KnownSpeed {
-    /// Holds the speed in percent; read for each I/O.
+    /// File with the speed in percent, read for each I/O.
     pub percent: PathBuf,
     /// I/Os per second at 100 %, before any drift.
     pub iops: f64,
-    /// Standard deviation of a trial, of logarithms.
+    /// Standard deviation between trials, of logarithms.
     pub noise: f64,
-    /// What each trial is faster than the one before it, of logarithms.
+    /// Increase of the speed from trial to trial, of logarithms.
     pub drift: f64,
-    /// Decides the noise.
+    /// Seed of the noise.
     pub seed: u64,
     trial: Option<Trial>,
     trials: u32,
@@ -32,16 +33,16 @@ pub struct KnownSpeed {
 
 #[derive(Debug)]
 struct Trial {
-    /// When the latest I/O came.
+    /// Arrival of the latest I/O.
     came: Instant,
-    /// When it was to be done.
+    /// Time at which the latest I/O completes.
     done: Instant,
     /// I/Os per second at 100 %.
     iops: f64,
 }
 
 impl KnownSpeed {
-    /// Without noise or drift.
+    /// Makes a speed without noise or drift.
     #[must_use]
     pub fn new(percent: PathBuf, iops: f64) -> Self {
         Self {
@@ -56,7 +57,7 @@ impl KnownSpeed {
         }
     }
 
-    /// When an I/O that came `now` is done.
+    /// Returns the completion time of an I/O that arrives `now`.
     pub fn done_at(&mut self, now: Instant) -> Instant {
         let same = self.trial.take();
         let is_same = |trial: &Trial| now.saturating_duration_since(trial.came) < BETWEEN_TRIALS;
@@ -69,7 +70,8 @@ impl KnownSpeed {
         done
     }
 
-    /// While the file is being written it may be empty: then the speed stays.
+    /// Reads the speed. The file may be empty while it is written; the previous
+    /// speed then applies.
     fn percent(&mut self) -> f64 {
         let text = fs::read_to_string(&self.percent).unwrap_or_default();
         self.latest = text.trim().parse().unwrap_or(self.latest);
@@ -87,7 +89,8 @@ impl KnownSpeed {
         }
     }
 
-    /// Box and Muller, with uniform numbers of Knuth's generator.
+    /// Draws a standard normal number by Box and Muller, from uniform numbers of
+    /// Knuth's generator.
     fn normal(&mut self) -> f64 {
         let mut uniform = || {
             self.seed = self

@@ -1,8 +1,8 @@
-//! A lab of boards: labgrid's coordinator and exporter, and places that all lead to one
-//! [`Neighbour`], at the near end of its cable; or, on this machine's own network, to where
-//! each says.
+//! Lab of boards: labgrid's coordinator and exporter, with places that all lead to one
+//! [`Neighbour`] at the near end of its cable, or, on this machine's own network, each to
+//! its configured address.
 //!
-//! `cargo xtask labgrid` and `cargo xtask servers` prepare what it is made of.
+//! `cargo xtask labgrid` and `cargo xtask servers` install the programs.
 
 use crate::command::Unavailable;
 use crate::neighbour::Neighbour;
@@ -16,30 +16,30 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Within the build folder.
+/// Folder of labgrid, in the build folder.
 pub const LABGRID: &str = "labgrid";
 
-/// Where nothing else can be on the neighbour's network.
+/// Port of the coordinator on the neighbour's network, where no other program runs.
 const COORDINATOR_PORT: u16 = 20408;
-/// Nobody listens there.
+/// Port without a listener.
 const DEAD: u16 = 9;
-/// Python takes a while to start.
+/// Time limit for the start of a daemon; Python takes a while.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A place of the lab.
+/// Place of the lab.
 #[derive(Clone, Debug)]
 pub struct Place {
     name: String,
     tags: Vec<(String, String)>,
-    /// Where its board is, if not at the neighbour's.
+    /// Address of the board; `None`: the neighbour's.
     address: Option<String>,
     port: u16,
-    /// An address that ends with what is wanted: 0 is off, 1 on.
+    /// URL of the power port without its last part: `/0` is off, `/1` on.
     power: Option<String>,
 }
 
 impl Place {
-    /// A place with a tag.
+    /// Makes a place with a tag.
     #[must_use]
     pub fn new(name: &str, tag: &str, value: &str) -> Self {
         Self {
@@ -51,22 +51,22 @@ impl Place {
         }
     }
 
-    /// The same, whose board is at another address.
+    /// Sets another address of the board.
     #[must_use]
     pub fn at(mut self, address: &str, port: u16) -> Self {
         (self.address, self.port) = (Some(address.to_owned()), port);
         self
     }
 
-    /// The same with a power port, which a server of HTTP switches: `URL/0` cuts the power,
-    /// `URL/1` gives it back.
+    /// Adds a power port that is switched over HTTP: `URL/0` cuts the power, `URL/1`
+    /// restores it.
     #[must_use]
     pub fn powered_by(mut self, url: &str) -> Self {
         self.power = Some(url.to_owned());
         self
     }
 
-    /// The same with a board that cannot be reached.
+    /// Makes the board unreachable.
     #[must_use]
     pub fn dead(mut self) -> Self {
         self.port = DEAD;
@@ -74,30 +74,30 @@ impl Place {
     }
 }
 
-/// The lab. It is there until this is dropped.
+/// Running lab. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Lab {
     daemons: Vec<Process>,
     python: PathBuf,
-    /// On whose network it is; `None`: on this machine's own.
+    /// Neighbour on whose network the lab runs; `None`: this machine's own network.
     neighbour: Option<Neighbour>,
     coordinator: String,
     scratch: Scratch,
 }
 
 impl Lab {
-    /// Makes one.
+    /// Starts a lab on the network of a new [`Neighbour`].
     ///
     /// # Errors
-    /// Without root or what is prepared, or when it does not come up.
+    /// Without root, labgrid or the servers, or when a daemon does not start.
     pub fn new(places: &[Place]) -> Result<Self, Unavailable> {
         Self::on(Some(Neighbour::new()?), COORDINATOR_PORT, places)
     }
 
-    /// Makes one on this machine's own network, whose places say where they are.
+    /// Starts a lab on this machine's own network. Each place must have an address.
     ///
     /// # Errors
-    /// Without what is prepared, or when it does not come up.
+    /// Without labgrid, or when a daemon does not start.
     pub fn here(places: &[Place]) -> Result<Self, Unavailable> {
         Self::on(None, crate::board::free_port()?, places)
     }
@@ -116,7 +116,7 @@ impl Lab {
         };
         let coordinator = lab.coordinator.clone();
         lab.start("labgrid-coordinator", &["-l", &coordinator])?;
-        // An exporter that finds none ends.
+        // An exporter that finds no coordinator ends.
         lab.await_lines("places", places.len())?;
         let words = ["-n", "lab", "--hostname", "127.0.0.1", "exporter.yaml"];
         lab.start("labgrid-exporter", &words)?;
@@ -140,7 +140,7 @@ impl Lab {
         Ok(())
     }
 
-    /// A command that knows the lab, and its boards.
+    /// Returns a copy of the command in the lab's environment and network.
     #[must_use]
     pub fn near(&self, command: &Command) -> Command {
         let python = self.python.display();
@@ -158,7 +158,7 @@ impl Lab {
         near
     }
 
-    /// What labgrid's own client says.
+    /// Runs labgrid's own client and returns its output.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -166,7 +166,7 @@ impl Lab {
         self.client_as("nobody/there", words)
     }
 
-    /// The same for a user, HOST/USER.
+    /// Runs labgrid's own client as a user, HOST/USER, and returns its output.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -182,7 +182,7 @@ impl Lab {
         String::from_utf8_lossy(&said.stdout).into_owned()
     }
 
-    /// Places that somebody has acquired.
+    /// Lists the acquired places.
     #[must_use]
     pub fn acquired(&self) -> Vec<String> {
         let who = self.client(&["who"]);
@@ -194,13 +194,14 @@ impl Lab {
         places.map(str::to_owned).collect()
     }
 
-    /// Where the neighbour has agents put; `None` without one.
+    /// Folder that the neighbour mounts as its `/dev/shm`, where agents are put; `None`
+    /// without a neighbour.
     #[must_use]
     pub fn memory(&self) -> Option<PathBuf> {
         self.neighbour.as_ref().map(Neighbour::memory)
     }
 
-    /// Waits until the client has so much to list.
+    /// Waits until the client lists at least `count` lines.
     fn await_lines(&self, what: &str, count: usize) -> Result<(), Unavailable> {
         let deadline = Instant::now() + PATIENCE;
         while self.client(&[what]).lines().count() < count {
@@ -215,14 +216,14 @@ impl Lab {
     }
 }
 
-/// That of a command, or of this process.
+/// Returns the search path of a command, or of this process if it has none.
 fn search_path(command: &Command) -> String {
     let mut own = command.get_envs().filter(|(name, _)| *name == "PATH");
     let own = own.next().and_then(|(_, value)| value?.to_str());
     own.map_or_else(crate::search_path, str::to_owned)
 }
 
-/// The same command, to be started otherwise.
+/// Copies a command, which `Command` cannot do itself.
 fn again(command: &Command) -> Command {
     let mut again = crate::command(command.get_program());
     again.args(command.get_args());
@@ -235,7 +236,7 @@ fn again(command: &Command) -> Command {
     again
 }
 
-/// What exporter and coordinator read when they start.
+/// Writes the configuration of exporter and coordinator.
 fn write_lab(scratch: &Scratch, neighbour: Option<&Neighbour>, places: &[Place]) -> io::Result<()> {
     let usual = neighbour.map(Neighbour::ssh).unwrap_or_default();
     let usual = usual.rsplit('@').next().unwrap_or_default();
@@ -250,7 +251,7 @@ fn write_lab(scratch: &Scratch, neighbour: Option<&Neighbour>, places: &[Place])
             .map(|(tag, value)| format!("{tag}: {value}"))
             .collect();
         let tags = tags.join(", ");
-        // Nothing can fail that is written to text.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             boards,
             "{name}:\n  NetworkService: {{address: {address}, username: root, port: {port}}}"

@@ -1,10 +1,9 @@
-//! What tests on a real kernel set up, and take away again however they end:
-//! scratch folders, loop devices, file systems, processes. Values undo
-//! themselves when dropped, so a test that holds them in the order in which it
-//! made them leaves nothing behind.
+//! Test fixtures on a real kernel: scratch folders, loop devices, file systems,
+//! processes. Fixtures undo themselves when dropped, so a test that holds them
+//! in the order in which it made them leaves nothing behind, however it ends.
 //!
-//! What this user or machine cannot do is [`Unavailable`]; a test then skips
-//! with [`needs!`] or [`or_skip!`], which print the reason.
+//! A fixture that this user or machine cannot provide is [`Unavailable`]; a
+//! test then skips with [`needs!`] or [`or_skip!`], which print the reason.
 //!
 //! ```no_run
 //! use assay_testkit::{Volume, needs, or_skip};

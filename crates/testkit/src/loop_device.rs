@@ -13,7 +13,7 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Over a new file in a scratch folder.
+    /// Attaches a device to a new file in a scratch folder.
     ///
     /// # Errors
     /// As [`Self::over`].
@@ -21,7 +21,7 @@ impl LoopDevice {
         Self::over(&scratch.image(file, mib)?)
     }
 
-    /// Over a file or another device. The kernel gives it a volatile
+    /// Attaches a device to a file or another device. The kernel gives it a volatile
     /// (write-back) cache.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl LoopDevice {
         Self::with(&[], backing)
     }
 
-    /// The same with options of `losetup`, such as `--direct-io=on`.
+    /// Attaches a device with options of `losetup`, such as `--direct-io=on`.
     ///
     /// # Errors
     /// As [`Self::over`], or when the option is not known.
@@ -47,19 +47,19 @@ impl LoopDevice {
         Ok(device)
     }
 
-    /// Its node in `/dev`.
+    /// Path of its node in `/dev`.
     #[must_use]
     pub fn node(&self) -> &Path {
         &self.node
     }
 
-    /// Its kernel name, such as `loop3`.
+    /// Kernel name, such as `loop3`.
     #[must_use]
     pub fn name(&self) -> &str {
         text(&self.node).trim_start_matches("/dev/")
     }
 
-    /// Makes the kernel believe that writes are durable at once.
+    /// Sets its cache to write-through: the kernel then takes writes as durable at once.
     ///
     /// # Errors
     /// When the kernel does not let the setting be changed.
@@ -69,8 +69,8 @@ impl LoopDevice {
             .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
     }
 
-    /// Gives it a share of the memory for dirty pages, in percent: up to that the kernel
-    /// does not write back early because others have more of it.
+    /// Reserves a share of the memory for its dirty pages, in percent. Up to that share,
+    /// the kernel does not write back early because other devices have many dirty pages.
     ///
     /// # Errors
     /// When the kernel does not let the setting be changed.
@@ -80,8 +80,8 @@ impl LoopDevice {
             .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
     }
 
-    /// Settings outlive the file: the next one would inherit them. Where they cannot be set
-    /// there is no volatile cache, and no share.
+    /// Restores the settings: they outlive the file, and the next file would inherit them.
+    /// Failures are ignored: a kernel that refuses these settings refused them before.
     fn reset(&self) {
         let _ = fs::write(self.write_cache(), "write back");
         let _ = fs::write(self.dirty_share(), "0");
@@ -95,7 +95,7 @@ impl LoopDevice {
         format!("/sys/block/{}/queue/write_cache", self.name())
     }
 
-    /// Takes the size of the backing file again, which may be none.
+    /// Makes the kernel read the size of the backing file again; a size of 0 is allowed.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -103,8 +103,8 @@ impl LoopDevice {
         run(&["losetup", "--set-capacity", text(&self.node)]).map(drop)
     }
 
-    /// A partition of it, told to the kernel directly: not every kernel reads
-    /// partition tables. Its node is this one's with `p` and the number added.
+    /// Adds a partition directly in the kernel: not every kernel reads partition tables.
+    /// Its node is this one's with `p` and the number appended.
     ///
     /// # Errors
     /// Without `addpart`, or when the kernel refuses.
@@ -124,7 +124,7 @@ impl LoopDevice {
         Ok((PathBuf::from(format!("{disk}p{number}")), undo))
     }
 
-    /// Detaches it now.
+    /// Detaches the device now.
     ///
     /// # Errors
     /// When `losetup` fails.
@@ -136,7 +136,7 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // A detached one may be another test's by now.
+        // A detached device may already belong to another test.
         if self.undo.is_pending() {
             self.reset();
         }

@@ -4,7 +4,7 @@ use crate::command::{Unavailable, Undo, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A mounted file system, unmounted when dropped.
+/// Mounted file system, unmounted when dropped.
 #[derive(Debug)]
 pub struct Mount {
     point: PathBuf,
@@ -13,7 +13,7 @@ pub struct Mount {
 
 impl Mount {
     /// Mounts `source` with options of `mount`, such as `-t overlay`, on the
-    /// folder `point`, which is made if need be.
+    /// folder `point`, which is created if necessary.
     ///
     /// # Errors
     /// Without root, or when the kernel does not know the file system.
@@ -28,7 +28,7 @@ impl Mount {
         })
     }
 
-    /// A file system in memory.
+    /// Mounts a file system in memory.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -37,8 +37,8 @@ impl Mount {
         Self::new(&["-t", "tmpfs", "-o", &size], "tmpfs", point)
     }
 
-    /// An overlay over the folder `lower`; what is written goes to the folder
-    /// `up` in `upper`. `options` go first, each with a comma behind it.
+    /// Mounts an overlay over the folder `lower`; writes go to the folder `up`
+    /// in `upper`. `options` come first, each followed by a comma.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -61,7 +61,7 @@ impl Mount {
         Self::new(&["-t", "overlay", "-o", &layers], "overlay", point)
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     #[must_use]
     pub fn point(&self) -> &Path {
         &self.point
@@ -70,7 +70,7 @@ impl Mount {
     /// Unmounts it now.
     ///
     /// # Errors
-    /// When it is in use.
+    /// When the file system is in use.
     pub fn unmount(mut self) -> Result<(), Unavailable> {
         self.undo.now()
     }

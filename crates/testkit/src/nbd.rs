@@ -1,5 +1,5 @@
-//! The server's side of the NBD protocol (`doc/proto.md` of the NetworkBlockDevice
-//! project), as far as its clients here need it.
+//! Server side of the NBD protocol (`doc/proto.md` of the NetworkBlockDevice
+//! project), as far as the clients here need it.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,11 +15,11 @@ const OPT_GO: u32 = 7;
 const REP_ACK: u32 = 1;
 const REP_INFO: u32 = 3;
 const REP_UNSUPPORTED: u32 = 0x8000_0001;
-/// What an export has: flags, flushes.
+/// Transmission flags of an export that supports flushes.
 pub(crate) const PLAIN: u16 = 1 | 4;
-/// The same and writes that reach the medium before they are acknowledged.
+/// Transmission flags of an export that also supports FUA.
 pub(crate) const WITH_FUA: u16 = PLAIN | 8;
-/// The flag of such a write.
+/// Command flag of a write that must reach the medium before it is acknowledged.
 const FUA: u16 = 1;
 const REPLY: u32 = 0x6744_6698;
 pub(crate) const READ: u16 = 0;
@@ -29,23 +29,23 @@ pub(crate) const FLUSH: u16 = 3;
 pub(crate) const EIO: u32 = 5;
 pub(crate) const EINVAL: u32 = 22;
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// [`READ`] and the like.
+    /// Type of the request, such as [`READ`].
     pub(crate) kind: u16,
-    /// A write has to be on the medium before it is acknowledged.
+    /// Set for a write that must reach the medium before it is acknowledged.
     pub(crate) fua: bool,
     /// Names the request in its reply.
     pub(crate) cookie: [u8; 8],
     pub(crate) offset: u64,
     pub(crate) length: u32,
-    /// Of a write.
+    /// Payload of a write; else empty.
     pub(crate) data: Vec<u8>,
 }
 
 impl Request {
-    /// The next one.
+    /// Reads the next request.
     pub(crate) fn read(stream: &mut UnixStream) -> io::Result<Self> {
         let _magic: [u8; 4] = number(stream)?;
         let flags = u16::from_be_bytes(number(stream)?);
@@ -65,7 +65,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Answers it with what was read, or the number of an error.
+    /// Replies with the data of a read, or with an error number.
     pub(crate) fn reply(
         &self,
         stream: &mut UnixStream,
@@ -88,7 +88,7 @@ fn number<const N: usize>(stream: &mut UnixStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Agrees on the one export there is; `false`: the client does not want it.
+/// Negotiates the only export; returns false if the client leaves without it.
 pub(crate) fn negotiate(stream: &mut UnixStream, bytes: u64, flags: u16) -> io::Result<bool> {
     stream.write_all(&MAGIC.to_be_bytes())?;
     stream.write_all(&OPTION.to_be_bytes())?;
@@ -108,7 +108,7 @@ pub(crate) fn negotiate(stream: &mut UnixStream, bytes: u64, flags: u16) -> io::
                 return Ok(true);
             }
             OPT_GO | OPT_INFO => {
-                // Information of kind 0: the export.
+                // Information type 0 is the export.
                 let info = [&0_u16.to_be_bytes()[..], &export].concat();
                 answer(stream, option, REP_INFO, &info)?;
                 answer(stream, option, REP_ACK, &[])?;

@@ -5,24 +5,24 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-/// Names the file to which each skip is added: a line with program, test and reason, between them tabs.
-/// `cargo xtask test` counts them.
+/// Environment variable with the file to which each skip is appended: a line with program, test and
+/// reason, separated by tabs. `cargo xtask test` counts them.
 pub const SKIPS: &str = "ASSAY_TEST_SKIPS";
 
-/// Set where long simulations run as well.
+/// Environment variable that enables long simulations.
 pub const FULL: &str = "ASSAY_TEST_FULL";
 
-/// Set where only tests run that need nothing but the program: none as root.
+/// Environment variable that skips all tests that need root.
 pub const QUICK: &str = "ASSAY_TEST_QUICK";
 
-/// Prints why a test is skipped, and which. Past `eprintln!`, whose output the
-/// test harness keeps to itself when a test passes.
+/// Prints the test's name and why it is skipped. Bypasses `eprintln!`, whose output the test
+/// harness captures when a test passes.
 pub fn skip(why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let _ = writeln!(std::io::stderr(), "skipped {test}: {why}");
     if let Some(file) = std::env::var_os(SKIPS) {
-        // One write: other test programs add lines at the same time.
+        // A single write, because other test programs append lines at the same time.
         let program = std::env::current_exe().unwrap_or_default();
         let program = program.file_name().unwrap_or_default().display();
         let why = why.replace(['\t', '\n'], " ");
@@ -33,7 +33,7 @@ pub fn skip(why: &str) {
     }
 }
 
-/// The first of `needs` that is not there: `root`, `full`, or the name of a tool.
+/// Returns the first of `needs` that is missing: `root`, `full`, or the name of a tool.
 #[must_use]
 pub fn missing(needs: &[&str]) -> Option<String> {
     needs.iter().find_map(|&need| match need {
@@ -53,8 +53,8 @@ pub fn missing(needs: &[&str]) -> Option<String> {
     })
 }
 
-/// Ends the test, with the reason printed, unless all is there: `root`, tools by their
-/// names, and `full`: whoever started the tests wants the long ones, too.
+/// Skips the test, with the reason printed, unless all needs are met: `root`, tools by their names,
+/// and `full` for tests that run only if `ASSAY_TEST_FULL` is set.
 #[macro_export]
 macro_rules! needs {
     (root $(, $tool:literal)* $(,)?) => {
@@ -71,7 +71,7 @@ macro_rules! needs {
     };
 }
 
-/// The value, or the end of the test with the reason printed.
+/// Returns the value, or skips the test with the reason printed.
 #[macro_export]
 macro_rules! or_skip {
     ($attempt:expr) => {

@@ -1,7 +1,7 @@
-//! This machine as if it were another one beside it: with a network of its own, a
-//! cable to that, and servers of adb and ssh.
+//! Simulated second machine: a network namespace with a virtual cable to it, and servers of
+//! adb and ssh.
 //!
-//! `cargo xtask servers` prepares what it is made of.
+//! `cargo xtask servers` builds the servers.
 
 use crate::command::{Unavailable, run, text};
 use crate::scratch::Scratch;
@@ -11,17 +11,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Within the build folder.
+/// Folder of the servers, in the build folder.
 pub const SERVERS: &str = "servers";
 
-/// The neighbour's address; the other end of the cable has the next one.
+/// Address of the neighbour; the near end of the cable has the next one.
 const ADDRESS: &str = "10.99.0.1";
-/// All addresses that begin so are the neighbour's, too.
+/// Prefix of further addresses that also belong to the neighbour.
 const ADDRESSES: &str = "10.99.1";
 
-/// Holds the near end of the cable, in a network of its own, and carries out what it
-/// is told, line by line. Ends all when its input ends: with the process that holds
-/// the other end, however that goes.
+/// Script of the near end of the cable, in a separate network namespace. Executes commands
+/// from its input, one a line, and stops everything at the end of input, that is, when the
+/// test process ends, even if it is killed.
 const NEAR: &str = r#"
 servers=$1 folder=$2
 ip link set lo up
@@ -50,7 +50,7 @@ exec 3>&-
 wait
 "#;
 
-/// The neighbour: its home and its memory are folders of the test's.
+/// Script of the far end; its home and memory are folders of the test.
 const FAR: &str = r#"
 servers=$1 folder=$2
 unset TMPDIR
@@ -77,7 +77,7 @@ done
 kill -KILL "$adbd" "$ssh"
 "#;
 
-/// The neighbour. It is there until this is dropped, or its process ends.
+/// Running neighbour. It ends when this is dropped, or with the test process.
 #[derive(Debug)]
 pub struct Neighbour {
     keeper: Child,
@@ -86,10 +86,10 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// Makes one.
+    /// Starts a neighbour.
     ///
     /// # Errors
-    /// Without root or the servers, or when it does not come up.
+    /// Without root or the servers, or when it does not start.
     pub fn new() -> Result<Self, Unavailable> {
         let needs = [
             "root",
@@ -122,27 +122,27 @@ impl Neighbour {
         }
     }
 
-    /// How assay calls it over adb.
+    /// Returns assay's target over adb.
     #[must_use]
     pub fn adb(&self) -> String {
         format!("adb:{ADDRESS}:5555")
     }
 
-    /// How assay calls it over ssh.
+    /// Returns assay's target over ssh.
     #[must_use]
     pub fn ssh(&self) -> String {
         format!("ssh://root@{ADDRESS}")
     }
 
-    /// Another address of it, as of another board: the same server of ssh listens there, and
-    /// tells what it starts in `SSH_CONNECTION`.
+    /// Returns a further address of the neighbour, for tests with several boards: the same
+    /// ssh server listens there, and passes the address to sessions in `SSH_CONNECTION`.
     #[must_use]
     pub fn address(board: u8) -> String {
         format!("{ADDRESSES}.{board}")
     }
 
-    /// A command that runs at the near end of the cable, where adb and ssh know the
-    /// neighbour.
+    /// Returns a copy of the command that runs at the near end of the cable, where adb and
+    /// ssh are configured for the neighbour.
     #[must_use]
     pub fn near(&self, command: &Command) -> Command {
         let mut near = crate::command("nsenter");
@@ -162,40 +162,41 @@ impl Neighbour {
         near
     }
 
-    /// Programs that know the neighbour: the first folder of [`near`](Self::near)'s path.
+    /// Folder of programs configured for the neighbour: the first in the path of
+    /// [`near`](Self::near).
     pub(crate) fn bin(&self) -> PathBuf {
         self.scratch.join("bin")
     }
 
-    /// Its folders in memory, where an agent is put.
+    /// Folder that the neighbour mounts as its `/dev/shm`, where an agent is put.
     #[must_use]
     pub fn memory(&self) -> PathBuf {
         self.scratch.join("shm")
     }
 
-    /// Pulls the cable out: nothing arrives any more, and nobody is told.
+    /// Sets the link down: no packets pass, and neither end gets an error.
     pub fn unplug(&mut self) {
         self.tell("unplug");
     }
 
-    /// Puts the cable in again.
+    /// Sets the link up again.
     pub fn plug(&mut self) {
         self.tell("plug");
     }
 
-    /// Kills its server of adb, which ends all that goes over it.
+    /// Kills the adb server, which ends all its connections.
     pub fn kill_adbd(&mut self) {
         self.tell("kill-adbd");
     }
 
-    /// Starts its server of adb again, and connects.
+    /// Starts the adb server again, and connects.
     pub fn start_adbd(&mut self) {
         self.tell("start-adbd");
         let device = format!("{ADDRESS}:5555");
-        // The old connection counts as one until somebody looks.
+        // adb counts the broken connection as open until it is used, hence the disconnect.
         for words in [["disconnect", &device], ["connect", &device]] {
             let mut adb = crate::command("adb");
-            // Who needs it sees whether it went well.
+            // A failure shows in the test that uses adb.
             let _ = self.near(adb.args(words)).stdout(Stdio::null()).status();
         }
     }
@@ -221,7 +222,7 @@ impl Drop for Neighbour {
     }
 }
 
-/// What it needs in its folder.
+/// Creates the neighbour's folders, keys and pipes.
 fn furnish(servers: &Path, scratch: &Scratch) -> Result<(), Unavailable> {
     let failed = |error: std::io::Error| Unavailable(format!("cannot set up a neighbour: {error}"));
     let ssh = scratch.join("home/.ssh");
@@ -260,7 +261,7 @@ fn keep(servers: &Path, scratch: &Scratch) -> Result<Child, Unavailable> {
         .args(["--net", "sh", "-c", NEAR, "near"])
         .args([servers, scratch.path()])
         .arg(FAR)
-        // Keys of adb are the test's, too.
+        // The keys of adb belong to the test, too.
         .env("HOME", scratch.join("home"))
         .env("ASSAY_JOURNAL_DIR", scratch.join("journals"))
         .stdin(Stdio::piped())

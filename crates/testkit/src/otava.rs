@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Reads the settings from its arguments and a series a line from its input; writes the indices
+/// Reads the settings from its arguments and one series a line from its input; writes the indices
 /// of each series' change points on a line.
 const SCRIPT: &str = "
 import sys
@@ -19,20 +19,20 @@ for line in sys.stdin:
     print(*[int(point.index) for point in points])
 ";
 
-/// An installed Otava.
+/// Installed Otava.
 #[derive(Clone, Debug)]
 pub struct Otava {
     packages: PathBuf,
 }
 
 impl Otava {
-    /// Folder below the build folder that `cargo xtask test` installs it into.
+    /// Folder below the build folder into which `cargo xtask test` installs Otava.
     pub const FOLDER: &'static str = "otava";
 
-    /// The Otava in a folder of Python packages.
+    /// Returns the Otava in a folder of Python packages.
     ///
     /// # Errors
-    /// If there is none.
+    /// If Otava is not installed there.
     pub fn within(packages: &Path) -> Result<Self, Unavailable> {
         if packages.join("otava").exists() {
             let packages = packages.to_owned();
@@ -42,10 +42,10 @@ impl Otava {
         Err(Unavailable(why.to_owned()))
     }
 
-    /// The Otava of the build folder that the running test program is in.
+    /// Returns the Otava in the build folder of the running test program.
     ///
     /// # Errors
-    /// If there is none.
+    /// If Otava is not installed there.
     pub fn of_tests() -> Result<Self, Unavailable> {
         let program = std::env::current_exe().map_err(|why| Unavailable(why.to_string()))?;
         let folders = program.ancestors().take(5);
@@ -54,8 +54,8 @@ impl Otava {
         Self::within(&found.unwrap_or_default())
     }
 
-    /// Indices of the change points of each series, with windows of `window` values, the largest p
-    /// value and the smallest relative change.
+    /// Returns indices of the change points of each series. `window` is a number of values; the p
+    /// value and the relative change are limits.
     ///
     /// # Errors
     /// If Otava fails or prints something else.
@@ -79,7 +79,8 @@ impl Otava {
         let mut python = python.spawn().map_err(|why| failed(&why))?;
         let asked = python.stdin.take();
         let text = lines(series);
-        // Otava answers while it is asked: both at once, or both wait.
+        // Otava writes results before it has read all input: write and read concurrently to avoid
+        // a deadlock.
         let asking = std::thread::spawn(move || match asked {
             Some(mut asked) => asked.write_all(text.as_bytes()),
             None => Ok(()),

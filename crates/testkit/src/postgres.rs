@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the tests' own.
+//! Private PostgreSQL server for tests.
 
 use crate::command::{Unavailable, command, run, text};
 use crate::process::signal_to;
@@ -14,35 +14,35 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Folder in which Debian has a folder of programs for each version.
+/// Folder in which Debian has a folder of programs per version.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// The user that the server runs as when the tests run as root, which it refuses.
+/// User of the server when the tests run as root, which PostgreSQL refuses.
 const NOBODY: u32 = 65_534;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The owner of all databases, who may do everything.
+/// Owner of all databases, with all rights.
 pub const OWNER: &str = "assay";
-/// The owner's password over TCP; the socket asks for none.
+/// The owner's password over TCP; the socket needs none.
 pub const PASSWORD: &str = "s3cret/@:%";
 
-/// A running server in a private folder, with a socket there and a port on 127.0.0.1. It ends
-/// when it is dropped.
+/// Running server in a private folder, with a socket there and a port on 127.0.0.1. It stops when
+/// dropped.
 #[derive(Debug)]
 pub struct Postgres {
     folder: Scratch,
     programs: PathBuf,
     port: u16,
-    /// Writes survive a power cut, as they do on a server in use.
+    /// Commits survive a power cut, as on a server in production.
     is_durable: bool,
     server: Mutex<Option<Child>>,
     databases: AtomicU32,
 }
 
-/// The server that the tests of this process share.
+/// Server that the tests of this process share.
 static SHARED: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
 
 impl Postgres {
-    /// The server that the tests of this process share; it ends with the last of them that uses it.
+    /// Returns the server that the tests of this process share. It stops with the last user.
     ///
     /// # Errors
     /// When PostgreSQL is not installed or does not start.
@@ -56,7 +56,7 @@ impl Postgres {
         Ok(started)
     }
 
-    /// A server of one test.
+    /// Starts a server for one test.
     ///
     /// # Errors
     /// When PostgreSQL is not installed or does not start.
@@ -66,7 +66,7 @@ impl Postgres {
         Ok(server)
     }
 
-    /// A server that waits for its disk as one in use does: for measurements.
+    /// Starts a server that syncs its disk as one in production does, for measurements.
     ///
     /// # Errors
     /// When PostgreSQL is not installed or does not start.
@@ -77,8 +77,8 @@ impl Postgres {
         Ok(server)
     }
 
-    /// A server of one test that takes only encrypted connections by TCP, as `localhost`; its
-    /// certificate, signed by itself, is [`Self::certificate`].
+    /// Starts a server for one test that accepts only encrypted TCP connections, as `localhost`.
+    /// Its self-signed certificate is [`Self::certificate`].
     ///
     /// # Errors
     /// When PostgreSQL or openssl is not installed or does not start.
@@ -104,7 +104,7 @@ impl Postgres {
         Ok(server)
     }
 
-    /// The certificate of an encrypted server.
+    /// Path of the certificate of an encrypted server.
     #[must_use]
     pub fn certificate(&self) -> PathBuf {
         self.folder.join("server.crt")
@@ -126,22 +126,22 @@ impl Postgres {
         Ok(server)
     }
 
-    /// The folder of its data, its socket and its log.
+    /// Folder of its data, its socket and its log.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The port on 127.0.0.1 that the server listens on.
+    /// Port on 127.0.0.1 that the server listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Makes an empty database; its name.
+    /// Makes an empty database and returns its name.
     ///
     /// # Errors
-    /// When the server says so.
+    /// When the server refuses.
     pub fn database(&self) -> Result<String, Unavailable> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("lab{number}");
@@ -149,13 +149,13 @@ impl Postgres {
         Ok(name)
     }
 
-    /// The URL of a database by the socket, for its owner.
+    /// URL of a database over the socket, for its owner.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         self.url_of(OWNER, database)
     }
 
-    /// The URL of a database by the socket, for a user.
+    /// URL of a database over the socket, for a user.
     #[must_use]
     pub fn url_of(&self, user: &str, database: &str) -> String {
         let folder = self.folder.path().display();
@@ -165,16 +165,16 @@ impl Postgres {
         )
     }
 
-    /// The URL of a database by TCP, where the server asks for a password, which it has not.
+    /// URL of a database over TCP, where the server requires a password; the URL holds none.
     #[must_use]
     pub fn tcp_url(&self, database: &str) -> String {
         format!("postgres://{OWNER}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Carries out statements as the owner; what psql prints.
+    /// Runs statements as the owner and returns the output of psql.
     ///
     /// # Errors
-    /// When one fails.
+    /// When a statement fails.
     pub fn sql(&self, database: &str, sql: &str) -> Result<String, Unavailable> {
         let psql = self.programs.join("psql");
         let url = self.url(database);
@@ -189,17 +189,17 @@ impl Postgres {
         run(&words)
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Stops the server at once, as a crash would.
     pub fn halt(&self) {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut child) = server.take() {
-            // Immediate shutdown: it also ends its own processes.
+            // Immediate shutdown: it also ends the server's child processes.
             signal_to(child.id(), rustix::process::Signal::QUIT);
             let _ = child.wait();
         }
     }
 
-    /// Starts it again, with the same data and the same port.
+    /// Restarts the server with the same data and port.
     ///
     /// # Errors
     /// When it does not start.
@@ -240,7 +240,7 @@ impl Postgres {
         self.folder.path().join("data")
     }
 
-    /// Everyone may in by the socket, and with a password by TCP.
+    /// Makes the data folder. All users may connect over the socket, and with a password over TCP.
     fn initialize(&self) -> Result<(), Unavailable> {
         let secret = self.folder.path().join("password");
         let written = fs::write(&secret, PASSWORD).and_then(|()| give_away(&secret));
@@ -284,7 +284,7 @@ fn unavailable(why: impl ToString) -> Unavailable {
     Unavailable(why.to_string())
 }
 
-/// The programs of the newest version.
+/// Folder of the newest version's programs.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir(VERSIONS).ok()?.filter_map(Result::ok);
     let version = |path: &PathBuf| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
@@ -295,12 +295,13 @@ fn programs() -> Option<PathBuf> {
     Some(newest.join("bin"))
 }
 
-/// Another could take it before the server does, which then does not start.
+/// Returns a free port. If another program takes it first, the server does not start.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Gives a file to the user of the server, open to the tests' user too, which is root.
+/// Changes a file's owner to the user of the server. Root, the user of the tests, can still read
+/// it.
 fn give_away(path: &Path) -> std::io::Result<()> {
     if rustix::process::geteuid().is_root() {
         chown(path, Some(NOBODY), Some(NOBODY))?;

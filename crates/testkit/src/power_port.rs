@@ -1,11 +1,11 @@
-//! A power port that is switched over HTTP, as sockets in racks are.
+//! Power port that is switched over HTTP, like a socket of a rack PDU.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
-/// Serves one for a switch with the words `on` and `off`, until the process ends; its
-/// address. A request of `ADDRESS/0` switches it off, `ADDRESS/1` on.
+/// Serves a power port until the process ends and returns its address. A request of
+/// `ADDRESS/0` runs `switch off`, `ADDRESS/1` runs `switch on`.
 ///
 /// # Errors
 /// Without a port to listen on.
@@ -14,7 +14,7 @@ pub fn serve(switch: &Path) -> io::Result<String> {
     let address = format!("http://{}/power", listener.local_addr()?);
     let switch = switch.to_owned();
     std::thread::spawn(move || {
-        // A client that goes away is its own matter.
+        // A client that disconnects early is ignored.
         for client in listener.incoming().flatten() {
             let _ = answer(&switch, client);
         }
@@ -26,7 +26,7 @@ fn answer(switch: &PathBuf, mut client: TcpStream) -> io::Result<()> {
     let mut lines = BufReader::new(client.try_clone()?).lines();
     let asked = lines.next().transpose()?.unwrap_or_default();
     let path = asked.split(' ').nth(1).unwrap_or_default();
-    // What is unread when a connection is closed resets it.
+    // Read all headers: closing a connection with unread data resets it.
     while lines
         .next()
         .transpose()?

@@ -1,9 +1,9 @@
-//! What `cargo xtask` prepares for tests, in the build folder.
+//! Test files that `cargo xtask` prepares in the build folder.
 
 use crate::command::Unavailable;
 use std::path::PathBuf;
 
-/// The folder of that name, beside that of the test program.
+/// Returns the folder of that name in the test program's build folder.
 ///
 /// # Errors
 /// When `by`, the command that prepares it, was not run.

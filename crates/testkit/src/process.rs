@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 pub struct Process(Child);
 
 impl Process {
-    /// Starts it.
+    /// Starts a child process.
     ///
     /// # Errors
     /// When the program is missing.
@@ -17,11 +17,11 @@ impl Process {
         command.spawn().map(Self)
     }
 
-    /// Starts a script of the shell and waits until it says `ready`; `None`
-    /// when it ends without.
+    /// Starts a shell script and waits until it prints `ready`; `None` if it
+    /// ends without.
     ///
     /// # Panics
-    /// Without a shell.
+    /// When the shell cannot be started.
     #[must_use]
     pub fn ready(words: &[&str]) -> Option<Self> {
         let (program, rest) = words.split_first()?;
@@ -38,26 +38,26 @@ impl Process {
         (line.trim() == "ready").then_some(process)
     }
 
-    /// The child, to take its streams or to wait for it.
+    /// Returns the child, to take its streams or to wait for it.
     pub fn child(&mut self) -> &mut Child {
         &mut self.0
     }
 
-    /// Its number.
+    /// Process ID.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Sends it a signal; it may have ended already.
+    /// Sends a signal. The process may have ended already.
     pub fn signal(&self, signal: Signal) {
         signal_to(self.id(), signal);
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     ///
     /// # Errors
-    /// When it cannot be waited for.
+    /// When the wait fails.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.0.wait()
     }
@@ -70,7 +70,7 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process; it may have ended already.
+/// Sends a signal to a process, which may have ended already.
 pub fn signal_to(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);

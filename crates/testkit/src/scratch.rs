@@ -1,11 +1,11 @@
-//! A folder of its own for a test.
+//! Temporary folder for a test.
 
 use crate::command::Unavailable;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder that goes away with all that is in it.
+/// Temporary folder, removed with its content when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -13,7 +13,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// In the folder for temporary files.
+    /// Makes a folder in the system's folder for temporary files.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -21,7 +21,7 @@ impl Scratch {
         Self::within(&std::env::temp_dir())
     }
 
-    /// In `parent`.
+    /// Makes a folder in `parent`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -34,33 +34,33 @@ impl Scratch {
         };
         let folder = TempDir::with_prefix_in("assay-test-", parent).map_err(failed)?;
         Ok(Self {
-            // Without links, as the kernel shows it.
+            // Without symbolic links, as the kernel reports paths.
             path: fs::canonicalize(folder.path()).map_err(failed)?,
             folder,
         })
     }
 
-    /// The folder, without links.
+    /// Path of the folder, without symbolic links.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder, which stays: somebody else removes it.
+    /// Returns the path and does not remove the folder: the caller removes it.
     #[must_use]
     pub fn keep(self) -> PathBuf {
-        // A path with links resolved is the same folder.
+        // The path with links resolved is the same folder.
         let _ = self.folder.keep();
         self.path
     }
 
-    /// A name in it.
+    /// Path of a name in the folder.
     #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// A new file of zeros that takes no room yet, to hold a device.
+    /// Makes a sparse file of zeros to hold a device.
     ///
     /// # Errors
     /// When it cannot be made.

@@ -1,11 +1,11 @@
-//! The system's ssh with settings of its own, by the same name.
+//! Wrapper named `ssh` that runs the system's ssh with private settings.
 
 use crate::Unavailable;
 use std::fs;
 use std::path::Path;
 
-/// Makes an `ssh` in a folder that logs in with a key and looks for host keys in
-/// that file only; `check` is its `StrictHostKeyChecking`.
+/// Writes an `ssh` wrapper into a folder. It logs in with a key and reads host
+/// keys from one file only; `check` is its `StrictHostKeyChecking`.
 pub(crate) fn write(
     folder: &Path,
     key: &Path,

@@ -1,5 +1,5 @@
-//! An emulated board with a switch: its power is cut and given back by a program, as a
-//! relay would be switched.
+//! Emulated board with a power switch: a program cuts its power and restores it, like
+//! a relay.
 
 use crate::board::{BETWEEN_ATTEMPTS, BOOT, Cards, Parts, Usb, emulator};
 use crate::command::Unavailable;
@@ -12,8 +12,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Starts the emulator whenever it is to be on and is not. Ends it, and removes its
-/// folder, when its input ends: with the process that holds the other end.
+/// Starts the emulator whenever it should be on and is not. Kills it and removes its
+/// folder at the end of input, that is, when the test process ends.
 const KEEPER: &str = "\
 folder=$1
 shift
@@ -33,7 +33,7 @@ wait
 rm -r \"$folder\"
 ";
 
-/// The board. It is removed with its process.
+/// Emulated board with a power switch. It is removed when the test process ends.
 #[derive(Debug)]
 pub struct SwitchedBoard {
     _keeper: Child,
@@ -42,7 +42,8 @@ pub struct SwitchedBoard {
 }
 
 impl SwitchedBoard {
-    /// A board whose USB disk is that drive; it is on, and starts.
+    /// Starts a board whose USB disk is `drive`. Its power is on; the boot may not
+    /// have ended.
     ///
     /// # Errors
     /// Without the emulator.
@@ -53,7 +54,7 @@ impl SwitchedBoard {
         let client = parts.scratch.join("bin");
         fs::create_dir(&client).map_err(failed)?;
         let key = parts.key().map_err(failed)?;
-        // It has another host key at every start.
+        // The board has a new host key at every start.
         ssh_client::write(&client, &key, Path::new("/dev/null"), "no")?;
         fs::write(parts.scratch.join("on"), "").map_err(failed)?;
         write_switch(parts.scratch.path())?;
@@ -63,9 +64,9 @@ impl SwitchedBoard {
             .args(emulator(&parts, &cards))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // The shell tells of each emulator that was killed.
+            // The shell reports each killed emulator on its standard error.
             .stderr(Stdio::null())
-            // A Ctrl-C is for the test program.
+            // Ctrl-C should reach the test program only.
             .process_group(0)
             .spawn();
         let board = Self {
@@ -93,26 +94,26 @@ impl SwitchedBoard {
         Ok(())
     }
 
-    /// How assay calls it: `ssh://root@127.0.0.1:PORT`.
+    /// Returns assay's target URL of the board: `ssh://root@127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("ssh://root@127.0.0.1:{}", self.port)
     }
 
-    /// Where its server of ssh is on loopback.
+    /// Port of its ssh server on loopback.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// A search path on which `ssh` knows the board's key.
+    /// Search path with an `ssh` configured for the board.
     #[must_use]
     pub fn search_path(&self) -> String {
         let path = crate::search_path();
         format!("{}:{path}", self.folder.join("bin").display())
     }
 
-    /// The program that switches its power: `off` or `on`.
+    /// Path of the program that switches its power, with the argument `off` or `on`.
     #[must_use]
     pub fn switch(&self) -> PathBuf {
         self.folder.join("switch")

@@ -1,8 +1,8 @@
-//! A drive with a write-back cache that loses its power: what was not flushed then may be
-//! there, or not, in any order. It is served by the NBD protocol (`doc/proto.md` of the
-//! NetworkBlockDevice project), for an emulator to attach.
+//! Drive with a write-back cache that can lose power: each unflushed page may then be lost
+//! or not, in any order. It is served over NBD (`doc/proto.md` of the NetworkBlockDevice
+//! project) for an emulator to attach.
 //!
-//! A client that goes away without a word has lost its power, and with it the drive.
+//! A client that disconnects without a request to do so simulates a power cut.
 
 use crate::command::Unavailable;
 use crate::nbd::{self, Request, negotiate};
@@ -14,40 +14,40 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::spawn;
 
-/// What can be asked for at least.
+/// Smallest addressable unit, in bytes.
 const SECTOR: usize = 512;
-/// Sectors that lie together are written whole or not at all, as flash does. ext4 counts on
-/// that: of the last block of a transaction in its journal, were it half there, its
-/// checksum would be wrong ("JBD2: journal transaction 294 is corrupt"), and it would
-/// not be mounted.
+/// Sectors of a page, which are written all or none, as on flash. ext4 depends on that: if
+/// the last block of a journal transaction were written in part, its checksum would be
+/// wrong ("JBD2: journal transaction 294 is corrupt") and the file system would not mount.
 const PAGE: u64 = 8;
-/// Sectors that the cache holds; then the oldest are written.
+/// Capacity of the cache, in sectors; beyond it, those with the lowest numbers are written
+/// to the medium.
 const CACHED: usize = 64 << 10;
 
-/// What becomes of flushes.
+/// Handling of flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushes {
-    /// They empty the cache.
+    /// Flushes empty the cache.
     Honoured,
-    /// They are acknowledged, and nothing is done.
+    /// Flushes are acknowledged without any effect.
     Dropped,
 }
 
-/// What the medium holds, and what only the cache does.
+/// Medium and cache.
 #[derive(Debug)]
 struct Drive {
     medium: Vec<u8>,
-    /// By number of the sector.
+    /// Cached sectors by number.
     cache: BTreeMap<u64, [u8; SECTOR]>,
     flushes: Flushes,
     random: u64,
-    /// How often it lost its power.
+    /// Number of power cuts.
     cuts: u32,
-    /// Sectors that were lost with it.
+    /// Sectors that power cuts lost.
     lost: u64,
 }
 
-/// The drive; it is served as long as the process lives.
+/// Drive that is served until the process ends.
 #[derive(Debug)]
 pub struct VolatileDrive {
     socket: PathBuf,
@@ -55,10 +55,10 @@ pub struct VolatileDrive {
 }
 
 impl VolatileDrive {
-    /// Serves what `image` holds. `seed` decides what is lost.
+    /// Serves the content of `image`. `seed` selects the sectors that are lost.
     ///
     /// # Errors
-    /// When the socket cannot be made, or the image not be read.
+    /// When the socket cannot be made or the image cannot be read.
     pub fn serve(
         scratch: &Scratch,
         image: &Path,
@@ -86,13 +86,13 @@ impl VolatileDrive {
         Ok(Self { socket, drive })
     }
 
-    /// Where it is served.
+    /// Path of the socket on which it is served.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// How often it lost its power, and how many sectors with it.
+    /// Returns the number of power cuts and of lost sectors.
     #[must_use]
     pub fn losses(&self) -> (u32, u64) {
         let drive = lock(&self.drive);
@@ -104,7 +104,7 @@ fn lock(drive: &Mutex<Drive>) -> MutexGuard<'_, Drive> {
     drive.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One client, until it leaves or its power does.
+/// Serves one client until it disconnects or loses power.
 fn serve(mut stream: UnixStream, drive: &Mutex<Drive>) {
     let bytes = lock(drive).medium.len() as u64;
     if !matches!(negotiate(&mut stream, bytes, nbd::WITH_FUA), Ok(true)) {
@@ -121,7 +121,7 @@ fn serve(mut stream: UnixStream, drive: &Mutex<Drive>) {
         });
         match served {
             Ok(true) => {}
-            // It was switched off in order: drives write their cache then.
+            // An orderly shutdown: drives write their cache then.
             Ok(false) => return lock(drive).flush(),
             Err(_) => return lock(drive).lose_power(),
         }
@@ -181,7 +181,7 @@ impl Drive {
         }
     }
 
-    /// A write that asks for FUA is on the medium when it is acknowledged.
+    /// Writes a range of a FUA write to the medium before it is acknowledged.
     fn flushed(&mut self, offset: u64, length: u64) {
         if self.flushes == Flushes::Dropped {
             return;
@@ -200,8 +200,7 @@ impl Drive {
         }
     }
 
-    /// Half of the pages that only the cache held had been written meanwhile, whichever
-    /// half.
+    /// Loses the cache. A random half of the cached pages has been written before.
     fn lose_power(&mut self) {
         self.cuts += 1;
         let (mut page, mut written) = (None, false);
@@ -217,7 +216,7 @@ impl Drive {
         }
     }
 
-    /// Knuth's generator (MMIX); its high bits are good enough for coins.
+    /// Draws a bit with Knuth's generator (MMIX), whose high bits are random enough.
     fn coin(&mut self) -> bool {
         self.random = self
             .random
@@ -227,7 +226,7 @@ impl Drive {
     }
 }
 
-/// Of a sector on the medium.
+/// Byte range of a sector on the medium.
 fn place(number: u64) -> std::ops::Range<usize> {
     let start = usize::try_from(number).unwrap_or(usize::MAX / SECTOR) * SECTOR;
     start..start + SECTOR

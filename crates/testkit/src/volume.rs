@@ -1,4 +1,4 @@
-//! A file system on a device of its own.
+//! File system on a private device.
 
 use crate::command::{Unavailable, run, text};
 use crate::loop_device::LoopDevice;
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 
 const IMAGE: &str = "disk.img";
 
-/// A file system on a loop device of its own, with a folder for the file
-/// behind it and whatever else the test needs.
+/// File system on a private loop device, with a folder that holds the device's
+/// file and other files of the test.
 #[derive(Debug)]
 pub struct Volume {
-    // Undone in this order.
+    // Fields are dropped in this order.
     mount: Mount,
     device: LoopDevice,
     scratch: Scratch,
 }
 
 impl Volume {
-    /// A new file system, `ext4` for example, of that size.
+    /// Makes a file system, for example `ext4`, of `mib` MiB.
     ///
     /// # Errors
     /// Without root, `mkfs` or a kernel that knows the file system.
@@ -27,10 +27,11 @@ impl Volume {
         Self::with(kind, mib, &[], |_| Ok(()))
     }
 
-    /// The same with options of `mount`, on a device that `prepare` has set.
+    /// Makes a file system with options of `mount`, on a device that `prepare`
+    /// has configured.
     ///
     /// # Errors
-    /// As [`Self::new`], and those of `prepare`.
+    /// As [`Self::new`], and when `prepare` fails.
     pub fn with(
         kind: &str,
         mib: u64,
@@ -49,34 +50,34 @@ impl Volume {
         })
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     #[must_use]
     pub fn point(&self) -> &Path {
         self.mount.point()
     }
 
-    /// The device it is on.
+    /// Device that holds the file system.
     #[must_use]
     pub fn device(&self) -> &LoopDevice {
         &self.device
     }
 
-    /// The file behind the device.
+    /// Path of the file behind the device.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         self.scratch.join(IMAGE)
     }
 
-    /// The folder that holds it, on another file system.
+    /// Folder that holds the file, on another file system.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// Unmounts; the device stays.
+    /// Unmounts and returns the device, still attached.
     ///
     /// # Errors
-    /// When it is in use.
+    /// When the file system is in use.
     pub fn unmount(self) -> Result<(LoopDevice, Scratch), Unavailable> {
         self.mount.unmount()?;
         Ok((self.device, self.scratch))
@@ -94,7 +95,8 @@ pub fn make_file_system(kind: &str, node: &Path) -> Result<(), Unavailable> {
         "vfat" => &[],
         "btrfs" => &["-q", "-f"],
         "ntfs" => &["-q", "-F", "-f"],
-        // Else the kernel goes on writing for a while after the mount.
+        // Without these, the kernel keeps initializing the file system after
+        // the mount.
         "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
         _ => &["-q"],
     });

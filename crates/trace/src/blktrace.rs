@@ -3,8 +3,8 @@
 //!
 //! It is a sequence of records of 48 bytes (`struct blk_io_trace` of
 //! `linux/blktrace_api.h`), in the byte order of the machine that recorded
-//! them. Only the queueing of requests is replayed: all else is what the block
-//! layer made of it. What was completed tells how much was under way.
+//! them. Only queued requests are replayed, because the later events result
+//! from the block layer. Completions give the number of I/Os in flight.
 
 use crate::{Action, EventTime, RecordedIo, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
@@ -16,7 +16,7 @@ const RECORD_BYTES: usize = 48;
 /// The first three bytes of the first word; the last one is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
-/// Bytes of a sector, whatever the device says.
+/// Bytes of a sector, independent of the device.
 const SECTOR: u64 = 512;
 
 /// Event codes: the lower half of `action`.
@@ -31,7 +31,7 @@ const DISCARD: u32 = 1 << (13 + 16);
 /// The kernel's own form of a device number: 12 bits major, 20 bits minor.
 const MINOR_BITS: u32 = 20;
 
-/// The order of the bytes of a number.
+/// Byte order of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
     /// Least significant byte first.
@@ -41,7 +41,8 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order in a file that begins so; `None`: it is no block trace.
+    /// Returns the byte order of a file with this beginning; `None` if it is
+    /// not a block trace.
     pub fn of(start: &[u8]) -> Option<Self> {
         let first: [u8; 4] = start.get(..4)?.try_into().ok()?;
         if u32::from_le_bytes(first) & !0xff == MAGIC {
@@ -75,12 +76,12 @@ impl ByteOrder {
     }
 }
 
-/// `N` bytes of a record, from `at`.
+/// Returns `N` bytes of a record, from `at`.
 fn bytes<const N: usize>(raw: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
     std::array::from_fn(|index| raw[at + index])
 }
 
-/// The fields of a record that matter here.
+/// The fields of a record that are used here.
 struct Record {
     magic: u32,
     time_ns: u64,
@@ -88,13 +89,14 @@ struct Record {
     bytes: u32,
     action: u32,
     device: u32,
-    /// Length of what follows the record and is not needed.
+    /// Length of additional data after the record, which is skipped.
     extra_bytes: u16,
 }
 
 impl Record {
     fn parse(raw: &[u8; RECORD_BYTES], order: ByteOrder) -> Self {
-        // `sequence` stands at 4, `pid` at 32, `cpu` at 40, `error` at 44.
+        // Unused fields: `sequence` at 4, `pid` at 32, `cpu` at 40, `error` at
+        // 44.
         Self {
             magic: order.u32(raw, 0),
             time_ns: order.u64(raw, 8),
@@ -107,28 +109,29 @@ impl Record {
     }
 }
 
-/// The file that stands for a device, by its major and minor number.
+/// Function that returns the file for a device, by its major and minor number.
 pub type DeviceFiles = Box<dyn Fn(u32, u32) -> Option<PathBuf> + Send>;
 
-/// A block trace under way.
+/// A block trace being read.
 pub struct BlktraceSource<R> {
     input: R,
     order: ByteOrder,
     names: DeviceFiles,
-    /// Lengths are rounded up to it: a device with larger sectors than the
-    /// recorded one takes no shorter ones.
+    /// Alignment to which lengths are rounded up, for a device with larger
+    /// sectors than the recorded one.
     align: u32,
-    /// From 1.
+    /// Number of the last record read, from 1.
     record_number: u64,
     files: Vec<PathBuf>,
-    /// The device of each file.
+    /// Device number of each file.
     devices: Vec<u32>,
-    /// A record may stand for two events.
+    /// Events of the last record, which may contain two.
     waiting: VecDeque<TraceEvent>,
 }
 
 impl<R: Read> BlktraceSource<R> {
-    /// A trace whose lengths are rounded up to a multiple of `align` (0: not).
+    /// Creates a source whose lengths are rounded up to a multiple of `align`
+    /// (0: not rounded).
     pub fn new(input: R, order: ByteOrder, align: u32, names: DeviceFiles) -> Self {
         Self {
             input,
@@ -189,8 +192,8 @@ impl<R: Read> BlktraceSource<R> {
         Ok(Some(record))
     }
 
-    /// Puts the events of a record into `waiting`: none, if it is not about the
-    /// queueing of a request.
+    /// Adds the events of a record to `waiting`; none if the record is neither
+    /// a queued nor a completed request.
     fn events_of(&mut self, record: &Record) -> io::Result<()> {
         let what = record.action & 0xffff;
         if !matches!(what, QUEUED | COMPLETED) || record.action & NOTIFY != 0 {
@@ -217,8 +220,8 @@ impl<R: Read> BlktraceSource<R> {
             }
             return Ok(());
         }
-        // A write may ask for a flush before it. (fio replays only the flush
-        // then.)
+        // A write may request a flush before it. (fio then replays only the
+        // flush.)
         let flush = flush.then_some(Action::Sync);
         let io = (record.bytes > 0).then_some(Action::Io(io));
         let time = EventTime::At(record.time_ns);
@@ -228,7 +231,8 @@ impl<R: Read> BlktraceSource<R> {
         Ok(())
     }
 
-    /// The I/O of a record; `None`: it ends behind all offsets.
+    /// Returns the I/O of a record; `None` if it ends beyond the largest
+    /// offset.
     fn io_of(&self, record: &Record) -> Option<RecordedIo> {
         let ddir = if record.action & DISCARD != 0 {
             Ddir::Trim
@@ -247,7 +251,7 @@ impl<R: Read> BlktraceSource<R> {
         })
     }
 
-    /// Number of the file that stands for a device.
+    /// Returns the number of the file for a device.
     fn file_of(&mut self, device: u32) -> io::Result<usize> {
         if let Some(known) = self.devices.iter().position(|&d| d == device) {
             return Ok(known);

@@ -8,28 +8,28 @@ use assay_model::number::as_f64;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Parts of the time that rates are given of.
+/// Number of equal parts of the time for which rates are given.
 const PARTS: usize = 20;
 
-/// More are not under way at a time: completions that a trace lost are not waited for.
+/// Maximum number of I/Os counted as in flight, because a trace may have lost completions.
 const MOST_UNDER_WAY: usize = 16_384;
 
 /// Statistics of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
-    /// The format that it was read from.
+    /// Format of the trace.
     pub format: &'static str,
-    /// From its first I/O or flush to its last.
+    /// Time from the first I/O or flush to the last, in nanoseconds.
     pub span_ns: u64,
     /// Files of the recording, each with the end of its last I/O, in bytes.
     pub files: Vec<(String, u64)>,
     /// I/O of each direction.
     pub directions: PerDirection<DirectionUse>,
-    /// fsync, fdatasync and flushes of the device.
+    /// Number of fsync, fdatasync and device flushes.
     pub flushes: u64,
-    /// The largest power of two up to 4096 that all offsets and lengths are multiples of.
+    /// Largest power of two up to 4096 of which all offsets and lengths are multiples.
     pub alignment_bytes: u64,
-    /// I/Os under way when one began, where the trace tells when they were done.
+    /// Number of I/Os in flight when an I/O began, if the trace contains completions.
     pub depth: Option<Depth>,
     /// I/Os and bytes of equal parts of the span.
     pub rate: Vec<Rate>,
@@ -40,29 +40,29 @@ pub struct Description {
 pub struct DirectionUse {
     /// Number of I/Os.
     pub ios: u64,
-    /// Their bytes.
+    /// Total bytes of the I/Os.
     pub bytes: u64,
     /// Number of I/Os that began where the previous one, of the same file and direction, had ended.
     pub sequential_ios: u64,
-    /// Lengths and how many I/Os had them, the most frequent first.
+    /// Pairs of length and number of I/Os, the most frequent first.
     pub sizes: Vec<(u32, u64)>,
 }
 
-/// I/Os under way.
+/// Number of I/Os in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Depth {
-    /// Mean over the I/Os, each counted too.
+    /// Mean at the start of each I/O, including that I/O.
     pub mean: f64,
-    /// Most.
+    /// Maximum.
     pub max: u64,
 }
 
 /// I/O in a part of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
-    /// I/Os that began.
+    /// Number of I/Os that began.
     pub ios: u64,
-    /// Their bytes; trims count as none.
+    /// Bytes of these I/Os; trims count as none.
     pub bytes: u64,
 }
 
@@ -139,8 +139,8 @@ impl TraceTally {
     }
 }
 
-/// A completion ends the oldest I/O under way that begins in what it covers: requests are
-/// made of several I/Os.
+/// Computes the number of I/Os in flight. A completion ends all I/Os in flight that begin in its
+/// range, because a request may consist of several I/Os.
 fn depth(steps: &[RecordedStep]) -> Option<Depth> {
     let mut under_way: VecDeque<(usize, u64)> = VecDeque::new();
     let (mut ios, mut sum, mut max, mut completed) = (0_u64, 0_u64, 0_u64, false);

@@ -4,30 +4,30 @@
 //!   `SECTOR + SECTORS`), see blkparse(1).
 //! - Tracepoints (`block_bio_queue`, `block_rq_insert`, `block_rq_issue`,
 //!   `block_rq_complete` of `include/trace/events/block.h`), as `trace-cmd report`,
-//!   `perf script` and `/sys/kernel/tracing/trace` show them: what stands in front
-//!   differs, but each has the time and a colon before the event's name.
+//!   `perf script` and `/sys/kernel/tracing/trace` print them: the prefix differs,
+//!   but each has the time and a colon before the event's name.
 //!
-//! Lines of other events, headings and summaries are passed over.
+//! Lines of other events, headings and summaries are skipped.
 
 use crate::{Action, RecordedIo, damaged};
 use assay_model::load::Ddir;
 use std::io;
 
-/// Bytes of a sector, whatever the device says.
+/// Bytes of a sector, independent of the device.
 const SECTOR: u64 = 512;
 
 /// Stage of an I/O in the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockStage {
-    /// It came from above: what programs and file systems asked for.
+    /// The I/O was submitted to the block layer by a program or file system.
     Queued,
-    /// It went to the driver, merged or split.
+    /// The I/O was sent to the driver, merged or split.
     Issued,
-    /// It was done.
+    /// The I/O was completed.
     Done,
 }
 
-/// A line that is an event.
+/// An event read from one line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BlockEvent {
     /// Time on the trace's clock.
@@ -36,16 +36,17 @@ pub struct BlockEvent {
     pub device: String,
     /// Stage of the I/O.
     pub stage: BlockStage,
-    /// A flush was asked for before it, or it is one.
+    /// True if a flush precedes the action, or is the action.
     pub flush: bool,
-    /// Action besides the flush.
+    /// Action other than the flush.
     pub action: Option<Action>,
 }
 
-/// The event of a line; `None`: it holds none.
+/// Parses a line; `None` if it contains no event.
 ///
 /// # Errors
-/// When it begins as an event and does not go on as one; the error names its number.
+/// If a line begins as an event but cannot be parsed. The error contains the line
+/// number.
 pub fn parse(line: &str, number: u64) -> io::Result<Option<BlockEvent>> {
     let parsed = match tracepoint(line) {
         Some((stage, time, rest)) => of_tracepoint(stage, time, rest),
@@ -54,7 +55,7 @@ pub fn parse(line: &str, number: u64) -> io::Result<Option<BlockEvent>> {
     parsed.map_err(|problem| damaged(&format!("line {number}: {problem}")))
 }
 
-/// The name of an event, the time before it, and what follows.
+/// Returns the stage of a tracepoint, its time, and the text after its name.
 fn tracepoint(line: &str) -> Option<(BlockStage, &str, &str)> {
     const NAMES: [(&str, BlockStage); 4] = [
         ("block_bio_queue: ", BlockStage::Queued),
@@ -78,7 +79,7 @@ fn of_tracepoint(stage: BlockStage, time: &str, rest: &str) -> Result<Option<Blo
     line_of(stage, time, device, rwbs, words)
 }
 
-/// A line of blkparse; those of other actions than Q, D and C are none.
+/// Parses a line of blkparse. Lines with other actions than Q, D and C are skipped.
 fn blkparse(line: &str) -> Result<Option<BlockEvent>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [device, cpu, sequence, time, _pid, action, rwbs, rest @ ..] = words.as_slice() else {
@@ -97,7 +98,7 @@ fn blkparse(line: &str) -> Result<Option<BlockEvent>, String> {
     line_of(stage, time, device, rwbs, rest.iter().copied())
 }
 
-/// `words` are what follows the letters: somewhere there is `SECTOR + SECTORS`.
+/// Creates an event. `words` follow the letters and may contain `SECTOR + SECTORS`.
 fn line_of<'a>(
     stage: BlockStage,
     time: &str,
@@ -145,9 +146,9 @@ fn line_of<'a>(
     }))
 }
 
-/// The letters of an I/O (`blk_fill_rwbs` of the kernel): `F` in front is a flush
-/// before it; then D, W, R, F (a flush alone) or N; what follows are hints.
-/// `None`: nothing is read, written or flushed.
+/// Parses the letters of an I/O (`blk_fill_rwbs` of the kernel). A leading `F` is a
+/// flush before it; then D, W, R, F (a flush alone) or N; the remaining letters are
+/// hints. `None` if nothing is read, written or flushed.
 fn letters(rwbs: &str) -> Option<(bool, Option<Ddir>)> {
     let (flush, rest) = match rwbs.strip_prefix('F') {
         Some(rest) => (true, rest),
@@ -167,7 +168,7 @@ fn whole(word: &str, what: &str) -> Result<u64, String> {
     number.map_err(|_| format!("{what} '{}' is not a number", word.escape_debug()))
 }
 
-/// `SECONDS.FRACTION` with up to nine digits behind the point.
+/// Parses `SECONDS.FRACTION` with up to nine digits after the point.
 fn nanoseconds(word: &str) -> Result<u64, String> {
     let bad = || format!("time '{}' is not a number of seconds", word.escape_debug());
     let (seconds, fraction) = word.split_once('.').ok_or_else(bad)?;

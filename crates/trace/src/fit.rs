@@ -1,49 +1,49 @@
-//! A recording on storage of another size.
+//! Adaptation of a recording to storage of another size.
 
 use crate::recording::{RecordedStep, Recording};
 use crate::{Action, RecordedIo, damaged};
 use std::fmt::Write;
 use std::io;
 
-/// Files of a recording lie behind each other on the one that is replayed on, each at
-/// a multiple of this.
+/// Alignment of the files of a recording, which are placed one after the other on the
+/// target.
 const FILES_ALIGN: u64 = 1 << 20;
 
 /// Treatment of I/O beyond the end of storage that is smaller than the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shrink {
-    /// It begins at the start again: what was sequential stays so.
+    /// Wraps around to the start: sequential I/O stays sequential.
     Wrap,
     /// Scales all offsets by the same factor: distant offsets stay distant.
     Scale,
 }
 
-/// A recording that fits.
+/// A recording adapted to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fitted {
-    /// The steps, of the one file. Openings, closings and completions are left out.
+    /// Steps on a single file, without openings, closings and completions.
     pub steps: Vec<RecordedStep>,
-    /// Bytes from 0 to the end of the I/O that ends last.
+    /// Largest end of an I/O, in bytes.
     pub extent: u64,
-    /// I/Os that are not at the offset that was recorded.
+    /// Number of I/Os that are not at the recorded offset.
     pub moved: u64,
 }
 
-/// Bytes that a recording takes, its files behind each other.
+/// Returns the total size of a recording's files, placed one after the other.
 pub fn extent(recording: &Recording) -> u64 {
     let extents = extents(recording);
     let reached = bases(&extents).into_iter().zip(&extents);
-    // A file without I/O takes no room.
+    // A file without I/O takes no space.
     let ends = reached.filter(|(_, extent)| **extent > 0);
     ends.map(|(base, extent)| base.saturating_add(*extent))
         .max()
         .unwrap_or(0)
 }
 
-/// Puts a recording on a file or device of so many bytes.
+/// Adapts a recording to a file or device of `size` bytes.
 ///
 /// # Errors
-/// When an I/O is longer than that.
+/// If an I/O is longer than `size`.
 pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitted> {
     let total = extent(recording);
     let bases = bases(&extents(recording));
@@ -97,7 +97,7 @@ fn place(offset: u64, total: u64, size: u64, shrink: Shrink) -> u64 {
     }
 }
 
-/// An iolog of fio's, version 3, whose one file is called `f`. Times are in µs.
+/// Returns fio's iolog, version 3, with one file called `f`. Times are in µs.
 pub fn iolog(steps: &[RecordedStep]) -> String {
     let mut log = String::from("fio version 3 iolog\n0 f add\n");
     for step in steps {
@@ -117,7 +117,8 @@ pub fn iolog(steps: &[RecordedStep]) -> String {
     log
 }
 
-/// The largest power of two up to 4096 that all offsets and lengths are multiples of.
+/// Returns the largest power of two up to 4096 of which all offsets and lengths are
+/// multiples.
 pub fn alignment(recording: &Recording) -> u64 {
     let bits = recording
         .steps

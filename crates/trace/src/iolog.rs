@@ -1,9 +1,9 @@
-//! fio's iolog: text, one event a line.
+//! fio's iolog: text with one event per line.
 //!
-//! The first line names the version. Then follow `FILE ACTION` for files (add,
-//! open, close) and `FILE ACTION OFFSET LENGTH` for I/O (read, write, trim,
-//! sync, datasync). Version 3 puts the time in microseconds in front of each;
-//! version 2 has `FILE wait MICROSECONDS 0` instead.
+//! The first line contains the version. Then follow `FILE ACTION` for files
+//! (add, open, close) and `FILE ACTION OFFSET LENGTH` for I/O (read, write,
+//! trim, sync, datasync). Version 3 starts each line with the time in
+//! microseconds; version 2 has `FILE wait MICROSECONDS 0` instead.
 
 use crate::{Action, EventTime, RecordedIo, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
@@ -13,21 +13,21 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Longer lines are no iolog: a path has at most 4096 bytes.
+/// Maximum line length: a path has at most 4096 bytes.
 const LONGEST_LINE: u64 = 8192;
-/// Shorter waits are left out, as fio documents it (µs).
+/// Minimum wait in microseconds; shorter ones are ignored, as fio documents it.
 const SHORTEST_WAIT: u64 = 100;
 
-/// An iolog under way.
+/// An iolog being read.
 pub struct IologSource<R> {
     input: R,
     version: Version,
     line: Vec<u8>,
-    /// From 1.
+    /// Number of the current line, from 1.
     line_number: u64,
     files: Vec<PathBuf>,
     numbers: HashMap<Vec<u8>, usize>,
-    /// Version 2: waits since the last event (ns).
+    /// Sum of the waits since the last event, in nanoseconds (version 2).
     waited_ns: u64,
 }
 
@@ -40,7 +40,7 @@ enum Version {
 /// A line without its time.
 enum IologLine {
     Nothing,
-    /// In microseconds.
+    /// Wait in microseconds.
     Wait(u64),
     Event(usize, Action),
 }
@@ -49,7 +49,7 @@ impl<R: BufRead> IologSource<R> {
     /// Reads the first line.
     ///
     /// # Errors
-    /// When it cannot be read or is not that of an iolog.
+    /// If it cannot be read, or is not that of an iolog.
     pub fn open(input: R) -> io::Result<Self> {
         let mut source = Self {
             input,
@@ -91,7 +91,7 @@ impl<R: BufRead> IologSource<R> {
         damaged(&format!("line {}: {problem}", self.line_number))
     }
 
-    /// The event in the current line, if it is one.
+    /// Parses the current line; `None` if it contains no event.
     fn parse(&mut self) -> io::Result<Option<TraceEvent>> {
         let line = std::mem::take(&mut self.line);
         let event = self.parse_fields(&line);
@@ -189,8 +189,8 @@ impl<R: BufRead> TraceSource for IologSource<R> {
     }
 }
 
-/// An action on bytes of a file. Flushes have an offset and a length too, which
-/// mean nothing.
+/// Parses an action on bytes of a file. The offset and length of flushes are
+/// ignored.
 fn io_action(action: &[u8], offset: u64, length: u64) -> Result<Action, String> {
     let ddir = match action {
         b"read" => Ddir::Read,

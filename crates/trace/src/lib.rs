@@ -1,14 +1,14 @@
-//! Recorded I/O: what was done, to which file, where, how much and when.
+//! Recorded I/O: action, file, offset, length and time of each event.
 //!
 //! - [`iolog`]: fio's iologs, versions 2 and 3.
 //! - [`blktrace`]: the kernel's binary block trace.
-//! - [`events`]: the same as text: `blkparse`, and tracepoints as `trace-cmd report`,
-//!   `perf script` and the kernel's own `trace` show them.
-//! - [`recording`]: any of them, read whole.
-//! - [`describe`]: what a recording is made of.
-//! - [`fit`]: a recording on storage of another size, and as an iolog.
+//! - [`events`]: block events as text: `blkparse`, and tracepoints as printed by
+//!   `trace-cmd report`, `perf script` and the kernel's `trace` file.
+//! - [`recording`]: a complete trace of any format.
+//! - [`describe`]: statistics of a recording.
+//! - [`fit`]: adaptation of a recording to another size, and its output as an iolog.
 //!
-//! Pure but for the reader that it is handed.
+//! Apart from the reader passed to it, this crate does no I/O.
 
 pub mod blktrace;
 pub mod describe;
@@ -28,7 +28,7 @@ pub struct TraceEvent {
     pub file: usize,
     /// Action that the event reports.
     pub action: Action,
-    /// When.
+    /// Time of the event.
     pub time: EventTime,
 }
 
@@ -37,7 +37,7 @@ pub struct TraceEvent {
 pub enum Action {
     /// An I/O began.
     Io(RecordedIo),
-    /// It was done.
+    /// An I/O was completed.
     Done(RecordedIo),
     /// fsync, or a flush of the device.
     Sync,
@@ -54,9 +54,9 @@ pub enum Action {
 pub struct RecordedIo {
     /// Direction of the I/O.
     pub ddir: Ddir,
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
@@ -67,28 +67,31 @@ impl RecordedIo {
     }
 }
 
-/// When an event happened.
+/// Time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventTime {
-    /// On the trace's clock (ns).
+    /// Time on the trace's clock, in nanoseconds.
     At(u64),
-    /// So long after the event before (ns).
+    /// Time since the previous event, in nanoseconds.
     After(u64),
 }
 
-/// A trace of one format, read from front to back. Nothing follows an error.
+/// A trace of one format, read sequentially. After an error it must not be read
+/// further.
 pub trait TraceSource {
-    /// The next event; `None` at the end.
+    /// Returns the next event; `None` at the end.
     ///
     /// # Errors
-    /// When it cannot be read, or is damaged: the line or record is named.
+    /// If the input cannot be read or is damaged. The error contains the line or
+    /// record.
     fn next_event(&mut self) -> io::Result<Option<TraceEvent>>;
 
-    /// The files seen so far.
+    /// Returns the files that occurred so far.
     fn files(&self) -> &[PathBuf];
 }
 
-/// A trace that cannot be used: where in it, and why.
+/// Creates the error of an unusable trace. `problem` contains the position and the
+/// reason.
 pub fn damaged(problem: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }

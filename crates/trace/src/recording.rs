@@ -1,4 +1,4 @@
-//! A trace of any format, read whole.
+//! A complete trace of any format.
 
 use crate::blktrace::{BlktraceSource, ByteOrder};
 use crate::events::{self, BlockStage};
@@ -7,13 +7,13 @@ use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
 use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 
-/// Longer lines are of no format that is known.
+/// Maximum line length of the known formats.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// A step of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedStep {
-    /// Since the first step.
+    /// Time since the first step, in nanoseconds.
     pub at_ns: u64,
     /// Index into [`Recording::files`].
     pub file: usize,
@@ -21,22 +21,22 @@ pub struct RecordedStep {
     pub action: Action,
 }
 
-/// A trace that was read. Its steps are in the order of their times.
+/// A complete trace, with its steps ordered by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// Name of the format.
     pub format: &'static str,
-    /// The files, or `MAJOR:MINOR` of the devices.
+    /// Paths of the files, or `MAJOR:MINOR` of the devices.
     pub files: Vec<PathBuf>,
     /// Steps of the recording, in the order of their times.
     pub steps: Vec<RecordedStep>,
 }
 
 impl Recording {
-    /// Reads a trace to its end; its first bytes tell the format.
+    /// Reads a trace to its end. Its first bytes determine the format.
     ///
     /// # Errors
-    /// When it is of no known format, damaged, or holds no I/O.
+    /// If the format is unknown, or the trace is damaged or contains no I/O.
     pub fn read(mut input: impl BufRead) -> io::Result<Self> {
         let start = input.fill_buf()?;
         let recording = if let Some(order) = ByteOrder::of(start) {
@@ -82,8 +82,8 @@ impl Recording {
         })
     }
 
-    /// Reads a text trace. Takes I/Os as they were queued where the trace has them, else as they
-    /// were issued to the driver.
+    /// Reads a text trace. Uses the queued I/Os if the trace contains them, else those issued to
+    /// the driver.
     fn of_text(mut input: impl BufRead) -> io::Result<Self> {
         let mut seen = Vec::new();
         let mut files = Vec::new();
@@ -147,7 +147,7 @@ impl Recording {
     }
 }
 
-/// Times count from the first step.
+/// Makes all times relative to the first step.
 fn from_zero(mut steps: Vec<RecordedStep>) -> Vec<RecordedStep> {
     let first_ns = steps.first().map_or(0, |step| step.at_ns);
     for step in &mut steps {

@@ -1,25 +1,26 @@
-//! Who may ask: the token of scripts, and names by which the server may be called.
+//! Access control: the bearer token of scripts, and the host names under which the server answers.
 
 use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Fewest characters of a token: 64 bits in hexadecimal digits.
+/// Minimum length of a token, in characters: 64 bits in hexadecimal digits.
 const SHORTEST: usize = 16;
 
-/// A secret that scripts send; only its digest is kept.
+/// Bearer token of scripts. Stores only the SHA-256 digest of the secret.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// A token of the contents of a file; `None` if it is shorter than 16 characters or not one word.
+    /// Reads a token from the contents of a file. Returns `None` if it is shorter than 16
+    /// characters or contains characters other than printable ASCII.
     pub fn of(contents: &str) -> Option<Self> {
         let secret = contents.trim();
         let is_word = secret.bytes().all(|byte| byte.is_ascii_graphic());
         (is_word && secret.len() >= SHORTEST).then(|| Self(digest(secret)))
     }
 
-    /// True if a header `Authorization` has the token. Takes as long whatever it has: digests are
-    /// compared, and all of their bytes.
+    /// Returns true if an `Authorization` header carries the token. Compares all bytes of the
+    /// digests, so that the time does not depend on the secret.
     pub fn is_in(&self, header: Option<&str>) -> bool {
         let given = header.and_then(|header| header.split_once(' '));
         let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
@@ -33,18 +34,19 @@ fn digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Names by which the server may be called.
+/// Host names under which the server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// Any name: whoever reaches the address may read.
+    /// Any name: every client that reaches the address may read.
     Any,
     /// These names, in lower case, without a port.
     These(Vec<String>),
 }
 
 impl Names {
-    /// On an address of this machine alone those of this machine, so that no page of another site
-    /// can read through a name that it lets point here (DNS rebinding); and the `further` ones.
+    /// Returns the allowed names. A server on a loopback address allows only loopback names and the
+    /// `further` ones: a page of another site could otherwise point its own name here and read the
+    /// results (DNS rebinding).
     pub fn of(address: SocketAddr, further: &[String]) -> Self {
         let loopback = is_loopback(address.ip());
         if !loopback && further.is_empty() {
@@ -61,7 +63,8 @@ impl Names {
         Self::These(own.into_iter().chain(further).collect())
     }
 
-    /// True if the server may be called so; `None`: without a name.
+    /// Returns true if the server answers under this name; `None` stands for a request without a
+    /// name.
     pub fn allow(&self, host: Option<&str>) -> bool {
         match (self, host.map(bare)) {
             (Self::Any, None | Some(Some(_))) => true,
@@ -71,13 +74,13 @@ impl Names {
     }
 }
 
-/// True for addresses that only this machine reaches.
+/// Returns true for loopback addresses, which only this machine reaches.
 pub fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// A host without its port, an address without brackets; `None` for what is not a host
-/// (<https://www.rfc-editor.org/rfc/rfc9110#section-7.2>).
+/// Returns a host without its port, and an IPv6 address without brackets; `None` if the text is not
+/// a host (<https://www.rfc-editor.org/rfc/rfc9110#section-7.2>).
 fn bare(host: &str) -> Option<&str> {
     let (name, port, is_host) = match host.strip_prefix('[') {
         Some(rest) => {

@@ -1,4 +1,4 @@
-//! A request, as handlers see it.
+//! Requests as the route handlers receive them.
 
 use crate::reply::{Problem, tag_of};
 use crate::served::Served;
@@ -7,43 +7,43 @@ use assay_store::{Owner, Store};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Most parameters of a request, three for each run of a comparison.
+/// Maximum number of parameters of a request: a comparison has up to three for each run.
 const PARAMETERS: usize = 256;
-/// Longest value of a parameter, in characters.
+/// Maximum length of a parameter's value, in characters.
 const LONGEST: usize = 200;
 
-/// A request and what it takes to answer it.
+/// Request with the state that a handler needs to answer it.
 pub struct Asked<'a> {
     /// The store.
     pub store: &'a Store,
     /// The server.
     pub served: &'a Served,
-    /// Parts of the path by their names.
+    /// Variable parts of the path, by name.
     pub path: BTreeMap<String, String>,
-    /// Parameters behind the path.
+    /// Query parameters.
     pub query: Query,
-    /// Tags of contents that the client has.
+    /// `If-None-Match` header: tags of contents that the client has cached.
     pub has: Option<String>,
-    /// More than the store decides the answer.
+    /// True if the answer depends on more than the store, so that it must not be cached.
     pub passing: Cell<bool>,
 }
 
 impl Asked<'_> {
-    /// A part of the path.
+    /// Returns a variable part of the path; empty if the route has no such part.
     pub fn part(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
 
-    /// True if the process that makes a run is alive.
+    /// Returns true if the process that makes a run is alive. Marks the answer as not to be cached.
     pub fn is_alive(&self, owner: &Owner) -> bool {
         self.passing.set(true);
         self.served.program.is_alive(owner)
     }
 
-    /// Makes a tag of parts that decide the contents; ends the request if the client has them.
+    /// Returns the tag for parts that determine the contents.
     ///
     /// # Errors
-    /// [`Problem::Unchanged`].
+    /// [`Problem::Unchanged`] if the client has these contents, which ends the request.
     pub fn tag(&self, parts: &[&str]) -> Result<String, Problem> {
         let own = [
             env!("CARGO_PKG_VERSION"),
@@ -54,10 +54,10 @@ impl Asked<'_> {
         self.unless_had(tag_of(all.map(|part| part.as_bytes())))
     }
 
-    /// Gives a tag back; ends the request if the client has its contents.
+    /// Returns the same tag.
     ///
     /// # Errors
-    /// [`Problem::Unchanged`].
+    /// [`Problem::Unchanged`] if the client has these contents, which ends the request.
     pub fn unless_had(&self, tag: String) -> Result<String, Problem> {
         match is_in(self.has.as_deref(), &tag) {
             true => Err(Problem::Unchanged(tag)),
@@ -66,21 +66,21 @@ impl Asked<'_> {
     }
 }
 
-/// True if a header `If-None-Match` has a tag.
+/// Returns true if an `If-None-Match` header lists a tag.
 fn is_in(header: Option<&str>, tag: &str) -> bool {
     let mut tags = header.unwrap_or_default().split(',').map(str::trim);
     tags.any(|other| other == "*" || other.trim_start_matches("W/") == tag)
 }
 
-/// Parameters in their order.
+/// Query parameters in the order of the request.
 #[derive(Clone, Debug, Default)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the part of an address behind its `?`.
+    /// Parses the query string of an address.
     ///
     /// # Errors
-    /// When it has too many parameters, or one that is too long or no text of a store.
+    /// If it has too many parameters, or a value is too long or contains a NUL character.
     pub fn read(text: &str) -> Result<Self, Problem> {
         let mut pairs = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
@@ -106,25 +106,25 @@ impl Query {
         }
     }
 
-    /// Names of the parameters, in their order.
+    /// Returns the names of the parameters, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The first value of a parameter.
+    /// Returns the first value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut pairs = self.0.iter();
         let found = pairs.find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Every value of a parameter.
+    /// Returns every value of a parameter.
     pub fn all(&self, name: &str) -> Vec<&str> {
         let named = self.0.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// An address with these parameters, one of them with another value.
+    /// Returns an address with these parameters, one of them replaced by another value.
     pub fn with(&self, path: &str, name: &str, value: &str) -> String {
         let others = self.0.iter().filter(|(known, _)| known != name);
         let others = others.map(|(name, value)| (name.as_str(), value.as_str()));
@@ -132,12 +132,12 @@ impl Query {
     }
 }
 
-/// Returns true if a database can have this as a text.
+/// Returns true if a database can store this text: PostgreSQL rejects NUL characters.
 pub fn is_text(value: &str) -> bool {
     !value.contains('\0')
 }
 
-/// An address with parameters.
+/// Returns an address with query parameters.
 pub fn address<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in pairs {
@@ -151,7 +151,7 @@ pub fn address<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str
     }
 }
 
-/// A text as one part of a path.
+/// Escapes a text as one segment of a path.
 pub fn segment(text: &str) -> String {
     // A form writes a space as a plus, a path does not.
     let escaped: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();

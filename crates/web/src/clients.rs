@@ -1,24 +1,24 @@
-//! Connections of each client: none may have all places.
+//! Limit on the connections of each client, so that no client takes all places.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Connections of one client at a time; all people behind a reverse proxy are one.
+/// Maximum number of connections of one client; all users behind a reverse proxy count as one.
 const MOST: usize = 500;
 
-/// Clients that are connected, by address.
+/// Number of open connections by client address.
 #[derive(Clone, Default)]
 pub struct Clients(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
-/// The place of a connection; given back when it is dropped.
+/// Place of one connection; dropping it returns the place.
 pub struct Place {
     clients: Clients,
     client: IpAddr,
 }
 
 impl Clients {
-    /// A place for a connection from an address; `None` if its client has as many as it may.
+    /// Takes a place for a connection from an address; `None` if its client has reached the limit.
     pub fn place(&self, address: IpAddr) -> Option<Place> {
         let client = client(address);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Drop for Place {
     }
 }
 
-/// The address that stands for a client: one of IPv6 has a whole network of 64 bits.
+/// Returns the address that stands for a client: an IPv6 client owns a whole /64 network.
 fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),

@@ -1,4 +1,4 @@
-//! Connections: who is accepted, how long they may take, and the end of the server.
+//! Accepts connections, limits their time, and shuts the server down.
 
 use crate::clients::Clients;
 use crate::patient::Patient;
@@ -17,38 +17,38 @@ use tokio::runtime::Builder;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 
-/// Time limit for the head of a request, and for the next request of a connection.
+/// Time limit for receiving the head of a request, and for waiting for the next request.
 const HEAD: Duration = Duration::from_secs(15);
-/// Time limit of a connection: its client makes another one.
+/// Time limit of a whole connection. Clients reconnect after it.
 const WHOLE: Duration = Duration::from_secs(600);
-/// Header lines of a request.
+/// Maximum number of header lines of a request.
 const HEADERS: usize = 64;
-/// Connections at a time; further ones wait in the queue of the system.
+/// Maximum number of open connections; further ones wait in the kernel's accept queue.
 const CONNECTIONS: usize = 1000;
 /// Threads that read the store and render.
 const THREADS: usize = 16;
-/// Stack of such a thread.
+/// Stack of each of these threads, in bytes.
 const STACK_BYTES: usize = 8 << 20;
-/// Pause after a connection that could not be accepted.
+/// Pause after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Time limit for reading and rendering under way when the server ends; no answer is sent any more.
+/// Time limit at shutdown for work under way; its answers are not sent any more.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Ends a server from another thread.
+/// Handle that stops a server from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Notify>);
 
 impl Stop {
-    /// Ends the server that was given this.
+    /// Stops the server that was started with this handle.
     pub fn now(&self) {
         self.0.notify_one();
     }
 }
 
-/// Answers requests until it is stopped.
+/// Answers requests until `stop` is triggered.
 ///
 /// # Errors
-/// When the system gives no event queue or timer.
+/// If the system provides no event queue or timer.
 pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = Builder::new_current_thread()
@@ -57,7 +57,7 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
         .max_blocking_threads(THREADS)
         .thread_stack_size(STACK_BYTES)
         .build()?;
-    // Dropped after the runtime: within it, no connection to a database can be closed.
+    // Dropped after the runtime: a connection to a database cannot be closed within it.
     let served = Arc::new(served);
     runtime
         .block_on(async {
@@ -82,7 +82,7 @@ async fn accept(listener: &TcpListener, router: &Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let clients = Clients::default();
     loop {
-        // Never closed.
+        // The semaphore is never closed.
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
@@ -90,14 +90,14 @@ async fn accept(listener: &TcpListener, router: &Router) {
             sleep(PAUSE).await;
             continue;
         };
-        // Else the connection is closed.
+        // A client above its limit: dropping the stream closes the connection.
         let Some(share) = clients.place(peer.ip()) else {
             continue;
         };
         let router = router.clone();
         tokio::spawn(async move {
             let (_place, _share) = (place, share);
-            // A client that hangs up is nobody's error.
+            // A disconnecting client is not an error.
             let _ = timeout(WHOLE, answer(stream, router)).await;
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Answers by the first digit of their status.
+/// Number of answers by class of status, from 1xx to 5xx.
 #[derive(Debug, Default)]
 pub struct Counts([AtomicU64; 5]);
 
@@ -15,7 +15,7 @@ impl Counts {
         }
     }
 
-    /// Number of answers of each class, from 1xx to 5xx.
+    /// Returns the number of answers of each class, from 1xx to 5xx.
     pub fn by_class(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|count| count.load(Ordering::Relaxed))
     }

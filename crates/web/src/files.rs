@@ -1,4 +1,4 @@
-//! A run or an import as a file.
+//! Downloads of a run or an import.
 
 use crate::asked::Asked;
 use crate::reply::{JSON, Problem, Reply};
@@ -7,7 +7,7 @@ use assay_lang::in_english;
 use assay_report::{csv as run_csv, import, json as run_json, xlsx as workbook};
 use std::io::{self, Write};
 
-/// The whole run or import, as `assay show --json` prints it.
+/// Answers with the whole run or import, as `assay show --json` prints it.
 pub fn json(asked: &Asked<'_>) -> Result<Reply, Problem> {
     file(asked, "json", JSON, |stored, out| {
         in_english(|| match stored {
@@ -17,7 +17,7 @@ pub fn json(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// A row for each trial and metric.
+/// Answers with CSV: a row for each trial and metric.
 pub fn csv(asked: &Asked<'_>) -> Result<Reply, Problem> {
     file(asked, "csv", "text/csv; charset=utf-8", |stored, out| {
         in_english(|| match stored {
@@ -27,7 +27,7 @@ pub fn csv(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// A workbook.
+/// Answers with an Excel workbook.
 pub fn xlsx(asked: &Asked<'_>) -> Result<Reply, Problem> {
     const KIND: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
     file(asked, "xlsx", KIND, |stored, out| match stored {

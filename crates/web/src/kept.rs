@@ -1,16 +1,16 @@
-//! Pages that are sent again while the store has not changed.
+//! Cache of rendered pages, valid while the store does not change.
 //!
-//! Readers of a team look at the same few pages, and some of those count every run. A connection
-//! keeps what it made as of one revision of the store ([`assay_store::Store::revision`]), which it
-//! asks for before each page: nobody gets a page from before a change.
+//! The users of a team load the same few pages, and some of those count every run. Each connection
+//! to the store caches the pages of one revision ([`assay_store::Store::revision`]). It reads the
+//! revision before each page, so that no outdated page is sent.
 
 use crate::reply::Reply;
 use std::collections::HashMap;
 
-/// Bytes of the pages that a connection keeps.
+/// Maximum size of the pages that a connection caches.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Pages of one revision.
+/// Cached pages of one revision of the store.
 #[derive(Debug, Default)]
 pub struct KeptPages {
     revision: String,
@@ -19,7 +19,7 @@ pub struct KeptPages {
 }
 
 impl KeptPages {
-    /// A page that was made from this revision.
+    /// Returns the cached page of an address. Empties the cache if the revision is another one.
     pub fn find(&mut self, revision: String, address: &str) -> Option<Reply> {
         if self.revision != revision {
             *self = Self {
@@ -30,8 +30,8 @@ impl KeptPages {
         self.pages.get(address).cloned()
     }
 
-    /// Keeps a page of the revision that was asked for last. When there are too many, all are
-    /// forgotten: those that are wanted come again at once.
+    /// Caches a page of the revision that [`Self::find`] was called with last. A full cache is
+    /// emptied: pages in use are cached again by their next request.
     pub fn keep(&mut self, address: String, page: &Reply) {
         let size = address.len() + page.body.len();
         if size > MOST_BYTES {

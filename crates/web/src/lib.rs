@@ -1,10 +1,10 @@
-//! Stored results in a browser, and as JSON for other programs.
+//! Serves stored results as web pages, and as JSON for other programs.
 //!
-//! [`serve`] answers requests from one [`Served`]: whatever is asked for is read from the store and
-//! rendered on a thread of its own (`pool`), while one thread moves bytes (`connections`). A page is
-//! sent again as it is while the store has not changed (`kept`). All
-//! addresses stand in one table (`routes`), from which the router and the OpenAPI document are made.
-//! Nothing is written, and no address leads to a path of the file system.
+//! [`serve`] answers the requests to one [`Served`]. Each request reads the store and renders on
+//! its own thread (`pool`), while one thread does all network I/O (`connections`). Pages are cached
+//! while the store does not change (`kept`). One table lists all addresses (`routes`); the router
+//! and the OpenAPI document are made from it. Nothing is written, and no address leads to a path of
+//! the file system.
 
 mod access;
 mod api;

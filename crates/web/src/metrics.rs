@@ -1,13 +1,13 @@
-//! `/metrics`: how the server and its store are doing, as OpenMetrics text.
+//! `/metrics`: state of the server and its store, as OpenMetrics text.
 
 use crate::asked::Asked;
 use crate::reply::{Problem, Reply};
 use std::fmt::Write;
 
-/// Media type of the text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+/// Media type of OpenMetrics text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 pub const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The metrics.
+/// Answers with the metrics.
 pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let totals = asked.store.totals()?;
     let mut text = String::new();

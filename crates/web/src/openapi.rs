@@ -3,7 +3,7 @@
 use crate::route::{Access, Answer, Route};
 use serde_json::{Map, Value, json};
 
-/// The document of all routes that are for programs.
+/// Returns the OpenAPI document of all routes for programs.
 pub fn document(routes: &[Route], has_token: bool) -> Value {
     let mut paths = Map::new();
     for route in routes {
@@ -73,13 +73,13 @@ fn operation(route: &Route, content: &Value, has_token: bool) -> Value {
     operation
 }
 
-/// Variable parts of a path.
+/// Returns the names of the variable parts of a path.
 fn names_in(path: &str) -> impl Iterator<Item = &str> {
     let parts = path.split('/');
     parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
-/// A path as one word: `/api/v1/runs/{id}` is `runs_id`.
+/// Returns the operation id of a path: `/api/v1/runs/{id}` is `runs_id`.
 fn id(path: &str) -> String {
     let path = path.strip_prefix("/api/v1").unwrap_or(path);
     let words = path.split(['/', '{', '}', '.', '-']);

@@ -1,4 +1,4 @@
-//! A connection whose client has to take what it asked for.
+//! Connection with a time limit for a client that does not read the answer.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Time limit for a client that takes nothing.
+/// Time limit for a client that does not read.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A stream that fails when its client takes nothing for [`LIMIT`].
+/// TCP stream whose writes fail when the client reads nothing for [`LIMIT`].
 pub struct Patient {
     stream: TcpStream,
-    /// Runs while a write waits.
+    /// Timer of a blocked write.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -27,7 +27,7 @@ impl Patient {
         }
     }
 
-    /// Ends a write that waits for too long.
+    /// Fails a write that has been blocked for [`LIMIT`].
     fn limited<T>(
         &mut self,
         context: &mut Context<'_>,

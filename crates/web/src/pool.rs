@@ -1,4 +1,4 @@
-//! Connections to the store, a few of them, each used by one request at a time.
+//! Pool of connections to the store. One request at a time uses a connection.
 
 use crate::kept::KeptPages;
 use crate::reply::Problem;
@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// Requests that are read and rendered at a time.
+/// Maximum number of requests that read and render at the same time.
 const AT_A_TIME: usize = 4;
-/// Time limit for a request's turn.
+/// Time limit for waiting for a free connection.
 const TURN: Duration = Duration::from_secs(20);
 
-/// Opens the store once more.
+/// Opens another connection to the store.
 pub type Open = dyn Fn() -> Result<Store, StoreError> + Send + Sync;
 
 /// A connection to the store.
 pub struct Connection {
     /// The store.
     pub store: Store,
-    /// Pages that were made from it.
+    /// Pages rendered from it.
     pub kept: KeptPages,
 }
 
-/// Open connections that wait for a request.
+/// Pool of connections to the store.
 pub struct Pool {
     open: Box<Open>,
     idle: Mutex<Vec<Connection>>,
@@ -32,7 +32,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without open connections.
+    /// Returns a pool without open connections.
     pub fn new(open: Box<Open>) -> Arc<Self> {
         Arc::new(Self {
             open,
@@ -41,7 +41,7 @@ impl Pool {
         })
     }
 
-    /// Works with a connection on a thread of its own.
+    /// Runs `work` with a connection on a new thread.
     pub async fn with<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnMut(&mut Connection) -> Result<T, Problem> + Send + 'static,
@@ -53,20 +53,20 @@ impl Pool {
         let pool = Arc::clone(self);
         let (tell, worked) = oneshot::channel();
         let work = move || {
-            // Until the work is done, even if nobody waits for it any more.
+            // Held until the work is done, also when its request has been cancelled meanwhile.
             let _turn = turn;
             let _ = tell.send(pool.used(work));
         };
-        // Where no thread is to be had, others use too many now.
+        // The system has no thread left: other programs use too many.
         std::thread::Builder::new()
             .spawn(work)
             .map_err(|_| Problem::Busy)?;
-        // Only a panic ends it otherwise.
+        // The sender is dropped without a result only if the work panics.
         worked.await.unwrap_or(Err(Problem::Broken))
     }
 
-    /// Works with a connection, and keeps it unless it failed. Where the file of one that was open
-    /// was replaced, the work is done again with the one that is there now.
+    /// Runs `work` with a connection, and returns the connection to the pool unless it failed. If
+    /// the file under an idle connection was replaced, repeats the work with the new file.
     fn used<T>(
         &self,
         mut work: impl FnMut(&mut Connection) -> Result<T, Problem>,

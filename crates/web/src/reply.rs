@@ -1,4 +1,4 @@
-//! Answers to requests, and reasons why there is none.
+//! Answers to requests, and errors.
 
 use assay_store::StoreError;
 use axum::body::Body;
@@ -10,28 +10,28 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Pages.
+/// Media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// Data of `/api`.
+/// Media type of data under `/api`.
 pub const JSON: &str = "application/json";
 
-/// An answer.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Media type.
     pub kind: &'static str,
-    /// Name of the file that a browser saves.
+    /// File name for a download.
     pub file: Option<String>,
     /// Contents.
     pub body: Vec<u8>,
-    /// Tag of the contents; made of the body where there is none.
+    /// Entity tag; `None` derives it from the body.
     pub tag: Option<String>,
     /// True if the contents of this address never change.
     pub lasts: bool,
 }
 
 impl Reply {
-    /// An answer without a file name.
+    /// Returns an answer without a file name.
     pub fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             kind,
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// The answer under a tag that was known before it was made.
+    /// Sets the tag of the contents.
     #[must_use]
     pub fn tagged(self, tag: String) -> Self {
         Self {
@@ -51,17 +51,17 @@ impl Reply {
         }
     }
 
-    /// The tag of the contents.
+    /// Returns the tag of the contents.
     pub fn tag(&self) -> String {
         self.tag.clone().unwrap_or_else(|| tag_of([&self.body[..]]))
     }
 }
 
-/// An entity tag of parts that decide a contents.
+/// Computes an entity tag from the parts that determine the contents.
 pub fn tag_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // Its length first, so that no two lists of parts are alike.
+        // The length comes first, so that different lists of parts cannot have the same bytes.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -74,20 +74,20 @@ pub fn tag_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     tag
 }
 
-/// Reason why there is no answer.
+/// Reason why a request has no answer.
 #[derive(Debug)]
 pub enum Problem {
-    /// Nothing is at that address, or in the store.
+    /// The address does not exist, or the store has no such entry.
     Missing(String),
-    /// The request makes no sense.
+    /// The request is invalid.
     Wrong(String),
     /// The client has the contents already, under this tag.
     Unchanged(String),
     /// The store failed.
     Store(StoreError),
-    /// No turn came.
+    /// Too many requests are under way.
     Busy,
-    /// The code failed.
+    /// The request's thread panicked or its result could not be serialized.
     Broken,
 }
 
@@ -103,7 +103,7 @@ impl From<StoreError> for Problem {
 }
 
 impl Problem {
-    /// Status of the response.
+    /// Returns the status of the response.
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::Missing(_) => StatusCode::NOT_FOUND,
@@ -115,10 +115,10 @@ impl Problem {
     }
 }
 
-/// Size of all answers under way; a further one is refused.
+/// Total size of the answers being sent; a further one is refused.
 const IN_MEMORY_KIB: u32 = 512 << 10;
 
-/// Memory for answers that clients take slowly.
+/// Limit on the memory of answers that clients read slowly.
 #[derive(Clone, Debug)]
 pub struct AnswerRoom(Arc<Semaphore>);
 
@@ -128,7 +128,7 @@ impl Default for AnswerRoom {
     }
 }
 
-/// A body with its part of the memory.
+/// Body that holds its share of the memory limit until it is sent.
 struct Held {
     bytes: Vec<u8>,
     _part: OwnedSemaphorePermit,
@@ -141,7 +141,7 @@ impl AsRef<[u8]> for Held {
 }
 
 impl AnswerRoom {
-    /// The answer as a response; `None` while too much is under way.
+    /// Converts the answer to a response; `None` while too much memory is in use.
     pub fn response(&self, reply: Reply) -> Option<Response<Body>> {
         let tag = reply.tag();
         let kib = u32::try_from(reply.body.len() / 1024).unwrap_or(u32::MAX);
@@ -169,7 +169,7 @@ impl AnswerRoom {
     }
 }
 
-/// A response of a status and a text.
+/// Returns a response with a status and a text.
 pub fn short(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;

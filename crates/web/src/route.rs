@@ -1,19 +1,19 @@
-//! One address of the server.
+//! Description of one address of the server.
 
 use crate::asked::Asked;
 use crate::reply::{Problem, Reply};
 use serde_json::Value;
 
-/// Who may ask.
+/// Kind of client that an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A person with a browser.
+    /// Person with a browser.
     Page,
-    /// A script, with the token where there is one.
+    /// Script; needs the token if the server has one.
     Data,
 }
 
-/// A parameter behind the path.
+/// Query parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name of the parameter.
@@ -25,26 +25,26 @@ pub struct Parameter {
 /// Contents of an answer, for the OpenAPI document.
 #[derive(Clone, Copy)]
 pub enum Answer {
-    /// A page, or a file that only people ask for: not in the document.
+    /// Page or file for people; not in the document.
     Page,
-    /// JSON of a schema.
+    /// JSON that matches a schema.
     Json(fn() -> Value),
     /// Text of a media type.
     Text(&'static str),
 }
 
-/// An address, what it answers and how.
+/// Address with its parameters and handler.
 pub struct Route {
     /// Path with its variable parts in braces.
     pub path: &'static str,
-    /// Meaning of the address in a line.
+    /// Description of the address in one line.
     pub about: &'static str,
-    /// Who may ask.
+    /// Kind of client that may read it.
     pub access: Access,
-    /// Parameters behind the path.
+    /// Query parameters.
     pub parameters: &'static [Parameter],
     /// Contents of the answer.
     pub answer: Answer,
-    /// Makes the answer.
+    /// Handler that makes the answer.
     pub make: fn(&Asked<'_>) -> Result<Reply, Problem>,
 }

@@ -1,4 +1,4 @@
-//! Table of all addresses, and the steps before and after each answer is made.
+//! Table of all addresses, and the checks around each handler.
 
 use crate::access::Names;
 use crate::asked::{Asked, Query, is_text};
@@ -27,7 +27,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Largest head of a request.
+/// Maximum size of the head of a request, in bytes.
 pub const HEAD_BYTES: usize = 32 << 10;
 
 const fn parameter(name: &'static str, about: &'static str) -> Parameter {
@@ -62,7 +62,7 @@ const SINCE: Parameter = parameter(
     "day of the newest run or an earlier one, such as 2026-03-14 (UTC)",
 );
 
-/// A page for people.
+/// Returns the route of a page for people.
 const fn page(path: &'static str, make: fn(&Asked<'_>) -> Result<Reply, Problem>) -> Route {
     Route {
         path,
@@ -74,7 +74,7 @@ const fn page(path: &'static str, make: fn(&Asked<'_>) -> Result<Reply, Problem>
     }
 }
 
-/// JSON of a type for programs.
+/// Returns the route of JSON data for programs.
 const fn data<T: Described>(
     path: &'static str,
     about: &'static str,
@@ -162,7 +162,7 @@ static ROUTES: &[Route] = &[
     ),
 ];
 
-/// A router of all addresses.
+/// Returns a router of all addresses.
 pub fn router(served: Arc<Served>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
@@ -178,12 +178,12 @@ pub fn router(served: Arc<Served>) -> Router {
     router.fallback(nowhere).layer(around).with_state(served)
 }
 
-/// Checks the name by which the server is called; adds what every response has.
+/// Checks the host name and the size of the head; adds the headers that every response has.
 async fn around(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response<Body> {
     let (head, uri) = (request.headers(), request.uri());
     let lines = head.iter();
     let lines = lines.map(|(name, value)| name.as_str().len() + value.len() + 4);
-    // The buffer of the connection takes more at once than its limit.
+    // The HTTP server's buffer can accept more than its limit at once.
     let is_too_long = uri.to_string().len() + lines.sum::<usize>() > HEAD_BYTES;
     let plain = |status, text: String| short(status, "text/plain; charset=utf-8", text);
     let mut response = match is_called_right(&served.names, head, uri) {
@@ -206,8 +206,8 @@ async fn around(State(served): State<Arc<Served>>, request: Request, next: Next)
     response
 }
 
-/// No page has a script or asks for anything from elsewhere, and none may be within another one's.
-/// Styles stand in attributes: the length of a bar.
+/// Pages have no scripts, load nothing from other sites, and cannot be embedded in other pages.
+/// Inline styles are allowed: attributes hold the lengths of bars.
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const ALWAYS: [(HeaderName, &str); 5] = [
@@ -218,8 +218,8 @@ const ALWAYS: [(HeaderName, &str); 5] = [
     (VARY, "Authorization"),
 ];
 
-/// A request with several names of the host is for none of them; one with a whole address must be
-/// for a host that is allowed as well.
+/// Returns true if the server may answer under the request's host name. A request with several
+/// `Host` headers is refused; the host of an absolute address must be allowed too.
 fn is_called_right(names: &Names, headers: &HeaderMap, uri: &Uri) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (host, another) = (hosts.next(), hosts.next());
@@ -230,7 +230,7 @@ fn is_called_right(names: &Names, headers: &HeaderMap, uri: &Uri) -> bool {
     another.is_none() && names.allow(host) && whole
 }
 
-/// Makes the answer of a route.
+/// Runs the handler of a route.
 async fn answer(
     served: &Arc<Served>,
     route: &'static Route,
@@ -280,8 +280,8 @@ async fn answer(
     }
 }
 
-/// Refuses parts of a path that nothing has as its name, and parameters of data that are not
-/// described: without them the answer would be another one than was asked for.
+/// Refuses path parts that no id can contain, and unknown query parameters of data: an answer that
+/// ignores a parameter would not be the requested one.
 fn check(route: &Route, asked: &Asked<'_>) -> Result<(), Problem> {
     if let Some(part) = asked.path.values().find(|part| !is_text(part)) {
         return Err(Problem::Missing(part.replace('\0', "")));
@@ -299,7 +299,7 @@ fn check(route: &Route, asked: &Asked<'_>) -> Result<(), Problem> {
     }
 }
 
-/// A page, made now or kept from before.
+/// Returns a page from the cache, or renders it.
 fn page_at(
     asked: &Asked<'_>,
     route: &Route,
@@ -319,14 +319,15 @@ fn page_at(
     Ok(page)
 }
 
-/// An answer with its tag, unless the client has it.
+/// Makes an answer with its tag, unless the client has these contents.
 fn made(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
     let reply = tagged(asked, route)?;
     asked.unless_had(reply.tag())?;
     Ok(reply)
 }
 
-/// An answer with its tag, which is made here: the other thread moves the bytes of all connections.
+/// Makes an answer with its tag. The tag is computed on this thread because the other one does the
+/// network I/O of all connections.
 fn tagged(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
     let reply = (route.make)(asked)?;
     let tag = reply.tag();
@@ -377,7 +378,7 @@ fn refused(served: &Served, access: Access, problem: &Problem) -> Response<Body>
     }
 }
 
-/// Nothing can be written here.
+/// Refuses methods other than GET and HEAD: the server changes nothing.
 async fn only_read() -> Response<Body> {
     let text = "Only GET and HEAD: nothing can be changed here.\n".to_owned();
     let kind = "text/plain; charset=utf-8";

@@ -1,4 +1,4 @@
-//! A server: what it serves, to whom, and what its program brings.
+//! State of a server: its store, its access rules, and the code of its program.
 
 use crate::access::{Names, Token};
 use crate::counts::Counts;
@@ -14,68 +14,69 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Code of the program that serves: its judge, and its knowledge of the processes of this machine.
+/// Functions that the serving program provides: comparisons, and the state of local processes.
 pub trait Program: Send + Sync {
-    /// Compares sources of the store, each a name or an id, or one of its conditions behind an @.
-    /// Gives the page, or why there is no verdict.
+    /// Compares sources of the store, each a name or an id, optionally with a condition after an
+    /// `@`. Returns the rendered page.
     ///
     /// # Errors
-    /// When a source is not in the store, or the sides cannot be compared.
+    /// The reason why there is no verdict: a source is not in the store, or the sides cannot be
+    /// compared.
     fn compare(&self, store: &Store, sides: [&[String]; 2], site: &Site) -> Result<Markup, String>;
 
-    /// Verdicts on the conditions of an import.
+    /// Returns the verdicts on the conditions of an import.
     fn verdicts(&self, import: &Import) -> Option<Verdicts>;
 
     /// Writes the workbook of a run.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     fn workbook(&self, run: &Run, out: &mut dyn Write) -> io::Result<()>;
 
-    /// True if the process that makes a run is alive.
+    /// Returns true if the process that makes a run is alive.
     fn is_alive(&self, owner: &Owner) -> bool;
 }
 
-/// Parts of a server.
+/// Parts from which a server is made.
 pub struct ServedParts {
     /// Opens the store.
     pub open: Box<Open>,
-    /// The store as people know it, without a password.
+    /// Display name of the store, without a password.
     pub source: String,
-    /// The address that is listened on.
+    /// Address on which the server listens.
     pub address: SocketAddr,
-    /// Further names by which the server may be called.
+    /// Additional host names under which the server answers.
     pub names: Vec<String>,
-    /// Token of scripts; `None`: whoever reaches the server may read the data.
+    /// Token of scripts; `None` lets every client read the data.
     pub token: Option<Token>,
-    /// Code of the program.
+    /// Functions of the serving program.
     pub program: Box<dyn Program>,
 }
 
-/// State of a server that its answers are made from.
+/// State shared by all requests.
 pub struct Served {
     /// Connections to the store.
     pub(crate) pool: Arc<Pool>,
-    /// The store as people know it.
+    /// Display name of the store, without a password.
     pub(crate) source: String,
-    /// Names by which the server may be called.
+    /// Host names under which the server answers.
     pub(crate) names: Names,
     /// Token of scripts.
     pub(crate) token: Option<Token>,
-    /// Code of the program.
+    /// Functions of the serving program.
     pub(crate) program: Box<dyn Program>,
-    /// Memory for answers.
+    /// Memory for answers being sent.
     pub(crate) room: AnswerRoom,
-    /// Answers so far.
+    /// Numbers of answers.
     pub(crate) counts: Counts,
     /// The style sheet, and its tag without quotes.
     pub(crate) style: (String, String),
-    /// Tells this build of the program from others: it renders the same differently.
+    /// Identifies this build of the program: another build may render the same data differently.
     pub(crate) build: String,
 }
 
 impl Served {
-    /// A server that has not been asked anything yet.
+    /// Returns a server that has not answered any request yet.
     pub fn new(parts: ServedParts) -> Self {
         let style = style_sheet();
         let tag = tag_of([style.as_bytes()]).replace('"', "");
@@ -93,7 +94,7 @@ impl Served {
     }
 }
 
-/// Size and time of the program, which every build changes.
+/// Returns the size and the modification time of the executable, which change with every build.
 fn this_build() -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let told = program.and_then(|file| Ok(format!("{} {:?}", file.len(), file.modified()?)));

@@ -1,4 +1,4 @@
-//! Stored runs and imports as pages need them.
+//! Loads stored runs and imports for pages.
 
 use crate::asked::Asked;
 use crate::reply::Problem;
@@ -8,26 +8,26 @@ use assay_store::{ListFilter, ListKey, ListPage, Listed, LoadedRun, Owner, Store
 
 /// A run or an import with all its data.
 pub enum Stored {
-    /// A run of assay's own.
+    /// A run measured by assay.
     Run(Box<Run>),
-    /// Results that were made elsewhere.
+    /// Results measured by another program.
     Import(Box<Import>),
 }
 
-/// A run or an import that a part of the path names: no record of it is read yet.
+/// Run or import named by a path. Its record is not loaded yet.
 pub struct Named {
-    /// Its whole id.
+    /// Complete id.
     pub id: StoredId,
-    /// Everything that decides its contents.
+    /// State of the record in the store; determines the contents.
     state: String,
-    /// True if the process that made the run is gone.
+    /// True unless the process that makes the run is alive.
     abandoned: bool,
 }
 
-/// Finds the run or the import of the path.
+/// Finds the run or the import that the path names.
 ///
 /// # Errors
-/// When the store has no such run or import.
+/// If the store has no such run or import.
 pub fn found(asked: &Asked<'_>) -> Result<Named, Problem> {
     let id = asked.store.find(asked.part("id"))?;
     let state = asked.store.state_of(id.id())?;
@@ -40,19 +40,17 @@ pub fn found(asked: &Asked<'_>) -> Result<Named, Problem> {
     })
 }
 
-/// Tag of a run or an import in one form.
+/// Returns the tag of a run or an import in one form, such as `json`.
 ///
 /// # Errors
-/// When the client has it already.
+/// [`Problem::Unchanged`] if the client has these contents.
 pub fn tag(asked: &Asked<'_>, of: &Named, form: &str) -> Result<String, Problem> {
     let word = if of.abandoned { "abandoned" } else { "" };
     asked.tag(&[form, of.id.id(), &of.state, word])
 }
 
-/// A part of the list of runs and imports. A run whose process is gone is shown as interrupted.
-///
-/// # Errors
-/// When the store cannot be read.
+/// Returns a part of the list of runs and imports. An unfinished run whose process has ended is
+/// shown as interrupted.
 pub fn listed(
     asked: &Asked<'_>,
     filter: &ListFilter,
@@ -77,16 +75,13 @@ pub fn listed(
 }
 
 /// Loads a run or an import.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn load(asked: &Asked<'_>, of: &Named) -> Result<Stored, Problem> {
     let id = match &of.id {
         StoredId::Import(id) => return Ok(Stored::Import(Box::new(asked.store.load_import(id)?))),
         StoredId::Run(id) => id,
     };
     let LoadedRun { mut run, .. } = asked.store.load(id)?;
-    // As lists say it.
+    // Lists show it as interrupted too.
     if run.status == RunStatus::Running && of.abandoned {
         run.status = RunStatus::Interrupted;
     }

@@ -1,4 +1,4 @@
-//! Rows that the parameters of an address ask for.
+//! Filters that the query parameters of an address describe.
 
 use crate::asked::Query;
 use crate::reply::Problem;
@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 
 const DAY_MS: u64 = 86_400_000;
 
-/// The runs that an address asks for.
+/// Returns the filter of runs that the parameters describe.
 ///
 /// # Errors
-/// When a day or a status is none.
+/// If a date or a status is invalid.
 pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
     let text = |name| query.get(name).map(str::to_owned);
     let status = query.get("status");
@@ -39,10 +39,10 @@ pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
     })
 }
 
-/// The series that an address asks for: of metrics that decide, unless others are asked for.
+/// Returns the filter of series that the parameters describe. The default is primary metrics only.
 ///
 /// # Errors
-/// When a day is none, or `metrics` is not `all`.
+/// If a date is invalid, or `metrics` has a value other than `all`.
 pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
     let text = |name| query.get(name).map(str::to_owned);
     Ok(SeriesFilter {
@@ -57,17 +57,17 @@ pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
     })
 }
 
-/// `true` if an address asks only for slowdowns that nobody accepted: with `state=open`; with
-/// `state=all` it does not.
+/// Returns true if only open slowdowns are requested: `state=open`. `state=all` requests every
+/// change; without the parameter the result is `otherwise`.
 ///
 /// # Errors
-/// When `state` is another word.
+/// If `state` has another value.
 pub fn only_open(query: &Query, otherwise: bool) -> Result<bool, Problem> {
     let state = word(query, "state", &["open", "all"])?;
     Ok(state.map_or(otherwise, |state| state == "open"))
 }
 
-/// A parameter that is one of some words.
+/// Reads a parameter that allows only some values.
 fn word<'a>(query: &'a Query, name: &str, words: &[&str]) -> Result<Option<&'a str>, Problem> {
     let value = query.get(name);
     match value.filter(|value| !words.contains(value)) {
@@ -85,7 +85,7 @@ fn word<'a>(query: &'a Query, name: &str, words: &[&str]) -> Result<Option<&'a s
     }
 }
 
-/// The words of [`RunStatus`].
+/// Names of the values of [`RunStatus`].
 pub const STATUSES: [&str; 4] = [
     RunStatus::Running.word(),
     RunStatus::Finished.word(),
@@ -93,18 +93,18 @@ pub const STATUSES: [&str; 4] = [
     "failed",
 ];
 
-/// End of the page before the one that an address asks for.
+/// Reads `after`, the key at which the previous page ended.
 ///
 /// # Errors
-/// When it is not the end of another page.
+/// If it is not the key of a page.
 pub fn after(query: &Query) -> Result<Option<PageKey>, Problem> {
     key_after(query, PageKey::read)
 }
 
-/// End of the part of the list of runs before the one that an address asks for.
+/// Reads `after`, the key at which the previous page of the list of runs ended.
 ///
 /// # Errors
-/// When it is not the end of another part of the list.
+/// If it is not the key of a page.
 pub fn after_run(query: &Query) -> Result<Option<ListKey>, Problem> {
     key_after(query, |text| text.parse().ok())
 }

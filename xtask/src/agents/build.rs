@@ -1,4 +1,4 @@
-//! Building agents.
+//! Builds agents.
 
 use super::toolchain::Toolchain;
 use super::{Agent, FOLDER};
@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use std::fs;
 use std::path::PathBuf;
 
-/// Compiler flags that a cargo profile cannot set. They are the same for both flavours, which then
-/// share the standard library. There are no unwind tables: an agent that panics ends by a signal
-/// and without a message, because messages take space. io-uring's bindings are those of 64-bit
-/// machines; `engines::uring` checks that they hold on others.
+/// Compiler flags that a cargo profile cannot set. They are the same for both flavours, so that
+/// these share the standard library. Unwind tables are omitted, so an agent that panics ends by a
+/// signal without a message, which would take space. The bindings of io-uring are those of 64-bit
+/// machines; `engines::uring` checks that they are valid on others.
 const FLAGS: [&str; 6] = [
     "-Cpanic=immediate-abort",
     "-Zunstable-options",
@@ -20,11 +20,11 @@ const FLAGS: [&str; 6] = [
     "--cfg=io_uring_skip_arch_check",
 ];
 
-/// The same for what is written in C.
+/// Compiler flags for C code.
 const C_FLAGS: &str = "-fno-unwind-tables -fno-asynchronous-unwind-tables";
 
-/// Parts of `SQLite` that no statement of assay's asks for, out of those that its crate
-/// turns on. None of them changes what is written, or when.
+/// Removes parts of `SQLite` that assay does not use, out of those that its crate enables. None
+/// affects the content or the time of writes.
 const SQLITE_FLAGS: [&str; 32] = [
     "-USQLITE_ENABLE_API_ARMOR",
     "-USQLITE_ENABLE_COLUMN_METADATA",
@@ -60,20 +60,23 @@ const SQLITE_FLAGS: [&str; 32] = [
     "-DSQLITE_OMIT_XFER_OPT",
 ];
 
-/// The folder of all agents, in which each has the name of its file.
+/// Returns the folder of all agents and makes it if necessary. An agent's file there has the
+/// agent's name.
 pub fn folder() -> Result<PathBuf> {
     let folder = build_folder()?.join(FOLDER);
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// Builds agents into their folder; the reasons of those that cannot be built here.
+/// Builds agents into their folder. Returns a line with the reason for each that cannot be built
+/// here.
 pub(super) fn build(agents: &[Agent], toolchain: &Toolchain) -> Result<Vec<String>> {
     let mut missing = Vec::new();
     for sqlite in [false, true] {
         let of_flavour = agents.iter().filter(|agent| agent.sqlite == sqlite);
         let flavour: Vec<Agent> = of_flavour.copied().collect();
-        // All machines at once: each one is linked by a single thread.
+        // One build for all machines, so that several are linked at once: the linker has a single
+        // thread.
         if build_flavour(&flavour, toolchain).is_ok() {
             continue;
         }

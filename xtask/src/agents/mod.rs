@@ -1,4 +1,4 @@
-//! `cargo xtask agents`: the static agents that assay puts onto boards.
+//! `cargo xtask agents`: builds the static agents that assay puts onto boards.
 
 pub mod build;
 pub mod size;
@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use std::env::consts::ARCH;
 use toolchain::Toolchain;
 
-/// Machines, as `uname -m` calls them and assay asks for their agents, with the
-/// platform that Rust builds for.
+/// Machines by their `uname -m`, which is also the name in assay's request for an agent, with
+/// their Rust targets.
 pub const MACHINES: [(&str, &str); 5] = [
     ("x86_64", "x86_64-unknown-linux-musl"),
     ("aarch64", "aarch64-unknown-linux-musl"),
@@ -18,22 +18,22 @@ pub const MACHINES: [(&str, &str); 5] = [
     ("i686", "i686-unknown-linux-musl"),
 ];
 
-/// The machine that the emulated board is.
+/// Machine of the emulated board.
 const BOARD: &str = "aarch64";
 
-/// Folder of the agents within the build folder; assay looks there.
+/// Folder of the agents in the build folder; assay searches it.
 const FOLDER: &str = "agents";
 
 /// Name suffix of an agent with `SQLite`.
 const SQLITE: &str = "-sqlite";
 
-/// An agent for one machine.
+/// Agent for one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Agent {
     machine: &'static str,
-    /// As Rust calls the platform.
+    /// Rust target.
     target: &'static str,
-    /// The second flavour: with databases, and larger.
+    /// Set for the larger flavour, which has databases.
     sqlite: bool,
 }
 
@@ -72,19 +72,20 @@ pub fn names() -> Vec<String> {
     Agent::all().map(Agent::name).collect()
 }
 
-/// Names of the agents that tests run: those of this machine and of the emulated board, or all.
+/// Returns names of the agents that tests run: those of this machine and of the emulated board,
+/// or all.
 pub fn of_tests(full: bool) -> Vec<String> {
     let run = |agent: &Agent| full || [ARCH, BOARD].contains(&agent.machine);
     Agent::all().filter(run).map(Agent::name).collect()
 }
 
-/// Builds some agents, or all, with tools that it provides: [`build()`].
+/// Builds the named agents, or all, with tools that it installs; see [`build()`].
 pub fn provide(names: &[impl AsRef<str>]) -> Result<()> {
     build(names, &Toolchain::provide()?)
 }
 
-/// Builds some agents, or all, and says which cannot be built here. An error when
-/// there is none at all, or not one that was named.
+/// Builds the named agents, or all, and lists those that cannot be built here. Returns an error
+/// if none was built, or if a named one is missing.
 pub fn build(names: &[impl AsRef<str>], toolchain: &Toolchain) -> Result<()> {
     let named = names.iter().map(|name| Agent::named(name.as_ref()));
     let mut agents = named.collect::<Result<Vec<_>>>()?;

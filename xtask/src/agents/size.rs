@@ -1,5 +1,5 @@
-//! `cargo xtask agent-size`: the agent goes onto boards, so it is small, needs
-//! nothing there but a kernel, and is made of few crates.
+//! `cargo xtask agent-size`: checks that the agents are small, need only a kernel on the board, and
+//! contain few crates.
 
 use super::Agent;
 use super::build::{build, features, folder};
@@ -12,16 +12,15 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use std::fs;
 use std::path::Path;
 
-/// The most that agents may take, in bytes: all that are built on every change.
+/// Largest sizes of agents, in bytes. These agents are built on every change.
 const LIMITS: [(&str, u64); 3] = [
     ("aarch64", 850_000),
     ("aarch64-sqlite", 2_330_000),
     ("x86_64", 992_000),
 ];
 
-/// Crates that may be in the agent, besides derive macros, which leave nothing
-/// there. Another one is a decision: what does it cost, what does it do that a
-/// board needs? regex, clap and async runtimes stay out.
+/// Crates that the agent may contain, besides derive macros, which add no code. Adding one is a
+/// decision: weigh its size against its use on a board. regex, clap and async runtimes stay out.
 const CRATES: [&str; 47] = [
     "adler2",
     "approx",
@@ -72,7 +71,7 @@ const CRATES: [&str; 47] = [
     "zmij",
 ];
 
-/// Crates that the larger agent adds.
+/// Additional crates of the larger agent.
 const OF_SQLITE: [&str; 9] = [
     "assay-workloads",
     "fallible-iterator",
@@ -85,7 +84,7 @@ const OF_SQLITE: [&str; 9] = [
     "smallvec",
 ];
 
-/// Builds these agents and checks them; an error names all that is wrong.
+/// Builds the agents and checks them. The error names all problems.
 pub fn run_checks() -> Result<()> {
     let agents = LIMITS.map(|(name, _)| Agent::named(name));
     let agents = agents.into_iter().collect::<Result<Vec<_>>>()?;
@@ -110,7 +109,7 @@ pub fn run_checks() -> Result<()> {
     )
 }
 
-/// Crates in an agent that are not on the list.
+/// Returns crates of an agent that are not on the list.
 fn strangers(agent: Agent) -> Result<Vec<String>> {
     let mut tree = cargo();
     tree.args(["tree", "--package", "assay-agent", "--target", agent.target])
@@ -124,7 +123,7 @@ fn strangers(agent: Agent) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Names of crates that are not known, once each; a line is `name v1.0.0 (path)`.
+/// Returns unlisted crates, once each. A line of the tree is `name v1.0.0 (path)`.
 fn unknown_crates(tree: &str, known: impl Fn(&str) -> bool) -> Vec<&str> {
     let names = tree.lines().filter_map(|line| line.split(' ').next());
     let mut unknown: Vec<&str> = names

@@ -1,4 +1,4 @@
-//! Tools for building static programs besides Rust: the source of its standard library, which is
+//! Tools besides Rust that build static programs: the source of the standard library, which is
 //! rebuilt for them, and a C compiler and linker for all machines.
 
 use crate::python;
@@ -7,23 +7,22 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Zig is a C compiler for all machines, with musl for each; cargo-zigbuild is cargo
-/// with that. Both at the versions that the agents' limits were taken with.
+/// Zig, a C compiler with musl for all machines, and cargo-zigbuild, which makes cargo use it. The
+/// limits of the agents hold for these versions.
 const PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 
-/// The tools, in a folder of their own under the build folder: nothing of the system
-/// changes.
+/// Build tools in a folder of the build folder; the system stays unchanged.
 pub struct Toolchain {
     folder: PathBuf,
-    /// The commit that programs name as theirs; `None`: that of the variable `ASSAY_COMMIT`, if any.
+    /// Commit to embed in programs; `None`: that of the variable `ASSAY_COMMIT`, if any.
     commit: Option<String>,
 }
 
 impl Toolchain {
-    /// Installs what is missing.
+    /// Installs missing tools.
     ///
     /// # Errors
-    /// What cannot be had, and why.
+    /// If a tool cannot be installed, with the reason.
     pub fn provide() -> Result<Self> {
         provide_source()?;
         let folder = build_folder()?.join("zig");
@@ -38,7 +37,7 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// The same, for programs that name a commit.
+    /// Sets the commit to embed in programs.
     pub fn at(self, commit: Option<String>) -> Self {
         Self { commit, ..self }
     }
@@ -47,15 +46,15 @@ impl Toolchain {
         self.folder.join("bin/cargo-zigbuild")
     }
 
-    /// The folder of Zig, which has the licence of its C library in it.
+    /// Folder of Zig, which contains the licence of its C library.
     pub fn zig(&self) -> PathBuf {
         self.folder.join("ziglang")
     }
 
-    /// `cargo zigbuild` of a profile and package, to which targets are added. The standard library
-    /// is built as well, with this crate for panics: no built one can be had for some machines.
-    /// No path of this machine gets into programs, so that they are the same wherever they are
-    /// built. Neither is a stable part of cargo yet; the version that is built with is fixed.
+    /// Returns a `cargo zigbuild` for a profile and a package; the caller adds the targets. It also
+    /// builds the standard library, with the crate `panics`, because some machines have no prebuilt
+    /// one. It removes this machine's paths, so that a build is the same everywhere. Both are
+    /// unstable features of cargo; the compiler's version is fixed.
     pub fn build(&self, profile: &str, package: &str, panics: &str) -> Command {
         let mut command = Command::new(self.zigbuild());
         command
@@ -72,7 +71,7 @@ impl Toolchain {
     }
 }
 
-/// Gets the source of the standard library where it is missing.
+/// Installs the source of the standard library if it is missing.
 fn provide_source() -> Result<()> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std");

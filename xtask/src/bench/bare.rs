@@ -1,4 +1,5 @@
-//! The yardstick: a loop that does nothing but `pread` at random offsets.
+//! Baseline of the benchmarks: a loop that only calls `pread` at random
+//! offsets.
 
 use anyhow::Result;
 use rustix::io::pread;
@@ -6,9 +7,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::path::Path;
 
-/// CPU time per I/O (ns) of `ios` random 4 KiB reads within the first `size`
-/// bytes of a file. The offsets come from xorshift64, the cheapest generator
-/// that does not repeat.
+/// Returns the CPU time per I/O, in ns, of `ios` random 4 KiB reads within the
+/// first `size` bytes of a file. The offsets come from xorshift64, the cheapest
+/// generator without a short period.
 pub fn cpu_ns_per_io(path: &Path, size: u64, ios: u64) -> Result<f64> {
     let file = File::open(path)?;
     let mut buffer = vec![0_u8; 4096];

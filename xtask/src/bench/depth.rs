@@ -1,4 +1,5 @@
-//! `cargo xtask bench depth`: I/Os in flight, latencies and rates beside fio's, in fio's words.
+//! `cargo xtask bench depth`: compares I/Os in flight, latencies and rates with fio's on the same
+//! jobs.
 
 use super::fio::{self, FioResult};
 use super::{median, scratch};
@@ -20,10 +21,10 @@ const SIZE: Bytes = Bytes::mib(256);
 /// Rounds of fio, assay, assay, fio.
 const ROUNDS: usize = 3;
 
-/// A figure with its name, and the least and the most of its ratio.
+/// Name of a figure, the figure, and the smallest and largest ratio of assay's to fio's.
 type Check = (&'static str, fn(&FioResult) -> f64, f64, f64);
 
-/// Runs all comparisons; an error when one misses its limit.
+/// Runs all comparisons. Returns an error if one misses its limit.
 pub fn depth() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "depth"]);
@@ -50,10 +51,10 @@ pub fn depth() -> Result<()> {
     limits.end()
 }
 
-/// Until it is undone, this process and the programs it starts run on one CPU, and the kernel's
-/// workers, which answer a loop device, on the others. On a machine with two CPUs, a program is two
-/// to four times as fast while the thread that answers it shares its CPU, and the scheduler decides
-/// whether it does.
+/// Confines this process and its children to one CPU, and the kernel's workers, which serve a loop
+/// device, to the others, until the result is dropped. On a machine with two CPUs, a program is two
+/// to four times as fast while the thread that serves it shares its CPU, and whether it does is up
+/// to the scheduler.
 fn workers_apart() -> Result<Undo> {
     const BEGIN: &str = "echo $0 >/sys/devices/virtual/workqueue/cpumask
         taskset --all-tasks --cpu-list --pid 0 $1 >/dev/null";
@@ -71,8 +72,8 @@ fn workers_apart() -> Result<Undo> {
     )?)
 }
 
-/// Puts this process, and so its children, under a limit of 2000 reads a second of a device, by
-/// either version of control groups.
+/// Limits this process and its children to 2000 reads a second of a device, by either version of
+/// control groups.
 fn throttle(node: &Path) -> Result<Undo> {
     const BEGIN: &str = "set -e; cd /sys/fs/cgroup
         if [ -d blkio ]; then cd blkio; mkdir -p assay-depth
@@ -120,7 +121,7 @@ fn compare(assay: &Path, device: &str, node: &Path, limits: &mut Limits) -> Resu
         for (what, figure, least, most) in checks {
             let ratio = of(&own, figure) / of(&theirs, figure);
             let what = format!("{device}, {engine}, depth {depth} (fio keeps {fios:.1}): {what}");
-            // Where fio does not keep its depth there is nothing to compare.
+            // If fio does not keep its depth, there is nothing to compare.
             let holds = fios < 0.95 * f64::from(depth) || (least..=most).contains(&ratio);
             limits.check(&what, &format!("{ratio:.3}"), holds);
         }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench dialects`: assay's dialects beside the tools whose words they
-//! speak, as ratios in one run.
+//! `cargo xtask bench dialects`: compares assay's dialects with the original tools,
+//! as ratios within one run.
 
 use super::median;
 use super::scratch::{ScratchFile, folder, warm};
@@ -12,18 +12,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Rounds of each comparison, the tools in turn.
+/// Rounds of each comparison; the tools alternate.
 const ROUNDS: usize = 15;
-/// The same where a round takes long.
+/// Rounds of the comparison with iozone, which take long.
 const IOZONE_ROUNDS: usize = 9;
-/// assay's rate must be at least this share of dd's.
+/// Lowest ratio of assay's rate to dd's.
 const LEAST_RATIO: f64 = 0.98;
-/// `assay iozone -a` takes at most this share of iozone's time.
+/// Longest time of `assay iozone -a` as a share of iozone's.
 const MOST_TIME: f64 = 1.05;
 /// Size of the cached file.
 const FILE: Bytes = Bytes(1 << 30);
 
-/// Compares, and fails when a ratio is missed.
+/// Runs all comparisons. Returns an error if a ratio misses its limit.
 pub fn dialects() -> Result<()> {
     let assay = shipped()?;
     let mut limits = Limits::default();
@@ -57,7 +57,7 @@ fn copies(assay: &Path, limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// The automatic mode as a whole process, to a file system on a disk.
+/// Compares the automatic mode, as a whole process, on a file system on a disk.
 fn file_tests(assay: &Path, limits: &mut Limits) -> Result<()> {
     if Command::new("iozone").arg("-v").output().is_err() {
         println!("skipped iozone -a: iozone is not installed (Debian's package iozone3)");
@@ -92,7 +92,7 @@ fn wall_seconds(mut command: Command, place: &Scratch) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// assay's share of GNU dd's rate.
+/// Returns the ratio of assay's rate to GNU dd's.
 fn rate_ratio(assay: &Path, operands: &[&str]) -> Result<f64> {
     let store = Scratch::new()?;
     let own = || {
@@ -108,8 +108,8 @@ fn rate_ratio(assay: &Path, operands: &[&str]) -> Result<f64> {
     )
 }
 
-/// The median of the ratios of all rounds: what disturbs one round disturbs both
-/// of its runs alike.
+/// Returns the median of the ratios of all rounds: a disturbance within a round
+/// affects both of its runs.
 fn median_of_rounds(
     rounds: usize,
     theirs: impl Fn() -> Result<f64>,
@@ -118,7 +118,7 @@ fn median_of_rounds(
 ) -> Result<f64> {
     let mut ratios = Vec::new();
     for round in 0..rounds {
-        // Whoever comes second may find a warmer machine.
+        // Alternate the order: the second run may find a warmer machine.
         let (theirs, own) = if round % 2 == 0 {
             let theirs = theirs()?;
             (theirs, own()?)
@@ -131,7 +131,7 @@ fn median_of_rounds(
     Ok(median(ratios))
 }
 
-/// The time on dd's last line.
+/// Returns the time in dd's last line.
 fn seconds(command: &mut Command) -> Result<f64> {
     let output = command.env("LC_ALL", "C").output()?;
     let text = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! Running fio for comparison, and assay in fio's words.
+//! Runs fio for comparison, and assay with fio's arguments.
 
 use crate::run::output;
 use anyhow::{Context, Result};
@@ -11,11 +11,11 @@ use std::process::Command;
 pub struct FioResult {
     /// I/Os per second.
     pub iops: f64,
-    /// User and system time per I/O.
+    /// User and system time per I/O, in ns.
     pub cpu_ns_per_io: f64,
     /// Mean number of reads in flight, by Little's law.
     pub in_flight: f64,
-    /// Percentiles of the completion latency.
+    /// Percentiles of the completion latency, in ns.
     pub p50_ns: f64,
     pub p99_ns: f64,
 }
@@ -25,12 +25,13 @@ pub fn available() -> bool {
     Command::new("fio").arg("--version").output().is_ok()
 }
 
-/// Runs the same job with fio's defaults.
+/// Runs the job in fio with fio's defaults.
 pub fn run(job: &Job, path: &Path) -> Result<FioResult> {
     run_with(Command::new("fio"), job, path, &[])
 }
 
-/// Runs the same job with a program that takes fio's words, and `more` of them.
+/// Runs the job in a program that accepts fio's arguments, with the arguments
+/// in `more` added.
 pub fn run_with(mut command: Command, job: &Job, path: &Path, more: &[&str]) -> Result<FioResult> {
     command
         .arg("--name=bench")

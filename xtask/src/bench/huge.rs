@@ -1,4 +1,4 @@
-//! A run that is larger than people make them, in a store of its own.
+//! Run that is larger than users' runs, in a private store.
 
 use crate::run::output;
 use anyhow::{Context, Result, bail};
@@ -14,17 +14,17 @@ use std::process::Command;
 
 /// Trials of the run.
 const TRIALS: usize = 100;
-/// Intervals of each: a million altogether.
+/// Intervals of each trial: a million altogether.
 const INTERVALS: usize = 10_000;
-/// The trial in which nothing moved for one interval, and the interval.
+/// Trial and interval in which no I/O completed.
 const STALL: (usize, usize) = (57, 3_456);
 /// Jobs of the run.
 const JOBS: &str = "seq-read-1m,seq-write-1m,rand-read-4k,rand-write-4k";
 /// Prefix of the run's id.
 pub const ID: &str = "huge";
 
-/// Makes the run from a small real one, so that its evidence is real too; the store
-/// that has it.
+/// Makes the run from a small real one, so that its evidence is real, too. Returns
+/// the path of its store.
 pub fn store(assay: &Path, place: &Scratch) -> Result<PathBuf> {
     let path = place.join("runs.sqlite");
     let mut small = Command::new(assay);
@@ -41,7 +41,7 @@ pub fn store(assay: &Path, place: &Scratch) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Stores a run that has ended.
+/// Stores a completed run.
 pub fn save(store: &mut Store, run: &Run) -> Result<()> {
     let nobody = Owner {
         pid: 0,
@@ -80,7 +80,7 @@ fn enlarged(mut run: Run) -> Result<Run> {
     Ok(run)
 }
 
-/// A measurement of [`INTERVALS`] intervals whose rate scatters.
+/// Returns a measurement of [`INTERVALS`] intervals with a scattered rate.
 fn long(trial: &TrialRecord, index: usize) -> Result<Measurement> {
     let mut measured = trial.measured.clone().context("a trial that failed")?;
     let mut rng = SplitMix64::new(index as u64);

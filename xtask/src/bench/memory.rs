@@ -1,4 +1,4 @@
-//! Main memory: `assay mem` against a plain loop in C, as STREAM has it, and mbw.
+//! Compares `assay mem` with a plain loop in C, as in STREAM, and with mbw.
 
 use crate::limits::Limits;
 use crate::run::{output, run, shipped};
@@ -9,21 +9,22 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The loop in C.
+/// Source of the C loop.
 const STREAM: &str = include_str!("stream.c");
 /// Bytes of each array: 128 MiB, four times a last-level cache of 32 MiB.
 const ARRAY_MIB: u64 = 128;
 const PASSES: u32 = 10;
-/// Each program in turn; of a machine that others use too, the best of many counts.
+/// Rounds; the programs alternate. The best round counts, because other users may
+/// disturb the machine.
 const ROUNDS: usize = 7;
-/// The limits that must be kept.
+/// Lowest ratios of assay's rate to theirs.
 const MIN_OVER_C: f64 = 0.95;
 const MIN_OVER_MBW: f64 = 1.0;
 
 /// Best rates of kernels, bytes per second.
 type Rates = BTreeMap<String, f64>;
 
-/// Runs all in turn; an error when a ratio misses its limit.
+/// Runs all programs in turn. Returns an error if a ratio misses its limit.
 pub fn memory() -> Result<()> {
     if Command::new("mbw").arg("-h").output().is_err() {
         bail!("mbw is not installed: apt-get install mbw");
@@ -46,7 +47,7 @@ pub fn memory() -> Result<()> {
     limits.end()
 }
 
-/// Keeps the better of each.
+/// Keeps the better rate of each kernel.
 fn take(best: &mut Rates, found: Rates) {
     for (name, rate) in found {
         let known = best.entry(name).or_insert(0.0);
@@ -62,7 +63,7 @@ fn compiled(folder: &Path) -> Result<std::path::PathBuf> {
     Ok(program)
 }
 
-/// `copy 27214696914`, a line a kernel.
+/// Runs the C loop and parses its output, a line per kernel: `copy 27214696914`.
 fn in_c(program: &Path, threads: usize) -> Result<Rates> {
     let mut command = Command::new(program);
     command.args([(ARRAY_MIB << 17).to_string(), PASSES.to_string()]);
@@ -76,7 +77,8 @@ fn in_c(program: &Path, threads: usize) -> Result<Rates> {
     Ok(said.lines().filter_map(rate).collect())
 }
 
-/// `0 Method: MEMCPY Elapsed: 0.01682 MiB: 128.00000 Copy: 7611.798 MiB/s`
+/// Runs mbw and parses its output: `0 Method: MEMCPY Elapsed: 0.01682 MiB:
+/// 128.00000 Copy: 7611.798 MiB/s`
 fn of_mbw() -> Result<Rates> {
     let mut command = Command::new("mbw");
     command.args(["-t0", "-n", &PASSES.to_string(), &ARRAY_MIB.to_string()]);
@@ -90,7 +92,7 @@ fn of_mbw() -> Result<Rates> {
     Ok(Rates::from([("memcpy-1t".to_owned(), best)]))
 }
 
-/// The best pass of each kernel.
+/// Runs assay and returns the best pass of each kernel.
 fn of_assay(assay: &Path, folder: &Path) -> Result<Rates> {
     let mut command = Command::new(assay);
     command.args(["mem", "bandwidth", "--trials", "1", "--json"]);

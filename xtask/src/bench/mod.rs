@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: ratios, measured in one run on the same work.
+//! `cargo xtask bench`: ratios between programs, measured in one run on the
+//! same work.
 
 mod bare;
 mod depth;
@@ -22,7 +23,7 @@ pub use report::report;
 pub use store::store;
 pub use traits::traits;
 
-/// The median; 0 of nothing.
+/// Returns the median, or 0 for an empty list.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = |place: usize| values.get(place).copied().unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench model`: how fast cards are simulated.
+//! `cargo xtask bench model`: speed of the simulation of cards.
 
 use crate::limits::{Limits, in_release};
 use anyhow::{Context, Result};
@@ -10,12 +10,12 @@ use std::time::Instant;
 
 /// Simulated I/Os of each case.
 const IOS: u64 = 5_000_000;
-/// So many a second must be simulated on one core.
+/// Lowest rate of simulated I/Os per second on one core.
 const LEAST: f64 = 2e6;
-/// Runs of each case; the fastest counts, as the others were disturbed.
+/// Runs of each case. The fastest counts, because others were disturbed.
 const ROUNDS: u32 = 3;
 
-/// Simulates, and fails when it takes too long.
+/// Simulates each case. Returns an error if a rate is below the limit.
 pub fn model() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "model"]);
@@ -42,7 +42,8 @@ pub fn model() -> Result<()> {
     limits.end()
 }
 
-/// I/Os per second of the fastest run, and the digest that all runs have.
+/// Returns the rate of the fastest run, in I/Os per second, and the digest of
+/// all runs.
 fn fastest(part: &DeviceModel, policy: Policy, blocks: u64) -> Result<(f64, u64)> {
     let job = SimulatedJob {
         read_percent: 70,

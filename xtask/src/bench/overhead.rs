@@ -14,11 +14,11 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 const FILE: Bytes = Bytes::mib(256);
-/// Short rounds, and many: a machine that others use too is seldom the same
+/// Many short rounds, because a machine with other users is seldom in one state
 /// for long.
 const IOS: u64 = 250_000;
 const ROUNDS: usize = 31;
-/// The limits that the overhead must keep.
+/// Limits of the overhead, as ratios.
 const MAX_OVER_BARE: f64 = 1.10;
 const MAX_OVER_FIO: f64 = 0.85;
 const MAX_LOGGED_OVER_BARE: f64 = 1.25;
@@ -27,7 +27,7 @@ const MIN_URING_OVER_FIO: f64 = 1.0;
 const MAX_MEMORY: Bytes = Bytes::mib(16);
 const MAX_FIRST_IO: Nanos = Nanos::millis(20);
 
-/// Runs all comparisons; an error when one misses its limit.
+/// Runs all comparisons. Returns an error if one misses its limit.
 pub fn overhead() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "overhead"]);
@@ -44,7 +44,7 @@ pub fn overhead() -> Result<()> {
     limits.end()
 }
 
-/// 4 KiB random reads from the page cache, psync, depth 1.
+/// Job of random 4 KiB reads from the page cache, depth 1.
 fn cached_read_job(engine: EngineKind) -> Job {
     let mut job = Job::new("cached", Rw::RandRead, Bytes::kib(4), FILE);
     job.ioengine = engine;
@@ -84,7 +84,7 @@ fn cached_reads(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// The same reads through `assay fio`, without and with a latency log.
+/// Measures these reads in `assay fio`, without and with a latency log.
 fn in_fios_words(limits: &mut Limits) -> Result<()> {
     let assay = shipped()?;
     let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
@@ -182,7 +182,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Memory and start-up time of a process that runs one job.
+/// Measures memory and start-up time of a process that runs one job.
 fn footprint(limits: &mut Limits) -> Result<()> {
     let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
     let (mut memory, mut first_io) = (Vec::new(), Vec::new());
@@ -213,16 +213,17 @@ fn footprint(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// This program again, to measure one thing in a process of its own.
+/// Returns a command that runs one measurement of this program in another
+/// process.
 fn child(what: &str, path: &Path) -> Result<Command> {
     let mut child = Command::new(std::env::current_exe()?);
     child.args(["bench", "measure", what]).arg(path);
     Ok(child)
 }
 
-/// CPU time per I/O (ns) in a fresh process: where its few pages lie in memory
-/// changes the figure by several percent, and must not be the same in all
-/// rounds.
+/// Returns the CPU time per I/O, in ns, of a fresh process. The placement of
+/// its few pages in memory changes the figure by several percent, so it must
+/// differ between rounds.
 fn in_child(what: &str, path: &Path) -> Result<f64> {
     let words = output(&mut child(what, path)?)?;
     words.trim().parse().context("the child printed no figure")
@@ -242,8 +243,9 @@ pub fn measure_child(what: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The child of [`footprint`]: prints peak memory less buffers (bytes), and
-/// when the first I/O was handed over (ns on the monotonic clock).
+/// Runs the child of [`footprint`]: prints its peak memory less buffers, in
+/// bytes, and the submission time of the first I/O, in ns of the monotonic
+/// clock.
 fn measure_footprint(path: &Path) -> Result<()> {
     let mut job = cached_read_job(EngineKind::IoUring);
     job.iodepth = 32;
@@ -292,7 +294,8 @@ fn now_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// The median of the ratios of each round: drift of the machine cancels out.
+/// Returns the median of the ratios of each round, in which the machine's drift
+/// cancels out.
 fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
 }

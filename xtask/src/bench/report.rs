@@ -1,4 +1,4 @@
-//! `cargo xtask bench report`: the page of a very large run.
+//! `cargo xtask bench report`: checks the page of a very large run.
 
 use super::{huge, median, scratch};
 use crate::limits::Limits;
@@ -10,12 +10,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Rounds of what is timed; the median counts.
+/// Rounds of each timing; the median counts.
 const ROUNDS: usize = 5;
 const MAX_PAGE_BYTES: u64 = 3_000_000;
 const MAX_SECONDS: f64 = 2.0;
 
-/// Writes the page and looks at it; an error when a limit is missed.
+/// Writes the page and measures it. Returns an error if a limit is missed.
 pub fn report() -> Result<()> {
     let assay = shipped()?;
     let place = Scratch::within(&scratch::folder()?)?;
@@ -72,7 +72,8 @@ fn in_a_browser(html: &str, place: &Scratch, limits: &mut Limits) -> Result<()> 
     Ok(())
 }
 
-/// The time since the page was asked for, once it is laid out and has answered a click.
+/// Script that measures the time from the request for the page until it is laid out and
+/// has handled a click.
 const PROBE: &str = "<script>\
 document.body.getBoundingClientRect();\
 document.querySelector('th button').click();\

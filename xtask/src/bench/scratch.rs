@@ -8,14 +8,14 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// A file of random data in a folder of its own.
+/// File of random data in a private folder.
 pub struct ScratchFile {
     path: PathBuf,
     _folder: Scratch,
 }
 
 impl ScratchFile {
-    /// Writes `size` bytes below `parent`.
+    /// Makes a file of `size` bytes below `parent`.
     pub fn new(parent: &Path, size: Bytes) -> Result<Self> {
         let folder = Scratch::within(parent)?;
         let path = folder.join("data");
@@ -32,10 +32,10 @@ impl ScratchFile {
     }
 }
 
-/// A loop device over a file in memory: as fast as a device gets without being
-/// one.
+/// Loop device over a file in memory: the fastest block device without
+/// hardware.
 pub struct FastDevice {
-    // Before the file: detached first.
+    // Dropped before the file, to detach the device first.
     device: LoopDevice,
     _file: ScratchFile,
 }
@@ -61,7 +61,8 @@ pub fn warm(path: &Path, size: Bytes) -> Result<()> {
     Ok(())
 }
 
-/// The folder for benchmark files: next to the build, on a real disk.
+/// Returns the folder for benchmark files, which is next to the build, on a
+/// real disk.
 pub fn folder() -> Result<PathBuf> {
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench traits`: the costs that `assay traits` states of the emulated board's SD
-//! card, against rates of sizes that it did not ask for.
+//! `cargo xtask bench traits`: compares the costs that `assay traits` reports for the emulated
+//! board's SD card with measured rates of I/O sizes that it did not use.
 
 use super::median;
 use crate::limits::Limits;
@@ -12,18 +12,18 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 
-/// The card of the board.
+/// Mount point of the board's card.
 const CARD: &str = "/mnt/sd";
 const ROUNDS: usize = 3;
 const TRIALS: &str = "12";
-/// Blocks of 512 bytes that `assay traits` asks for.
+/// I/O sizes that `assay traits` measures, in blocks of 512 bytes.
 const ASKED: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// Block counts between those of `ASKED`, in blocks of 512 bytes.
+/// I/O sizes between those of `ASKED`, in blocks of 512 bytes.
 const BLOCKS: [u32; 6] = [3, 12, 48, 96, 192, 768];
-/// A predicted rate may be off by so much.
+/// Largest relative error of a predicted rate.
 const MOST_OFF: f64 = 0.10;
 
-/// Fits, measures and compares; an error when a prediction is too far off.
+/// Fits, measures and compares. Returns an error if a prediction is too far off.
 pub fn traits() -> Result<()> {
     let there = |why: Unavailable| anyhow!("{why}");
     let assay = shipped()?;
@@ -46,8 +46,8 @@ pub fn traits() -> Result<()> {
     judge(&ratios)
 }
 
-/// Predicted / measured rate of each size in between, for each round in which costs were
-/// stated.
+/// Ratios of predicted to measured rate for each size of `BLOCKS`, one per round with a
+/// reported cost.
 type Ratios = [Vec<f64>; BLOCKS.len()];
 
 fn judge(ratios: &Ratios) -> Result<()> {
@@ -69,13 +69,13 @@ fn judge(ratios: &Ratios) -> Result<()> {
     limits.end()
 }
 
-/// Findings about the card.
+/// Costs and sentence of a finding about the card.
 struct CardFinding {
     sentence: String,
     us: Option<Costs>,
 }
 
-/// Microseconds of a read.
+/// Costs of a read, in microseconds.
 struct Costs {
     command: f64,
     block: f64,
@@ -112,9 +112,9 @@ fn costs(assay: &Path, bed: &Scratch) -> Result<CardFinding> {
     })
 }
 
-/// Microseconds of a read of each size: the median read of the trials that were disturbed
-/// least. The sizes of the fit are measured in the same run, in the same rounds: the machine is
-/// not the same for long.
+/// Returns the time of a read of each size, in microseconds: the median read of the least
+/// disturbed trials. The sizes of the fit are measured in the same run and the same rounds,
+/// because the machine's speed changes over time.
 fn measured(assay: &Path, board: &Board, bed: &Scratch) -> Result<Vec<f64>> {
     let job = bed.join("bench.fio");
     let section = |name: &str, blocks: u32| {
@@ -158,14 +158,14 @@ fn said(mut command: Command, bed: &Scratch) -> Result<Value> {
     Ok(serde_json::from_str(&output(&mut command)?)?)
 }
 
-/// Runs as long as this process does, however that ends.
+/// Busy loop that ends when this process ends, even if it is killed.
 const LOOP: &str = "while kill -0 $PPID 2>/dev/null; do :; done";
 
-/// Until it is dropped, every processor that has nothing to do runs a loop, behind all else.
+/// Keeps idle processors busy with a loop at idle priority, until it is dropped.
 pub struct Awake(Vec<Child>);
 
 impl Awake {
-    /// A loop for each processor.
+    /// Starts a loop for each processor.
     pub fn now() -> Result<Self> {
         let processors = std::thread::available_parallelism()?.get();
         let mut awake = Self(Vec::new());
@@ -187,20 +187,21 @@ impl Drop for Awake {
     }
 }
 
-/// Groups of processes that the scheduler weighs against each other.
+/// File with the nice value of this process's autogroup, the unit of scheduling.
 const GROUP: &str = "/proc/self/autogroup";
 const FIRST: i32 = -20;
 
-/// Until it is dropped, as far as the group goes: a terminal's is that of its shell, too.
+/// Raises the priority of this process. The drop restores that of its autogroup, which a
+/// terminal's shell shares.
 pub struct Preferred {
     group: Option<String>,
 }
 
 impl Preferred {
-    /// As much as is allowed.
+    /// Raises the priority as far as permitted.
     pub fn now() -> Self {
         let group = fs::read_to_string(GROUP).ok().and_then(|group| {
-            // Such as `/autogroup-12 nice 0`.
+            // The content is, for example, `/autogroup-12 nice 0`.
             let nice = group.split_whitespace().last()?.to_owned();
             fs::write(GROUP, FIRST.to_string()).ok().map(|()| nice)
         });

@@ -1,5 +1,5 @@
-//! System of the emulated board: busybox, an ssh server, programs that make and check ext4, and its
-//! storage drivers.
+//! Root file system of the emulated board: busybox, an ssh server, programs that make and check
+//! ext4, and drivers of its storage.
 
 use super::{link, program};
 use crate::run::run;
@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Debian's packages that are in it.
+/// Debian packages in the image.
 pub const PACKAGES: [&str; 14] = [
     "busybox-static",
     "dropbear-bin",
@@ -29,8 +29,7 @@ pub const PACKAGES: [&str; 14] = [
     "zlib1g",
 ];
 
-/// Drivers, in the order in which they are loaded; those that they need come
-/// before them.
+/// Drivers in loading order; their dependencies are loaded before them.
 const MODULES: [&str; 17] = [
     "virtio_pci",
     "virtio-rng",
@@ -51,8 +50,8 @@ const MODULES: [&str; 17] = [
     "vfat",
 ];
 
-/// Options of modules: the drive has one path, as on boards, and the kernel counts
-/// its I/O by its own name then.
+/// Module options. Without multipath, the NVMe drive has one path, as on boards, and the kernel
+/// counts its I/O under the drive's own name.
 const OPTIONS: [(&str, &str); 1] = [("nvme-core.ko", "multipath=N")];
 
 const INITTAB: &str = "\
@@ -60,7 +59,7 @@ const INITTAB: &str = "\
 ::respawn:/usr/sbin/dropbear -F -E -R -s -p 22
 ";
 
-/// `assay_testkit::Board` waits for its last words.
+/// Script that starts the board. `assay_testkit::Board` waits for its last line.
 const RC_S: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s
@@ -98,7 +97,7 @@ pub struct Parts<'a> {
     pub version: &'a str,
     /// The unpacked packages for this machine.
     pub host: &'a Path,
-    /// Who may log in.
+    /// Public ssh key of root.
     pub public_key: &'a Path,
     /// Path of the image to make.
     pub image: &'a Path,
@@ -128,7 +127,7 @@ pub fn make(parts: &Parts<'_>) -> Result<()> {
     pack(root, parts.host, parts.image)
 }
 
-/// Folders, settings and the one user.
+/// Makes folders, settings and the account of root.
 fn settle(root: &Path, public_key: &Path) -> Result<()> {
     for folder in [
         "dev",
@@ -166,8 +165,8 @@ fn settle(root: &Path, public_key: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Files of the [`MODULES`] and of those that they need, in the order in which
-/// they can be loaded.
+/// Returns files of the [`MODULES`] and of their dependencies, in an order in which they can be
+/// loaded.
 fn modules(parts: &Parts<'_>) -> Result<Vec<PathBuf>> {
     let depmod = program(parts.host, &["bin/kmod", "usr/bin/kmod"]);
     run(Command::new(depmod)
@@ -180,8 +179,8 @@ fn modules(parts: &Parts<'_>) -> Result<Vec<PathBuf>> {
     Ok(order.into_iter().map(|path| folder.join(path)).collect())
 }
 
-/// From `modules.dep`: each line has a module, and all that it needs, the deepest
-/// last.
+/// Returns the loading order from `modules.dep`, in which each line has a module and all its
+/// dependencies, the deepest last.
 fn load_order<'a>(depends: &'a str, wanted: &[&str]) -> Result<Vec<&'a str>> {
     let by_name: BTreeMap<String, (&str, &str)> = depends
         .lines()
@@ -202,7 +201,7 @@ fn load_order<'a>(depends: &'a str, wanted: &[&str]) -> Result<Vec<&'a str>> {
     Ok(order)
 }
 
-/// The kernel takes `-` and `_` for the same.
+/// Returns the name of a module file. The kernel takes `-` and `_` as equal.
 fn name_of(path: &str) -> Option<String> {
     let name = path.rsplit('/').next()?.strip_suffix(".ko")?;
     Some(name.replace('-', "_"))

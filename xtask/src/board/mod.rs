@@ -1,8 +1,8 @@
-//! `cargo xtask board`: what an emulated aarch64 board is started from, for
-//! tests. Everything comes from Debian's packages and stays in the build folder:
-//! nothing is installed, and no settings of the system's package manager change.
+//! `cargo xtask board`: prepares an emulated aarch64 board for tests. All files
+//! come from Debian's packages and stay in the build folder: it installs nothing
+//! and changes no setting of the system's package manager.
 //!
-//! `assay_testkit::Board` starts it.
+//! `assay_testkit::Board` starts the board.
 
 pub mod initramfs;
 pub mod programs;
@@ -16,10 +16,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// To be raised with every change of what is prepared here.
+/// Version of the prepared files. Raise it with every change to them.
 const RECIPE: &str = "3";
 
-/// Makes the folder unless it is there already.
+/// Makes the folder unless it exists.
 pub fn prepare() -> Result<()> {
     packages::prepare(board::FOLDER, RECIPE, make).context("cannot prepare the emulated board")
 }
@@ -74,7 +74,8 @@ fn make(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A program of a tree of unpacked packages, or the system's own.
+/// Returns the path of a program in a tree of unpacked packages, or else the
+/// system's.
 pub fn program(host: &Path, paths: &[&str]) -> PathBuf {
     let unpacked = paths.iter().map(|path| host.join(path));
     unpacked
@@ -84,7 +85,7 @@ pub fn program(host: &Path, paths: &[&str]) -> PathBuf {
         .unwrap_or_default()
 }
 
-/// A link by a name that may be there already.
+/// Makes a symbolic link unless its name exists.
 fn link(to: &str, at: &Path) -> Result<()> {
     if at.symlink_metadata().is_err() {
         symlink(to, at).with_context(|| at.display().to_string())?;

@@ -1,7 +1,7 @@
-//! `cargo xtask board PROGRAM`: a program of Debian for the emulated board, with all libraries
-//! that it needs: fio, to compare its rates with assay's there, and OpenSSH's client, with which an
-//! assay on the board reaches another machine. fio takes 60 MB from Debian's servers and a while to
-//! get onto the board, so no other command prepares them.
+//! `cargo xtask board PROGRAM`: prepares a Debian program for the emulated board with all libraries
+//! that it needs: fio, to compare its rates with assay's there, and the OpenSSH client, with which
+//! an assay on the board reaches another machine. fio takes 60 MB from Debian's servers and a while
+//! to copy to the board, so no other command prepares them.
 
 use crate::packages::{self, BOARD, Packages, unpack};
 use crate::run::run;
@@ -15,12 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// To be raised with every change of what is prepared here.
+/// Version of the prepared files. Raise it with every change to them.
 const RECIPE: &str = "1";
-/// Programs, each with its package.
+/// Programs with their packages.
 const PROGRAMS: [(&str, &str); 2] = [("fio", "fio"), ("ssh", "openssh-client")];
 
-/// Makes the folder of a program unless it is there already.
+/// Makes the folder of a program unless it exists.
 pub fn prepare(program: &str) -> Result<()> {
     let known = PROGRAMS.iter().find(|(name, _)| *name == program);
     let (_, package) = known.context("programs for the board: fio, ssh")?;
@@ -52,7 +52,7 @@ fn make(folder: &Path, program: &str, package: &str) -> Result<()> {
     Ok(())
 }
 
-/// The program, and the libraries that it and they need.
+/// Returns the program and its direct and indirect libraries.
 fn with_libraries(tree: &Path, program: &str) -> Result<Vec<PathBuf>> {
     let mut there = BTreeMap::new();
     libraries(tree, &mut there)?;
@@ -60,7 +60,7 @@ fn with_libraries(tree: &Path, program: &str) -> Result<Vec<PathBuf>> {
     let mut looked_at = 0;
     while let Some(file) = found.get(looked_at) {
         for name in needed(file)? {
-            // Each is taken once.
+            // `remove` makes sure that each is added once.
             found.extend(there.remove(&name));
         }
         looked_at += 1;
@@ -68,8 +68,7 @@ fn with_libraries(tree: &Path, program: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Files of a tree that are libraries by their names. Links of packages lead to files
-/// beside them.
+/// Finds files of a tree with names of libraries. Links in packages point to files beside them.
 fn libraries(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,5 +1,5 @@
-//! `cargo xtask calibrate --changes`: change points of series whose truth is known, beside those
-//! of Apache Otava.
+//! `cargo xtask calibrate --changes`: compares the change points found in series with a known
+//! truth with those of Apache Otava.
 
 mod annotated;
 mod score;
@@ -17,27 +17,28 @@ use simulated::draw_runs;
 use std::path::Path;
 use std::time::Instant;
 
-/// Simulated series with changes, and their first seed.
+/// Number of simulated series with changes, and their first seed.
 const SERIES: u64 = 1_000;
 const SEED: u64 = 1_000_000;
 
-/// Series without a change, of so many runs.
+/// Number of series without a change, and of their runs.
 const QUIET_SERIES: u64 = 20;
 const QUIET_RUNS: u64 = 40;
 const MAX_FALSE_OF_QUIET: usize = 1;
 
-/// Series without a change that are looked at after each run, and the share that may ever alarm.
+/// Number of series without a change that are checked after each run, and the share that may
+/// ever alarm.
 const WATCHED_SERIES: u64 = 1_000;
 const MAX_SHARE_OF_WATCHED: f64 = 0.02;
 
-/// Series of a busy job: the time that finding their changes takes is printed.
+/// Series of a busy job; the time to find their changes is printed.
 const BUSY_SERIES: u64 = 60;
 const BUSY_RUNS: u64 = 500;
 
-/// Settings of Otava: its own, and those of Hunter's paper.
+/// Settings of Otava: its defaults, and those of Hunter's paper.
 const OTAVA: [(usize, f64, f64); 2] = [(50, 0.001, 0.0), (50, 0.001, 0.05)];
 
-/// Runs all parts; an error when one misses its limit.
+/// Runs all parts. Returns an error if one misses its limit.
 pub fn run(words: &[&str]) -> Result<()> {
     let folder = match words {
         [] => None,
@@ -59,7 +60,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     limits.end()
 }
 
-/// F1 and false alarms beside Otava's.
+/// Compares F1 and false alarms on simulated series with Otava's.
 fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result<()> {
     let all: Vec<_> = (seed..seed + SERIES).map(simulated::draw).collect();
     let truths: Vec<&[usize]> = all.iter().map(|drawn| &drawn.changes[..]).collect();
@@ -67,7 +68,7 @@ fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result<()>
     against_otava("simulated", otava, &series, &truths, limits)
 }
 
-/// Published series that people annotated.
+/// Compares F1 on published series with annotations by people.
 fn annotated_series(otava: &Otava, folder: &Path, limits: &mut Limits) -> Result<()> {
     let all = annotated::read(folder)?;
     let truths: Vec<&[usize]> = all.iter().map(|read| &read.changes[..]).collect();
@@ -106,8 +107,8 @@ fn against_otava(
     Ok(())
 }
 
-/// Nothing changes: nearly nothing may be found, also where the series is looked at after each
-/// run.
+/// Checks that hardly any change is found in series without one, also if they are checked after
+/// each run.
 fn quiet_series(seed: u64, limits: &mut Limits) {
     let quiet = (seed..seed + QUIET_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
     let found: usize = quiet
@@ -140,7 +141,7 @@ fn ever_changes(series: &RunSeries) -> bool {
     })
 }
 
-/// A job of many series over more than a year.
+/// Measures a job of many series over more than a year.
 fn busy_series() {
     let busy = (0..BUSY_SERIES).map(|seed| draw_runs(&mut SplitMix64::new(seed), BUSY_RUNS).series);
     let busy: Vec<RunSeries> = busy.collect();
@@ -153,13 +154,13 @@ fn busy_series() {
     println!("{BUSY_SERIES} series of {BUSY_RUNS} runs ({found} changes): {took} ms");
 }
 
-/// Indices of the changes of a series.
+/// Returns indices of the changes of a series.
 fn indices(series: &RunSeries, rules: &Rules) -> Vec<usize> {
     let found = find(series, &[], rules);
     found.iter().map(|change| change.index).collect()
 }
 
-/// Mean of each run: what other tools are given.
+/// Returns the mean of each run, the input of other tools.
 fn means(series: &RunSeries) -> Vec<f64> {
     let runs = series.points.iter().map(|point| &point.trials);
     runs.map(|trials| trials.iter().sum::<f64>() / trials.len() as f64)

@@ -1,5 +1,5 @@
-//! `cargo xtask calibrate --devices`: sweeps whose truth is known, on storage of
-//! this machine. Takes minutes; what else the machine does is part of it.
+//! `cargo xtask calibrate --devices`: sweeps with a known truth on this machine's
+//! storage. Takes minutes; other load on the machine affects it.
 
 use crate::limits::Limits;
 use crate::run::{build_folder, output, shipped};
@@ -15,13 +15,13 @@ use std::process::Command;
 
 const COMPARISONS: u32 = 20;
 
-/// Share of comparisons of a thing with itself that may be called different.
+/// Largest share of comparisons of equal conditions that may report a difference.
 const PROMISED: f64 = 0.05;
 
-/// Below this chance the count is not one that keeps the promise.
+/// Smallest probability of a count that still counts as keeping the promise.
 const UNLIKELY: f64 = 0.01;
 
-/// Two conditions that are the same.
+/// Arguments for two equal conditions.
 const NOTHING: [&str; 6] = [
     "--vary",
     "cmd:nothing=a,b",
@@ -31,7 +31,7 @@ const NOTHING: [&str; 6] = [
     "nothing=true",
 ];
 
-/// Jobs that are compared with themselves, one in a sweep.
+/// Jobs that are compared with themselves, one per sweep.
 const JOBS: [&str; 4] = [
     "rw=randread\nbs=4k\ndirect=1\n",
     "rw=randwrite\nbs=4k\ndirect=1\nioengine=libaio\niodepth=8\n",
@@ -39,12 +39,12 @@ const JOBS: [&str; 4] = [
     "rw=write\nbs=4k\nfsync=1\n",
 ];
 
-/// The known difference: 5 % at a CV of 2 % and a drift of 10 %.
+/// Simulated difference: 5 % at a CV of 2 % and a drift of 10 %.
 const DIFFERENCE: f64 = 0.05;
 const CV: f64 = 0.02;
 const DRIFT: f64 = 0.10;
 
-/// Runs the whole calibration; returns an error if a count is too unlikely.
+/// Runs the whole calibration. Returns an error if a count is too unlikely.
 pub fn run() -> Result<()> {
     let sweeps = Sweeps {
         assay: shipped()?,
@@ -92,8 +92,9 @@ fn with_itself(what: &str, place: &Path, sweeps: &Sweeps, limits: &mut Limits) -
     Ok(())
 }
 
-/// As many trials as power asks for. Everything here and what it starts goes before
-/// other programs, for the noise is to be the one that is known.
+/// Checks a known difference with the number of trials that `assay power`
+/// recommends. Raises the priority of this program and its children, so that the
+/// noise is only the simulated one.
 fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
     go_before_others().context("it takes root to go before other programs")?;
     let effect = Outlook {
@@ -105,7 +106,7 @@ fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
     let (mut found, mut seen) = (0, 0.0);
     for seed in 0..COMPARISONS {
         let compared = sweep_known(sweeps, n, u64::from(seed))?;
-        // Whichever condition came first in the session is A.
+        // The condition that came first in the session is A.
         let right = if compared.a.ends_with("=100") {
             "faster"
         } else {
@@ -130,8 +131,8 @@ fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Priority for this program and what it starts. Where the kernel groups processes
-/// by session, that of the group counts.
+/// Raises the priority of this program and its children. If the kernel groups
+/// processes by session, the priority of the group counts.
 fn go_before_others() -> Result<()> {
     nice(-20)?;
     let group = Path::new("/proc/self/autogroup");
@@ -141,13 +142,13 @@ fn go_before_others() -> Result<()> {
     Ok(())
 }
 
-/// One sweep over a device that is 5 % faster under one condition.
+/// Runs a sweep over a device that is 5 % faster under one condition.
 fn sweep_known(sweeps: &Sweeps, n: u32, seed: u64) -> Result<Compared> {
     const BYTES: u64 = 1 << 20;
     let scratch = Scratch::new()?;
     let percent = scratch.join("percent");
     fs::write(&percent, "100\n")?;
-    // Slow, so that little is what the machine adds.
+    // A slow device, so that the machine's own delays matter little.
     let mut speed = KnownSpeed::new(percent.clone(), 25.0);
     (speed.noise, speed.seed) = (CV, seed);
     speed.drift = DRIFT.ln_1p() / f64::from(2 * n - 1);
@@ -175,7 +176,7 @@ fn sweep_known(sweeps: &Sweeps, n: u32, seed: u64) -> Result<Compared> {
     sweeps.compared()
 }
 
-/// The program, and where its store is.
+/// Program and its store.
 struct Sweeps {
     assay: PathBuf,
     scratch: Scratch,
@@ -216,7 +217,7 @@ impl Sweeps {
     }
 }
 
-/// The verdict of a comparison, and its interval of 95 % as shares.
+/// Verdict of a comparison, and its 95 % interval as shares.
 struct Compared {
     a: String,
     word: String,
@@ -224,8 +225,8 @@ struct Compared {
 }
 
 impl Compared {
-    /// Standard deviation of one trial, of logarithms: what least squares of `n`
-    /// trials a side with their positions made that interval of.
+    /// Standard deviation of one trial, of logarithms, derived from the interval of
+    /// least squares over `n` trials a side with their positions.
     fn spread(&self, n: u32) -> Option<f64> {
         let (low, high) = self.interval?;
         let half = (high.ln_1p() - low.ln_1p()) / 2.0;
@@ -234,7 +235,8 @@ impl Compared {
     }
 }
 
-/// Chance of `count` or more of the comparisons, where each has `share`.
+/// Probability that `count` or more of the comparisons occur, if each has the
+/// probability `share`.
 fn at_least(count: usize, share: f64) -> f64 {
     let all = f64::from(COMPARISONS);
     let mut exactly = (1.0 - share).powf(all);
@@ -251,7 +253,8 @@ fn at_least(count: usize, share: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// 1 - .95^20 = .6415; R's `pbinom(3, 20, .05, lower.tail = FALSE)`.
+    /// Expected values: 1 - .95^20 = .6415; R's `pbinom(3, 20, .05, lower.tail =
+    /// FALSE)`.
     #[test]
     fn chances_are_those_of_the_binomial() {
         assert!((at_least(0, 0.05) - 1.0).abs() < 1e-12);

@@ -1,5 +1,5 @@
-//! `cargo xtask calibrate --traits`: how often `assay traits` is right about cards whose
-//! traits are known.
+//! `cargo xtask calibrate --traits`: share of findings of `assay traits` that are right
+//! on cards with known traits.
 
 mod cards;
 mod truth;
@@ -21,28 +21,28 @@ use std::thread;
 use truth::{Card, FindingMark};
 use twin::Twin;
 
-/// Which cards are drawn.
+/// Selection of the drawn cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CardDraw {
-    /// The seed of the first one; each other has the next.
+    /// Seed of the first card; it increases by 1 per card.
     seed: u64,
     /// Number of cards.
     cards: u64,
-    /// True if missed findings are printed too.
+    /// Set if missed findings are printed, too.
     misses: bool,
 }
 
 /// Trials of each job, as in `assay traits`.
 const TRIALS: u64 = 3;
-/// Statements and silences that must be right.
+/// Smallest share of right findings, including traits that are rightly not reported.
 const RIGHT: f64 = 0.95;
-/// Wrong statements that may be made.
+/// Largest share of wrong findings.
 const FALSE: f64 = 0.01;
 
-/// Marks of each trait: right, not seen, wrong.
+/// Counts for each trait: right, missed, wrong.
 type MarkCounts = [[u32; 3]; Trait::ALL.len()];
 
-/// Draws cards, asks them, and fails when the promises are not kept.
+/// Draws cards, measures them, and returns an error if a share misses its limit.
 pub fn run(words: &[&str]) -> Result<()> {
     let request = request(words)?;
     if cfg!(debug_assertions) {
@@ -87,7 +87,7 @@ fn request(words: &[&str]) -> Result<CardDraw> {
     Ok(request)
 }
 
-/// Every second card on each of two threads.
+/// Counts the marks, with every second card on each of two threads.
 fn counted(request: CardDraw) -> Result<MarkCounts> {
     let folder = tempfile::tempdir()?;
     let half = |first: u64| -> Result<MarkCounts> {
@@ -114,7 +114,7 @@ fn counted(request: CardDraw) -> Result<MarkCounts> {
     Ok(counts)
 }
 
-/// The mark of each trait of one card.
+/// Returns the mark of each trait of one card.
 fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<FindingMark>> {
     let (part, policy) = cards::draw(seed);
     let file = folder.join(format!("{seed}.toml"));

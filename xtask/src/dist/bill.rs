@@ -1,4 +1,4 @@
-//! Bill of materials of the program: the crates and libraries in it, with their licences.
+//! Bill of materials of the program: its crates and libraries, with their licences.
 
 use crate::agents::toolchain::Toolchain;
 use crate::run::{cargo, output};
@@ -10,35 +10,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The package that the program is built of.
+/// Package of the program.
 const PROGRAM: &str = "assay-cli";
 
-/// Beginnings of the names of files that are licences.
+/// Prefixes of names of licence files.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPY", "NOTICE", "UNLICENSE"];
 
-/// A component of the program.
+/// Component of the program.
 struct Component {
     name: String,
     version: Option<String>,
-    /// As an expression of SPDX.
+    /// Licence as an SPDX expression.
     licence: String,
     /// Folder of a crate from a registry.
     registry: Option<PathBuf>,
-    /// Identifiers of the components that it uses.
+    /// Identifiers of the components that it depends on.
     uses: Vec<String>,
 }
 
-/// Components of a program by their identifiers in SPDX.
+/// Components of a program by SPDX identifier.
 pub struct Bill(BTreeMap<String, Component>);
 
 impl Bill {
-    /// Reads the components of the program for a target. Crates that run only while it is built are
+    /// Reads the components of the program for a target. Crates that only run during its build are
     /// left out.
     pub fn read(target: &str) -> Result<Self> {
         let mut metadata = cargo();
         metadata.args(["metadata", "--locked", "--format-version", "1"]);
         metadata.args(["--filter-platform", target]);
-        // With all that is in the program of an archive.
+        // The features of the archive's program.
         metadata.args(["--features", &format!("assay-cli/{}", super::FEATURES)]);
         let mut bill = Self::of(&serde_json::from_str(&output(&mut metadata)?)?)?;
         bill.add_libraries()?;
@@ -65,7 +65,7 @@ impl Bill {
         Ok(Self(components))
     }
 
-    /// Adds what is no crate, as used by the program.
+    /// Adds components that are no crates, as dependencies of the program.
     fn add_libraries(&mut self) -> Result<()> {
         let sqlite = self
             .registry_folder("libsqlite3-sys")?
@@ -119,7 +119,7 @@ impl Bill {
         Ok(())
     }
 
-    /// Each text once, below the crates that have it.
+    /// Lists each licence text once, below the crates that have it.
     fn licences_of_crates(&self) -> Result<String> {
         let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for component in self.0.values() {
@@ -145,7 +145,7 @@ impl Bill {
         Ok(all)
     }
 
-    /// Writes the bill as a document of SPDX 2.3; `date` is in seconds of the epoch.
+    /// Writes the bill as an SPDX 2.3 document; `date` is in seconds since the epoch.
     pub fn write_spdx(&self, name: &str, date: u64, file: &Path) -> Result<()> {
         let mut created = Command::new("date");
         created.args(["--utc", "+%Y-%m-%dT%H:%M:%SZ"]);
@@ -193,7 +193,7 @@ impl Component {
         Self {
             name: text("name"),
             version: Some(text("version")),
-            // Old crates write MIT/Apache-2.0.
+            // Old crates write MIT/Apache-2.0, which is no valid expression.
             licence: text("license").replace('/', " OR "),
             registry: folder.filter(|_| !package["source"].is_null()),
             uses: uses.map(spdx_id).collect(),
@@ -231,7 +231,7 @@ impl Component {
     }
 }
 
-/// Entries of a list of cargo's, by their identifiers.
+/// Returns the entries of one of cargo's lists by identifier.
 fn by_id(list: &Value) -> Result<BTreeMap<&str, &Value>> {
     let list = list
         .as_array()
@@ -242,20 +242,20 @@ fn by_id(list: &Value) -> Result<BTreeMap<&str, &Value>> {
     Ok(entries.collect())
 }
 
-/// Returns true if a dependency is one of the program itself, not of its tests or its build.
+/// Returns true for a dependency of the program itself, not of its tests or its build.
 fn is_linked(dependency: &Value) -> bool {
     let kinds = dependency["dep_kinds"].as_array();
     kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
 }
 
-/// Identifiers of SPDX have letters, digits, dots and hyphens.
+/// Returns the SPDX identifier of a package; it may only contain letters, digits, dots and hyphens.
 fn spdx_id(package: &Value) -> String {
     let text = |key: &str| package[key].as_str().unwrap_or_default();
     let id = format!("SPDXRef-{}-{}", text("name"), text("version"));
     id.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
 }
 
-/// Files with licences in the folder of a crate.
+/// Returns licence files in the folder of a crate.
 fn licences(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,5 +1,5 @@
 //! `cargo xtask dist`: archives of the static program, each with the agents of all machines. The
-//! same source gives the same bytes, in whichever folder it is built.
+//! same source gives the same bytes in any folder.
 
 mod bill;
 mod packages;
@@ -17,10 +17,10 @@ use std::time::UNIX_EPOCH;
 
 const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...";
 
-/// Folder of the archives within the build folder.
+/// Folder of the archives in the build folder.
 const FOLDER: &str = "archives";
 
-/// Files and folders of the source that go into the top of each archive.
+/// Files and folders of the source that go to the top level of each archive.
 const DOCUMENTS: [&str; 6] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",
@@ -30,14 +30,14 @@ const DOCUMENTS: [&str; 6] = [
     "examples",
 ];
 
-/// Features of archives that a first build from source has not, because they take long to build.
+/// Features of archives that a first build from source lacks, because they take long to build.
 const FEATURES: &str = "parquet";
 
-/// Compiler flags of the whole program. io-uring's bindings are those of 64-bit machines;
-/// `engines::uring` checks that they hold on others.
+/// Compiler flags of the program. The bindings of io-uring are those of 64-bit machines;
+/// `engines::uring` checks that they are valid on others.
 const FLAGS: &str = "-Clink-self-contained=no --cfg=io_uring_skip_arch_check";
 
-/// Completions by shell, each with the file that the shell looks for below `share`.
+/// Completions by shell, each with the path below `share` that the shell reads.
 const COMPLETIONS: [(&str, &str); 5] = [
     ("bash", "bash-completion/completions/assay"),
     ("zsh", "zsh/site-functions/_assay"),
@@ -46,18 +46,18 @@ const COMPLETIONS: [(&str, &str); 5] = [
     ("powershell", "powershell/assay.ps1"),
 ];
 
-/// A sum for each file, in the order of their names.
+/// Script that writes the checksum of each file, sorted by name.
 const SUMS: &str = "find * -type f ! -name SHA256SUMS -print0 | LC_ALL=C sort -z | \
                     xargs -0 sha256sum >SHA256SUMS";
 
-/// The words of the command.
+/// Command-line arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct DistArgs<'a> {
-    /// Machines, each with the platform that Rust builds for.
+    /// Machines with their Rust targets.
     machines: Vec<(&'static str, &'static str)>,
     out: Option<&'a str>,
     profile: &'a str,
-    /// Packages of Debian and RPM as well.
+    /// Set to make Debian and RPM packages, too.
     packages: bool,
 }
 
@@ -93,7 +93,7 @@ fn machine(name: &str) -> Result<(&'static str, &'static str)> {
     })
 }
 
-/// Makes the archives of some machines, or of all, and names those that cannot be made here.
+/// Makes archives for the given machines, or for all, and names those that cannot be made here.
 pub fn run_builds(words: &[&str]) -> Result<()> {
     let args = DistArgs::read(words)?;
     let out = match args.out {
@@ -135,13 +135,13 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What all archives of a command have in common.
+/// Properties that all archives of a command share.
 struct Builds<'a> {
     toolchain: Toolchain,
     profile: &'a str,
     packages: bool,
     version: String,
-    /// Date of all files, in seconds of the epoch.
+    /// Date of all files, in seconds since the epoch.
     date: u64,
     out: PathBuf,
 }
@@ -155,7 +155,8 @@ impl Builds<'_> {
         run(build
             .args(["--locked", "--target", target])
             .args(["--features", FEATURES])
-            // Seed of the crate const-random: hash tables of Parquet differ from build to build else.
+            // Seed of the crate const-random; without it, hash tables of Parquet differ between
+            // builds.
             .env("CONST_RANDOM_SEED", "assay")
             .env("RUSTFLAGS", FLAGS))?;
         let folder = match self.profile {
@@ -165,7 +166,7 @@ impl Builds<'_> {
         Ok(build_folder()?.join(target).join(folder).join("assay"))
     }
 
-    /// Builds the program of a machine and packs it; `native` is the program of this one.
+    /// Builds the program of a machine and packs it; `native` is the program for this machine.
     fn archive(&self, machine: &str, target: &str, native: &Path) -> Result<PathBuf> {
         let program = self.program(target)?;
         let name = format!("assay-{}-{machine}-linux-musl", self.version);
@@ -189,7 +190,7 @@ impl Builds<'_> {
         self.pack(&name)
     }
 
-    /// Packs a folder, with nothing of this machine, of this user or of today in it.
+    /// Packs a folder without owner, file dates or order that depend on this machine.
     fn pack(&self, name: &str) -> Result<PathBuf> {
         let archive = self.out.join(format!("{name}.tar.gz"));
         run(Command::new("tar")
@@ -206,7 +207,7 @@ impl Builds<'_> {
     }
 }
 
-/// Lets the program of this machine write its man pages, of this date, and completions below a
+/// Runs this machine's program to write its man pages, dated `date`, and completions below a
 /// folder.
 fn generate(native: &Path, share: &Path, date: u64) -> Result<()> {
     let pages = share.join("man/man1");
@@ -226,7 +227,7 @@ fn generate(native: &Path, share: &Path, date: u64) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file, or a folder with all that is in it.
+/// Copies a file, or a folder with its content.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.parent().unwrap_or(to))?;
     run(Command::new("cp").arg("-RL").args([from, to]))
@@ -240,8 +241,8 @@ fn version() -> Result<String> {
         .context("cargo pkgid: no version")
 }
 
-/// The commit of the source; `None` without git, with changes that are not committed, or if
-/// `ASSAY_COMMIT` names another.
+/// Returns the commit of the source; `None` without git, with uncommitted changes, or if
+/// `ASSAY_COMMIT` is set.
 fn commit() -> Option<String> {
     if std::env::var_os("ASSAY_COMMIT").is_some() {
         return None;
@@ -263,7 +264,8 @@ fn commit() -> Option<String> {
     }
 }
 
-/// Git, for the repository of this source: one around an unpacked source is another one.
+/// Returns a git command for this source's own repository. A repository around an unpacked source
+/// is not used.
 fn git() -> Command {
     let mut git = Command::new("git");
     git.current_dir(workspace())
@@ -274,7 +276,7 @@ fn git() -> Command {
     git
 }
 
-/// Date of the last commit; without git that of the source, whose archive has it.
+/// Returns the date of the last commit or, without git, the date of the source from its archive.
 fn source_date() -> Result<u64> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date.parse().context("SOURCE_DATE_EPOCH is no number");

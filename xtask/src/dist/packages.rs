@@ -1,5 +1,5 @@
-//! Packages of Debian and of RPM, made of the folder of an archive. The manifests of the crates list
-//! the files of each (`package.metadata`).
+//! Debian and RPM packages, made from the folder of an archive. The crates' manifests list the
+//! files of each (`package.metadata`).
 
 use super::Builds;
 use crate::run::{build_folder, cargo, output, run, workspace};
@@ -9,14 +9,14 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// To set: who makes the packages; the project has no address yet.
+/// Maintainer of the packages. To be set: the project has no address yet.
 const MAINTAINER: &str = "The assay contributors <packages@assay.invalid>";
 
 impl Builds<'_> {
-    /// Makes the packages for a machine of the folder of its archive.
+    /// Makes the packages for a machine from the folder of its archive.
     pub(super) fn packages(&self, machine: &str, target: &str, archive: &Path) -> Result<()> {
         let build = build_folder()?;
-        // Manifests name it target/release/package; both programs replace the first two words.
+        // Manifests refer to target/release/package; both tools replace the prefix target/release.
         let contents = build.join(target).join("release/package");
         if contents.exists() {
             fs::remove_dir_all(&contents)?;
@@ -53,7 +53,7 @@ impl Builds<'_> {
         Ok(())
     }
 
-    /// Writes a changelog of the packages, which Debian wants beside that of the program.
+    /// Writes a changelog of the packages, which Debian requires beside that of the program.
     fn write_changelog(&self, folder: &Path) -> Result<()> {
         let mut date = Command::new("date");
         date.args(["--utc", "--rfc-email", &format!("--date=@{}", self.date)]);
@@ -67,7 +67,7 @@ impl Builds<'_> {
     }
 }
 
-/// A subcommand of cargo at a version, which is installed in the build folder.
+/// Returns a cargo subcommand of a fixed version, installed in the build folder.
 fn tool(name: &str, version: &str) -> Result<PathBuf> {
     let folder = build_folder()?.join(format!("{name}-{version}"));
     let program = folder.join("bin").join(name);
@@ -95,7 +95,7 @@ mod tests {
         fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// The list as `bitbake -c update_crates assay` writes it, with a note on this test.
+    /// Returns the list as `bitbake -c update_crates assay` writes it, with a note on this test.
     fn crates_of_lock(lock: &str) -> String {
         let (mut addresses, mut sums) = (String::new(), String::new());
         for package in lock.split("[[package]]").skip(1) {

@@ -1,4 +1,4 @@
-//! The results as text, and where the documentation has them.
+//! Results as text for the documentation.
 
 use super::examples::{Example, Refusal};
 use super::programs::{ProgramResult, Verdict};
@@ -15,7 +15,7 @@ const FILE: &str = concat!(
     "/../crates/dialects/src/fio/compat_tests.md"
 );
 
-/// Counts and a table of the test programs.
+/// Formats counts and a table of the test programs.
 pub(super) fn programs(outcomes: &[ProgramResult]) -> String {
     let count = |verdict: fn(&Verdict) -> bool| {
         let of_kind = outcomes.iter().filter(|outcome| verdict(&outcome.verdict));
@@ -45,7 +45,8 @@ pub(super) fn programs(outcomes: &[ProgramResult]) -> String {
     text
 }
 
-/// Counts of the example jobs, and what is refused in which of them.
+/// Formats counts of the example jobs, and the refused options with the jobs
+/// that use them.
 pub(super) fn examples(examples: &[Example]) -> String {
     let mut refused: BTreeMap<&Refusal, Vec<String>> = BTreeMap::new();
     for Example { name, refusal } in examples {
@@ -72,7 +73,7 @@ pub(super) fn examples(examples: &[Example]) -> String {
     text
 }
 
-/// The version of a source tree, as in `fio-3.33`.
+/// Returns the version of a source tree, for example `fio-3.33`.
 pub(super) fn version(source: &Path) -> Result<String> {
     let path = source.join("FIO-VERSION-GEN");
     let text =
@@ -82,7 +83,7 @@ pub(super) fn version(source: &Path) -> Result<String> {
         .with_context(|| format!("{} names no version", path.display()))
 }
 
-/// Keeps the results in the documentation.
+/// Writes the results into the documentation.
 pub(super) fn write(
     version: &str,
     outcomes: &[ProgramResult],
@@ -102,7 +103,7 @@ pub(super) fn write(
     run(update.env("UPDATE_COMPAT", "1"))
 }
 
-/// Text within a table.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

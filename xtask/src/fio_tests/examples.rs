@@ -1,4 +1,4 @@
-//! fio's example jobs: which of them assay reads.
+//! Tests which of fio's example jobs assay accepts.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -9,14 +9,14 @@ use std::process::Command;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Example {
     pub(super) name: String,
-    /// `None`: it is read.
+    /// Refused option; `None`: assay accepts the file.
     pub(super) refusal: Option<Refusal>,
 }
 
 /// Refused option, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Refusal {
-    /// The option with its value; empty: it is not about one.
+    /// Option with its value; empty if the error is not about an option.
     pub(super) option: String,
     pub(super) why: String,
 }
@@ -52,8 +52,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The error without its place: of `assay: job.fio:3: [a] zonemode=zbd: why`,
-/// the option and why.
+/// Splits an error without its position: `assay: job.fio:3: [a] zonemode=zbd:
+/// why` into option and reason.
 fn reason(said: &str) -> Refusal {
     let line = said.lines().next().unwrap_or("it says nothing");
     let problem = match line.split_once(".fio:") {

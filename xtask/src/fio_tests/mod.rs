@@ -1,5 +1,5 @@
-//! `cargo xtask fio-tests`: fio's own test programs and example jobs, with assay
-//! in fio's place.
+//! `cargo xtask fio-tests`: runs fio's own test programs and example jobs with
+//! assay in place of fio.
 
 mod document;
 mod examples;
@@ -33,7 +33,7 @@ struct FioTestArgs {
     write: bool,
 }
 
-/// Runs the programs and the examples; an error when a program failed.
+/// Runs the programs and the examples. Returns an error if a program failed.
 pub fn run(words: &[&str]) -> Result<()> {
     if words.iter().any(|word| ["--help", "-h"].contains(word)) {
         println!("{HELP}");
@@ -96,8 +96,8 @@ fn numbers(list: Option<&str>) -> Result<Vec<u32>> {
         .collect()
 }
 
-/// An empty folder beside the build, on a real disk: some programs use direct
-/// I/O, which a file system in memory may not know.
+/// Makes an empty folder beside the build, on a real disk: some programs use
+/// direct I/O, which a file system in memory may not support.
 fn scratch() -> Result<PathBuf> {
     let folder = build_folder()?.join("fio-tests");
     if folder.exists() {
@@ -108,7 +108,7 @@ fn scratch() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// assay, built as it is released, under the name of fio.
+/// Builds the released assay and links it under the name fio.
 fn fio(scratch: &Path) -> Result<PathBuf> {
     let link = scratch.join("fio");
     symlink(shipped()?, &link).with_context(|| format!("cannot make {}", link.display()))?;

@@ -1,4 +1,4 @@
-//! The numbered test programs of `t/run-fio-tests.py`.
+//! Runs the numbered test programs of `t/run-fio-tests.py`.
 
 use super::{FioTestArgs, python};
 use anyhow::{Context, Result, bail};
@@ -9,18 +9,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Test programs that use fio as a user does, for all versions: fio 3.33 has them up to 26, and
-/// from 1003 to 1012.
+/// Test programs that use fio as a user does, of all versions. fio 3.33 has those up to 26, and
+/// 1003 to 1012.
 const BLACK_BOX: [u32; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     27, 28, 29, 30, 31, 33, 34, 35, 36, 37, 1003, 1004, 1006, 1010, 1011, 1012, 1013, 1017,
 ];
 /// Program that runs the tests, in fio's source tree.
 const PROGRAM: &str = "t/run-fio-tests.py";
-/// The one that needs SciPy.
+/// Test program that needs SciPy.
 const STEADY_STATE: u32 = 1004;
 
-/// The one whose job names four processors.
+/// Test program whose job names four processors.
 const FOUR_PROCESSORS: u32 = 9;
 
 /// Programs that test fio's internals or features that assay refuses, with the reason for leaving
@@ -59,7 +59,7 @@ const INTERNAL: [(u32, &str, &str); 11] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProgramResult {
     pub(super) number: u32,
-    /// The job file or the program.
+    /// Name of the job file or the program.
     pub(super) name: String,
     pub(super) verdict: Verdict,
 }
@@ -85,7 +85,7 @@ impl ProgramResult {
     }
 }
 
-/// That all numbers asked for are those of programs that this version has.
+/// Checks that all requested numbers are programs of this version.
 fn check_numbers(only: &[u32], there: &[u32]) -> Result<()> {
     let internal = INTERNAL.map(|(number, ..)| number);
     let known = |number: &u32| BLACK_BOX.contains(number) || internal.contains(number);
@@ -96,7 +96,7 @@ fn check_numbers(only: &[u32], there: &[u32]) -> Result<()> {
     }
 }
 
-/// The numbers that this version of the program has.
+/// Returns the numbers of this version's programs.
 fn numbers_of(source: &Path) -> Result<Vec<u32>> {
     let path = source.join(PROGRAM);
     let text = fs::read_to_string(&path).with_context(|| {
@@ -108,13 +108,13 @@ fn numbers_of(source: &Path) -> Result<Vec<u32>> {
     Ok(text.lines().filter_map(number_of).collect())
 }
 
-/// `'test_id':          1003,`
+/// Parses a line such as `'test_id':          1003,`.
 fn number_of(line: &str) -> Option<u32> {
     let value = line.trim().strip_prefix("'test_id':")?;
     value.trim().trim_end_matches(',').parse().ok()
 }
 
-/// Runs what is asked for, in the order of the numbers.
+/// Runs the requested programs in the order of their numbers.
 pub(super) fn run(request: &FioTestArgs, fio: &Path, scratch: &Path) -> Result<Vec<ProgramResult>> {
     let there = numbers_of(&request.source)?;
     check_numbers(&request.only, &there)?;
@@ -161,7 +161,8 @@ pub(super) fn run(request: &FioTestArgs, fio: &Path, scratch: &Path) -> Result<V
     Ok(outcomes)
 }
 
-/// `-k`: what it asks a build of fio for, assay has.
+/// Returns the command that runs fio's test suite. `-k` skips its checks of the requirements,
+/// which assay meets.
 fn suite(request: &FioTestArgs, fio: &Path, numbers: &[u32]) -> Command {
     let program = request.source.join(PROGRAM);
     let mut command = Command::new("python3");
@@ -192,8 +193,8 @@ fn outcomes_of(suite: &mut Command) -> Result<Vec<ProgramResult>> {
     Ok(outcomes)
 }
 
-/// `Test 8 FAILED:  bytes written mismatch, t0008-32eae1c5.fio`; what is not
-/// asked for is skipped and has no name.
+/// Parses a line such as `Test 8 FAILED:  bytes written mismatch, t0008-32eae1c5.fio`. Skipped
+/// programs have no name.
 fn outcome(line: &str) -> Option<ProgramResult> {
     let (number, rest) = line.strip_prefix("Test ")?.split_once(' ')?;
     let number = number.parse().ok()?;

@@ -1,4 +1,4 @@
-//! A Python with what fio's test programs import, kept beside the build.
+//! Python with the modules that fio's test programs import, beside the build.
 
 use crate::run::{build_folder, run};
 use anyhow::{Context, Result};
@@ -6,8 +6,8 @@ use std::env;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// The search path with a Python in front that has SciPy, six and statsmodels; `None`: the
-/// system's has them.
+/// Returns a search path whose first Python has SciPy, six and statsmodels; `None` if the
+/// system's Python has them.
 pub(super) fn with_modules() -> Result<Option<OsString>> {
     let has_modules = |python: &mut Command| {
         python

@@ -1,18 +1,18 @@
 //! Import cycles between the modules of a crate that have the same parent.
 //!
-//! A child may use its parent's items, and a parent its children's. What a module re-exports is
-//! looked for where it is defined.
+//! A child may use its parent's items, and a parent its children's. A re-exported item counts
+//! for the module that defines it.
 
 use super::source::{Crate, ItemPath, Module};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Modules that need each other.
+/// Modules that import each other, directly or indirectly.
 #[derive(Debug)]
 pub struct Cycle {
     pub parent: ItemPath,
     pub modules: Vec<String>,
-    /// An import of each pair of modules: file and path.
+    /// Imports between each pair of modules: file and path.
     pub imports: BTreeMap<(String, String), Vec<String>>,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Cycle {
     }
 }
 
-/// All cycles of a crate.
+/// Finds all cycles of a crate.
 pub fn cycles(krate: &Crate) -> Vec<Cycle> {
     let modules: BTreeMap<&[String], &Module> = krate
         .modules
@@ -49,7 +49,7 @@ pub fn cycles(krate: &Crate) -> Vec<Cycle> {
         .collect()
 }
 
-/// Names of the module that defines what a path names.
+/// Returns the module that defines the item of a path.
 fn owner<'a>(
     modules: &BTreeMap<&'a [String], &'a Module>,
     path: &[String],
@@ -65,7 +65,7 @@ fn owner<'a>(
     let Some(item) = rest.first() else {
         return names;
     };
-    // A name can be imported from a module that imports it back.
+    // Stops at a depth of 8, because a name can be imported from a module that imports it back.
     if re_exports > 8 || module.items.contains(item) {
         return names;
     }
@@ -87,7 +87,7 @@ struct Graph {
 }
 
 impl Graph {
-    /// Groups of modules of which each reaches each other.
+    /// Finds groups of modules in which each module reaches all others.
     fn cycles(self, parent: &ItemPath) -> Vec<Cycle> {
         let modules: BTreeSet<&String> = self.imports.keys().map(|(from, _)| from).collect();
         let reached: BTreeMap<&String, BTreeSet<&String>> = modules

@@ -1,4 +1,4 @@
-//! `cargo xtask house`: how large the source is, and what makes it hard to read.
+//! `cargo xtask house`: size of the source, and properties that make it hard to read.
 
 mod cycles;
 mod source;
@@ -14,10 +14,10 @@ use std::process::Command;
 
 const HELP: &str = "cargo xtask house [--check] [--commit REV] [CRATE]...";
 
-/// Longest functions and files, and most shared names, that are printed.
+/// Number of longest functions, longest files and most shared names to print.
 const LONGEST: usize = 10;
 
-/// Prints the report, or, of the named crates, the imports that make cycles.
+/// Prints the report, or the imports that form cycles in the named crates.
 pub fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
@@ -34,7 +34,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// All crates of a workspace.
+/// Crates of the workspace.
 #[derive(Debug)]
 struct House {
     crates: Vec<Crate>,
@@ -65,7 +65,7 @@ impl House {
         self.crates.iter().flat_map(|krate| &krate.modules)
     }
 
-    /// Longest first.
+    /// Functions, longest first.
     fn functions(&self) -> Vec<(&Module, &Function)> {
         let all = self.modules();
         let all = all.flat_map(|module| module.functions.iter().map(move |f| (module, f)));
@@ -74,14 +74,14 @@ impl House {
         all
     }
 
-    /// Longest first.
+    /// Files, longest first.
     fn files(&self) -> Vec<&Module> {
         let mut all: Vec<&Module> = self.modules().collect();
         all.sort_by_key(|module| std::cmp::Reverse(module.lines));
         all
     }
 
-    /// Names of types that more than the allowed number of types have, with where they are.
+    /// Returns type names that too many types share, with their files.
     fn shared_names(&self) -> Vec<(&str, Vec<&Path>)> {
         let mut names: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
         for module in self.modules() {
@@ -97,7 +97,7 @@ impl House {
         shared
     }
 
-    /// Doc comments, and how many begin with each word that is none to begin with.
+    /// Counts doc comments, and those that begin with each word of [`DOC_WORDS`].
     fn doc_words(&self) -> (usize, BTreeMap<&str, usize>) {
         let mut counts = BTreeMap::new();
         let mut all = 0;
@@ -115,7 +115,7 @@ impl House {
         counts.values().sum::<usize>() * 1000 / all.max(1)
     }
 
-    /// All that is beyond a limit.
+    /// Lists the violated limits.
     fn problems(&self, limits: &Limits) -> Vec<String> {
         let mut problems = self.problems_of_cycles(limits.in_cycles);
         for file in self.files() {
@@ -256,7 +256,7 @@ fn write_row(f: &mut fmt::Formatter<'_>, name: &str, row: [usize; 4]) -> fmt::Re
     writeln!(f, "{name:10} {lines:7} {files:6} {tests:6} {in_cycles:10}")
 }
 
-/// Prints the files that a commit touched.
+/// Prints the files that a commit changed.
 fn print_commit(revision: &str) -> Result<()> {
     let mut show = Command::new("git");
     show.args(["show", "--format=%h %s", "--stat=200", revision, "--"]);
@@ -264,36 +264,37 @@ fn print_commit(revision: &str) -> Result<()> {
     Ok(())
 }
 
-/// Most lines of a file.
+/// Largest number of lines of a file.
 pub const FILE_LINES: usize = 700;
 
-/// Words that begin a doc comment that cannot be read alone.
+/// First words of doc comments that cannot stand alone.
 pub const DOC_WORDS: [&str; 8] = [
     "What", "How", "Whether", "Of", "Its", "Those", "Where", "All",
 ];
 
-/// Most types that share a name, apart from the names that [`Limits::shared_names`] allows.
+/// Largest number of types that share a name, apart from the names that
+/// [`Limits::shared_names`] allows.
 pub const TYPES_OF_A_NAME: usize = 3;
 
-/// Limits that the source has not reached everywhere.
+/// Limits that the source does not meet everywhere yet.
 #[derive(Debug)]
 pub struct Limits {
-    /// Doc comments that begin with one of [`DOC_WORDS`], in thousandths.
+    /// Share of doc comments that begin with one of [`DOC_WORDS`], in thousandths.
     pub doc_permille: usize,
-    /// Names that more than [`TYPES_OF_A_NAME`] types share.
+    /// Number of names that more than [`TYPES_OF_A_NAME`] types share.
     pub shared_names: usize,
-    /// Modules that are in import cycles, of each crate that has any.
+    /// Number of modules in import cycles, for each crate that has any.
     pub in_cycles: &'static [(&'static str, usize)],
 }
 
-/// Limits of today. They only fall: lower them with the change that makes it possible.
+/// Present limits. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
     doc_permille: 221,
     shared_names: 0,
     in_cycles: &[("cli", 4)],
 };
 
-/// Limits to reach.
+/// Goals for the limits.
 #[cfg(test)]
 pub const GOAL: Limits = Limits {
     doc_permille: 60,
@@ -306,7 +307,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Problems of a workspace of one crate `a`, which has these files.
+    /// Returns problems of a workspace with one crate `a` that has these files.
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("xtask")).unwrap();
@@ -318,7 +319,8 @@ mod tests {
         House::read(root.path()).unwrap().problems(&GOAL)
     }
 
-    /// Files and folders of the source that a page names, such as `crates/a/src/b.rs`.
+    /// Returns files and folders of the source that a page names, such as
+    /// `crates/a/src/b.rs`.
     fn named(page: &str) -> Vec<&str> {
         let words = page
             .split('`')

@@ -1,6 +1,7 @@
-//! Reads Rust source into what the report counts: lines, functions, types, doc comments, paths.
+//! Reads Rust source and extracts the data of the report: lines, functions, types, doc comments,
+//! paths.
 //!
-//! Tokens are enough for that. A syntax tree would need `syn` with all its features.
+//! Tokens are sufficient. A syntax tree would require `syn` with all its features.
 
 use anyhow::{Context, Result, anyhow};
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
@@ -15,17 +16,17 @@ pub type ItemPath = Vec<String>;
 #[derive(Debug, Default)]
 pub struct Crate {
     pub name: String,
-    /// Modules without those of tests.
+    /// Modules except those of tests.
     pub modules: Vec<Module>,
     pub test_lines: usize,
 }
 
-/// A file of source, which is a module. Modules inside of files belong to it.
+/// Source file, which is a module. Inline modules belong to it.
 #[derive(Debug, Default)]
 pub struct Module {
     pub names: ItemPath,
     pub file: PathBuf,
-    /// Lines apart from tests.
+    /// Lines except tests.
     pub lines: usize,
     pub test_lines: usize,
     pub functions: Vec<Function>,
@@ -35,13 +36,13 @@ pub struct Module {
     pub doc_words: Vec<String>,
     /// Paths that begin in this crate.
     pub paths: Vec<ItemPath>,
-    /// Items that are defined here.
+    /// Items that the module defines.
     pub items: BTreeSet<String>,
-    /// Names that `use` declarations bring in, with what they stand for.
+    /// Names that `use` declarations import, with their paths.
     pub imports: BTreeMap<String, ItemPath>,
-    /// Modules that `use` declarations bring in as a whole.
+    /// Modules that glob imports name.
     pub globs: Vec<ItemPath>,
-    /// Child modules that exist for tests alone.
+    /// Child modules that only exist for tests.
     test_children: Vec<String>,
 }
 
@@ -53,7 +54,7 @@ pub struct Function {
 }
 
 impl Crate {
-    /// Reads all source files of the crate in this folder.
+    /// Reads all source files of the crate in a folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let mut files = Vec::new();
@@ -109,14 +110,14 @@ fn source_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the name alone says that a file belongs to tests.
+/// Returns true if the name of a file shows that it contains tests.
 fn is_of_tests(relative: &Path) -> bool {
     let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
     let in_folder = relative.iter().any(|name| name == "tests");
     in_folder || stem == "tests" || stem.ends_with("_tests")
 }
 
-/// Names of the module in a file: `src/load/pace.rs` is `load::pace`.
+/// Returns names of the module in a file: `src/load/pace.rs` is `load::pace`.
 fn names_of(relative: &Path) -> ItemPath {
     let inside = relative.strip_prefix("src").unwrap_or(relative);
     let path = inside.with_extension("");
@@ -133,7 +134,7 @@ fn names_of(relative: &Path) -> ItemPath {
 }
 
 impl Module {
-    /// Reads the text of a module.
+    /// Parses the text of a module.
     pub fn read(names: ItemPath, text: &str) -> Result<Self> {
         let tokens: TokenStream = text.parse().map_err(|error| anyhow!("{error}"))?;
         let mut module = Self {
@@ -153,7 +154,8 @@ impl Module {
             .map(|child| joined(&self.names, child))
     }
 
-    /// Goes through tokens. Types and items count `at_items`: in modules, not in functions.
+    /// Visits tokens. Types and items count only if `at_items` is set: in modules, not in
+    /// functions.
     fn walk(&mut self, tokens: TokenStream, scope: &ItemPath, at_items: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut after_doc = false;
@@ -182,7 +184,8 @@ impl Module {
         }
     }
 
-    /// Takes in what begins with this identifier; returns how many tokens behind it are done.
+    /// Handles the item that begins with this identifier. Returns the number of tokens behind the
+    /// identifier that it consumed.
     fn keyword(
         &mut self,
         keyword: &str,
@@ -234,7 +237,7 @@ impl Module {
         0
     }
 
-    /// Counts what is behind `#[cfg(test)]` as test; returns how many tokens it has.
+    /// Counts the item behind `#[cfg(test)]` as test. Returns the number of its tokens.
     fn skip_test(&mut self, here: &[TokenTree]) -> usize {
         let end = here.iter().position(|token| {
             is_punct(token, ';')
@@ -253,7 +256,7 @@ impl Module {
         end + 1
     }
 
-    /// Takes in a `use` declaration: one branch of its tree.
+    /// Records one branch of a `use` declaration's tree.
     fn import(&mut self, tokens: &[TokenTree], scope: &ItemPath, before: &ItemPath) {
         let (path, length) = path(tokens);
         let path = [before.as_slice(), path.as_slice()].concat();
@@ -285,7 +288,8 @@ impl Module {
     }
 }
 
-/// The attribute at the beginning, as text without its brackets, and how many tokens it has.
+/// Returns the attribute at the beginning, as text without its brackets, and the number of its
+/// tokens.
 fn attribute(here: &[TokenTree]) -> Option<(usize, String)> {
     if !is_punct(here.first()?, '#') {
         return None;
@@ -299,7 +303,7 @@ fn attribute(here: &[TokenTree]) -> Option<(usize, String)> {
     }
 }
 
-/// First word of a doc comment, of which this is the literal.
+/// Returns the first word of a doc comment, given its literal.
 fn word(literal: &str) -> String {
     let text = literal.trim_start_matches(['r', '#', '"']).trim_start();
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '\'');
@@ -322,7 +326,8 @@ fn function(name: String, here: &[TokenTree]) -> Option<Function> {
     }
 }
 
-/// Identifiers joined by `::` at the beginning, and how many tokens they have with a `::` behind.
+/// Returns identifiers joined by `::` at the beginning, and the number of their tokens including
+/// a trailing `::`.
 fn path(tokens: &[TokenTree]) -> (ItemPath, usize) {
     let mut names = ItemPath::new();
     let mut length = 0;
@@ -339,7 +344,7 @@ fn path(tokens: &[TokenTree]) -> (ItemPath, usize) {
     (names, length)
 }
 
-/// A path from the root of the crate; `None` when it begins above the root.
+/// Returns a path relative to the root of the crate; `None` if it begins above the root.
 fn absolute(path: &[String], scope: &ItemPath) -> Option<ItemPath> {
     let mut at = scope.clone();
     let mut rest = path;

@@ -1,5 +1,5 @@
-//! Debian's packages, installed or not: apt with folders and settings of its own, so that
-//! the machine's stay as they are.
+//! Debian packages, installed or only downloaded. apt runs with private folders and settings, so
+//! that the machine's stay unchanged.
 
 mod sources;
 
@@ -11,24 +11,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The architecture of the board.
+/// Debian architecture of the board.
 pub const BOARD: &str = "arm64";
 
-/// Sources of packages, in the folder of apt's settings.
+/// Folder of package sources, in the folder of apt's settings.
 const SOURCES: &str = "sources.list.d";
 const SETTINGS: &str = "apt.conf";
 
-/// Says by what a folder was made; tests look for it.
+/// File with the recipe by which a folder was made; tests look for it.
 const RECIPE: &str = "recipe";
 
-/// Debian's packages for this machine and for the board.
+/// Debian packages for this machine and for the board.
 pub struct Packages {
     folder: PathBuf,
     mirror: Mirror,
 }
 
 impl Packages {
-    /// Fetches the lists of packages.
+    /// Downloads the lists of packages.
     pub fn update(folder: &Path) -> Result<Self> {
         for part in ["lists/partial", "archives/partial", "board"] {
             fs::create_dir_all(folder.join(part))?;
@@ -46,18 +46,19 @@ impl Packages {
         })
     }
 
-    /// Files of some of Debian's packages, and of those that this machine lacks to run
-    /// them.
+    /// Downloads packages to run on this machine, with the dependencies that it lacks. Returns
+    /// the files.
     pub fn to_run(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let mut install = self.apt("apt-get");
         install.args(["--quiet=2", "--yes", "--download-only", "--reinstall"]);
-        // QEMU is from the backports, for its newer devices, and adbd, which is nowhere else.
+        // QEMU comes from the backports, for its newer devices, and so does adbd, which only they
+        // have.
         install.args(["--target-release", &self.mirror.backports(), "install"]);
         run(install.args(packages))?;
         files(&self.folder.join("archives"))
     }
 
-    /// The kernel that a metapackage asks for.
+    /// Returns the kernel package that a metapackage depends on.
     pub fn kernel_of(&self, meta: &str) -> Result<String> {
         let depends = output(self.apt("apt-cache").args(["depends", meta]))?;
         let images = depends
@@ -71,7 +72,7 @@ impl Packages {
             .with_context(|| format!("{meta} depends on no kernel: {depends}"))
     }
 
-    /// The file of a package for an architecture.
+    /// Downloads a package for an architecture and returns the file.
     pub fn download_of(&self, architecture: &str, package: &str) -> Result<PathBuf> {
         let folder = self.folder.join("board");
         let mut download = self.apt("apt-get");
@@ -87,7 +88,7 @@ impl Packages {
         found.with_context(|| format!("apt-get downloaded no {package}"))
     }
 
-    /// Files of packages for an architecture and of all that they depend on.
+    /// Downloads packages for an architecture with all their dependencies. Returns the files.
     pub fn all_of(&self, architecture: &str, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let (status, archives) = (self.folder.join("nothing-installed"), "board/archives");
         fs::write(&status, "")?;
@@ -113,8 +114,8 @@ impl Packages {
     }
 }
 
-/// Installs packages on this machine: from its own sources, and what Debian does not count as
-/// free from their mirror.
+/// Installs packages on this machine from its configured sources, and non-free packages from
+/// their mirror.
 pub fn install(packages: &[&str]) -> Result<()> {
     let folder = build_folder()?.join("apt");
     if folder.exists() {
@@ -129,7 +130,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
         Err(error) => eprintln!("xtask: nothing of Debian's non-free: {error:#}"),
     }
     fs::write(folder.join(SETTINGS), own_sources(&folder))?;
-    // A source that cannot be reached may not be needed.
+    // An unreachable source may not be needed.
     if let Err(error) = run(apt(&folder, "apt-get").args(["--quiet", "update"])) {
         eprintln!("xtask: {error:#}");
     }
@@ -137,7 +138,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
         let words = ["--quiet=2", "install", "--yes", "--no-install-recommends"];
         run(apt(&folder, "apt-get").args(words).args(packages))
     };
-    // One that cannot be had keeps all from being installed.
+    // One unavailable package prevents the installation of all: try each separately.
     if install(packages).is_err() {
         let single = packages.iter().map(|&package| install(&[package]));
         single.fold(Ok(()), Result::and)?;
@@ -145,7 +146,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A program of apt with the settings in a folder.
+/// Returns an apt command with the settings in a folder.
 fn apt(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     command
@@ -154,7 +155,7 @@ fn apt(folder: &Path, program: &str) -> Command {
     command
 }
 
-/// Settings by which sources and lists of packages are those of a folder.
+/// Returns settings that make apt use the package sources and lists of a folder.
 fn own_sources(folder: &Path) -> String {
     let folder = folder.display();
     format!(
@@ -183,8 +184,8 @@ fn settings(folder: &Path, native: &str) -> String {
     )
 }
 
-/// Makes a folder of the build folder unless it is there already, made by the same
-/// recipe. One that is half made is never taken for it.
+/// Makes a folder in the build folder with `make`, unless one of the same recipe exists. An
+/// incomplete folder is never used: it has another name until it is complete.
 pub fn prepare(name: &str, recipe: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let folder = build_folder()?.join(name);
     let made_by = fs::read_to_string(folder.join(RECIPE));
@@ -205,8 +206,8 @@ pub fn prepare(name: &str, recipe: &str, make: impl FnOnce(&Path) -> Result<()>)
     Ok(())
 }
 
-/// A script that starts a program which is not installed, but unpacked below
-/// `host`; `words` come first, and may speak of `$here`, the tree.
+/// Writes a script that starts a program which is not installed but unpacked below `host`.
+/// `words` precede the arguments and may refer to the tree as `$here`.
 pub fn launcher(folder: &Path, host: &Path, program: &str, words: &str) -> Result<()> {
     let host = host.strip_prefix(folder)?.display();
     let name = Path::new(program)
@@ -229,7 +230,7 @@ pub fn launcher(folder: &Path, host: &Path, program: &str, words: &str) -> Resul
     Ok(())
 }
 
-/// Unpacks a package over a folder.
+/// Unpacks a package into a folder.
 pub fn unpack(package: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     run(Command::new("dpkg")
@@ -237,7 +238,7 @@ pub fn unpack(package: &Path, folder: &Path) -> Result<()> {
         .args([package, folder]))
 }
 
-/// The packages in a folder.
+/// Returns the packages in a folder.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,5 +1,5 @@
-//! Sources of packages: the mirror of Debian that this machine's own settings of apt name,
-//! with components and suites that the machine itself may not use.
+//! Package sources: the Debian mirror of this machine's apt settings, with components and
+//! suites that the machine itself may not use.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 const APT: &str = "/etc/apt";
 const OS_RELEASE: &str = "/etc/os-release";
 
-/// Names of a release that stay the same when the next one comes.
+/// Names of a release that do not change with the next release.
 const ALIASES: [&str; 2] = ["stable", "oldstable"];
-/// Suffix of the name of a suite with newer programs.
+/// Suffix of a suite with newer programs.
 const BACKPORTS: &str = "-backports";
-/// Fields that are settled anew; all others (a key, a date that is not checked) stay.
+/// Fields that are set here; all others (a key, a date that is not checked) are kept.
 const OWN_FIELDS: [&str; 6] = [
     "types",
     "suites",
@@ -24,18 +24,18 @@ const OWN_FIELDS: [&str; 6] = [
     "enabled",
 ];
 
-/// A mirror of this machine's release.
+/// Mirror of this machine's release.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// The release, as the machine calls it.
+    /// Name of the release in the machine's settings.
     suite: String,
     components: String,
-    /// Other fields, in the form of sources.list(5) with a line for each.
+    /// Other fields in the deb822 format of sources.list(5), one line each.
     fields: String,
 }
 
 impl Mirror {
-    /// The first one that the machine uses.
+    /// Returns the first mirror that the machine uses.
     pub fn of_machine() -> Result<Self> {
         let codename = codename(&fs::read_to_string(OS_RELEASE)?)
             .with_context(|| format!("{OS_RELEASE} names no VERSION_CODENAME"))?;
@@ -46,18 +46,18 @@ impl Mirror {
             .with_context(|| format!("no source in {APT} has the release {codename}"))
     }
 
-    /// The suite with newer programs.
+    /// Returns the suite with newer programs.
     pub fn backports(&self) -> String {
         format!("{}{BACKPORTS}", self.suite)
     }
 
-    /// A source of the release and of its backports.
+    /// Returns a source of the release and of its backports.
     pub fn with_backports(&self) -> String {
         let suites = format!("{} {}", self.suite, self.backports());
         self.source(&suites, &self.components)
     }
 
-    /// A source of what Debian does not count as free, alone.
+    /// Returns a source of the component non-free only.
     pub fn not_free(&self) -> String {
         self.source(&self.suite, "non-free")
     }
@@ -70,7 +70,7 @@ impl Mirror {
     }
 }
 
-/// Puts links to all of the machine's sources into a folder.
+/// Links all of the machine's sources into a folder.
 pub fn link_all(folder: &Path) -> Result<()> {
     for file in files(Path::new(APT))? {
         let name = file.file_name().context("a file without a name")?;
@@ -79,7 +79,8 @@ pub fn link_all(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Files of sources: `sources.list`, and those in `sources.list.d` that apt reads.
+/// Returns the files of sources: `sources.list`, and those in `sources.list.d` that apt
+/// reads.
 fn files(apt: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     if let Ok(entries) = fs::read_dir(apt.join("sources.list.d")) {
@@ -99,7 +100,7 @@ fn files(apt: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Reads all sources as deb822 stanzas, in whichever format their files are.
+/// Reads all sources as deb822 stanzas, regardless of the format of their files.
 fn stanzas(apt: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for file in files(apt)? {
@@ -115,7 +116,8 @@ fn stanzas(apt: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// A line of a `sources.list` as a stanza: `deb [option=value ...] URI SUITE COMPONENT...`.
+/// Converts a line of a `sources.list` to a stanza: `deb [option=value ...] URI SUITE
+/// COMPONENT...`.
 fn of_one_line(line: &str) -> Option<String> {
     let rest = line.trim().strip_prefix("deb ")?.trim_start();
     let (options, rest) = match rest.strip_prefix('[') {
@@ -135,7 +137,7 @@ fn of_one_line(line: &str) -> Option<String> {
     ))
 }
 
-/// The mirror of a stanza that has a suite; `None` also where it is switched off.
+/// Returns the mirror of an enabled stanza for a suite.
 fn mirror(stanza: &str, suite: &str) -> Option<Mirror> {
     let has = |name: &str, word: &str| {
         field(stanza, name).is_some_and(|value| value.split_whitespace().any(|own| own == word))
@@ -148,7 +150,7 @@ fn mirror(stanza: &str, suite: &str) -> Option<Mirror> {
     let mut fields = String::new();
     let mut is_kept = false;
     for line in stanza.lines().filter(|line| !line.trim().is_empty()) {
-        // A line that begins with a space goes on with the field before it.
+        // A line that begins with white space continues the field before it.
         if !line.starts_with([' ', '\t']) {
             let name = line.split(':').next().unwrap_or_default();
             is_kept = !OWN_FIELDS.contains(&name.to_ascii_lowercase().as_str());
@@ -165,7 +167,7 @@ fn mirror(stanza: &str, suite: &str) -> Option<Mirror> {
     })
 }
 
-/// The value of a field on one line.
+/// Returns the value of a field that has one line.
 fn field<'a>(stanza: &'a str, name: &str) -> Option<&'a str> {
     stanza.lines().find_map(|line| {
         let (own, value) = line.split_once(':')?;

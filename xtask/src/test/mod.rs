@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that can be tested here, in one command.
+//! `cargo xtask test`: all tests that this machine can run, in one command.
 
 mod programs;
 mod stage;
@@ -8,7 +8,7 @@ use crate::{agents, board, labgrid, measure, prerequisites, python, servers};
 use anyhow::{Result, bail};
 use stage::{StageFailure, Stages, TestStage};
 
-/// Stages in order. A failed stage does not keep the others from running.
+/// Stages in order. A failed stage does not prevent the others.
 const STAGES: [TestStage; 11] = [
     TestStage {
         name: "programs",
@@ -78,12 +78,13 @@ const STAGES: [TestStage; 11] = [
     },
 ];
 
-/// The words of the command.
+/// Command-line arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct TestArgs<'a> {
-    /// With agents of all machines, long simulations and calibrations.
+    /// Set to include agents of all machines, long simulations and calibrations.
     full: bool,
-    /// Words for cargo: packages, names of tests, and after `--` options of the test programs.
+    /// Arguments for cargo: packages, names of tests, and after `--` options of the test
+    /// programs.
     words: Vec<&'a str>,
 }
 
@@ -119,8 +120,8 @@ impl<'a> TestArgs<'a> {
     }
 }
 
-/// Runs all stages that were asked for, with a line for each and its time; an error names
-/// those that failed.
+/// Runs the requested stages and prints a line with the time of each. The error names those
+/// that failed.
 pub fn run(words: &[&str]) -> Result<()> {
     let asked = TestArgs::read(words);
     let mut report = stage::Report::default();

@@ -1,4 +1,5 @@
-//! The stage of `cargo test`: all test programs, whichever fail, and their results.
+//! Stage of `cargo test`: runs all test programs, even after a failure, and collects their
+//! results.
 
 use super::TestArgs;
 use super::tally::TestTally;
@@ -10,23 +11,23 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::thread::{self, available_parallelism};
 
-/// Within the build folder: skips that tests have noted.
+/// File in the build folder to which tests append their skips.
 const SKIPS: &str = "skipped-tests";
 
-/// Environment variable that sets how many tests a program runs at a time.
+/// Environment variable with the number of tests that a program runs at a time.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// The end of the command's report, once tests have run.
+/// Summary of the test results, once tests have run.
 static CLOSING: OnceLock<String> = OnceLock::new();
 
-/// Formats that only archives have.
+/// Feature with formats that only archives have.
 const ALL_FORMATS: &str = "assay-cli/parquet";
 
-/// Modules of tests on the emulated board. They take turns on it, for minutes: a process of
-/// their own keeps them from holding up all others, which wait most of their time.
+/// Modules of tests on the emulated board. These tests share it, one at a time, for
+/// minutes. A separate process keeps them from delaying the others.
 const ON_THE_BOARD: [&str; 2] = ["board::", "board_works::"];
 
-/// Runs the tests; an error when one failed, or when they could not be built.
+/// Runs the tests. Returns an error if one failed, or if they could not be built.
 pub fn run(asked: &TestArgs<'_>) -> Result<()> {
     let skips = build_folder()?.join(SKIPS);
     fs::create_dir_all(skips.with_file_name(""))?;
@@ -77,7 +78,7 @@ pub fn run(asked: &TestArgs<'_>) -> Result<()> {
     };
     tally.close();
     tally.note_skips(&fs::read_to_string(&skips)?);
-    // Set once: the stage runs once.
+    // The stage runs once, so this is set once.
     let _ = CLOSING.set(tally.closing());
     match (tally.failed(), succeeded) {
         (0, true) => Ok(()),
@@ -92,15 +93,15 @@ fn show(tally: &mut TestTally, line: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Hands each line that a command prints to `take`; true if it succeeded.
+/// Passes each line of a command's output to `take`. Returns true if the command succeeded.
 fn follow(mut command: Command, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
     announce(&command);
-    // One stream for both outputs: cargo names each program in the one, before its results
-    // in the other.
+    // One pipe for both outputs keeps their order: cargo prints the name of a program to
+    // one, before its results on the other.
     let (output, input) = pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn().context("cannot start cargo")?;
-    // It has the ends of the pipe that are written to.
+    // `command` still holds the write ends of the pipe.
     drop(command);
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
@@ -111,7 +112,7 @@ fn follow(mut command: Command, mut take: impl FnMut(&[u8]) -> Result<()>) -> Re
     Ok(child.wait()?.success())
 }
 
-/// The end of the command's report; `None`: no tests have run.
+/// Returns the summary of the test results; `None` if no tests have run.
 pub fn closing() -> Option<&'static str> {
     CLOSING.get().map(String::as_str)
 }

@@ -1,4 +1,4 @@
-//! Stages of `cargo xtask test`, and the time that each takes.
+//! Stages of `cargo xtask test`, with the time of each.
 
 use super::TestArgs;
 use anyhow::Result;
@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// A part of the command.
+/// Stage of the command.
 pub struct TestStage {
     pub name: &'static str,
     pub stages: Stages,
@@ -14,10 +14,10 @@ pub struct TestStage {
     pub run: fn(&TestArgs<'_>) -> Result<()>,
 }
 
-/// The commands that a stage is a part of.
+/// Commands that include a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stages {
-    /// Every one.
+    /// Every command.
     All,
     /// Commands that name no package.
     Workspace,
@@ -25,16 +25,16 @@ pub enum Stages {
     Full,
 }
 
-/// The effect of a stage that fails.
+/// Effect of a failed stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageFailure {
-    /// Some tests, which are named, skip with the reason.
+    /// The named tests skip, with the reason.
     Skips(&'static str),
     /// The command fails.
     Fails,
 }
 
-/// Stages that have ended.
+/// Results of the completed stages.
 #[derive(Debug, Default)]
 pub struct Report {
     times: Vec<(&'static str, Times)>,
@@ -42,7 +42,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Runs a stage, and says its time when it ends.
+    /// Runs a stage and prints its time.
     pub fn run(&mut self, stage: &TestStage, asked: &TestArgs<'_>) {
         eprintln!("\n== {}", stage.name);
         let (began, used) = (Instant::now(), used_by_children());
@@ -62,7 +62,7 @@ impl Report {
         self.times.push((stage.name, times));
     }
 
-    /// Stages that make the command fail.
+    /// Returns the stages that make the command fail.
     pub fn failed(&self) -> &[&'static str] {
         &self.failed
     }
@@ -84,7 +84,7 @@ impl Display for Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Times {
     took: Duration,
-    /// Time of processors, by programs that the stage ran.
+    /// CPU time of programs that the stage ran.
     processor: Duration,
 }
 
@@ -95,7 +95,7 @@ impl Display for Times {
     }
 }
 
-/// Time of processors that ended children of this process have used.
+/// Returns the CPU time of this process's ended children.
 fn used_by_children() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     ticks_of_children(&stat).map_or(Duration::ZERO, |ticks| {
@@ -103,8 +103,8 @@ fn used_by_children() -> Duration {
     })
 }
 
-/// `cutime` and `cstime` of `proc_pid_stat(5)`, the 16th and 17th field. The second one is a
-/// name in brackets, which can have spaces.
+/// Returns `cutime` plus `cstime` of `proc_pid_stat(5)`, fields 16 and 17. Field 2 is a name
+/// in brackets, which may contain spaces.
 fn ticks_of_children(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(13);

@@ -1,4 +1,5 @@
-//! Results of test programs: read from what `cargo test` prints, added up over all programs.
+//! Results of test programs, parsed from the output of `cargo test` and summed over all
+//! programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +9,29 @@ pub struct TestTally {
     passed: usize,
     /// Tests that failed, as `PROGRAM: TEST`, and programs that ended without a result.
     failed: Vec<String>,
-    /// Output of the failed tests.
+    /// Output lines of the failed tests.
     why: Vec<String>,
     /// Number of tests skipped for each reason.
     skipped: BTreeMap<String, usize>,
-    /// The test program under way.
+    /// Name of the running test program.
     program: String,
-    /// True if the running program has given no result yet.
+    /// Set until the running program has printed its result.
     is_open: bool,
-    /// The number of tests that the program under way has announced.
+    /// Number of tests that the running program announced.
     announced: usize,
-    /// Names in the list of failures that was read last.
+    /// Names in the latest list of failures.
     names: Vec<String>,
-    /// The first lines of what tests said that failed, by name.
+    /// First output lines of failed tests, by name.
     said: BTreeMap<String, Vec<String>>,
-    /// The test whose words are being read.
+    /// Failed test whose output is being read.
     speaker: Option<String>,
 }
 
-/// So many lines of a test that failed are shown once more at the end.
+/// Number of output lines of a failed test that the summary repeats.
 const SHOWN: usize = 8;
 
 impl TestTally {
-    /// Reads the next line of `cargo test`, whose two outputs come in one stream.
+    /// Reads the next line of `cargo test`, with both outputs in one stream.
     pub fn read(&mut self, line: &str) {
         let line = line.trim_end();
         self.listen(line);
@@ -39,7 +40,7 @@ impl TestTally {
             (self.program, self.is_open) = (program, true);
             self.announced = 0;
         } else if let Some(count) = announced(line) {
-            // A test that runs its own program shows such lines when it fails.
+            // A failed test that runs its own program repeats such lines.
             self.announced = self.announced.max(count);
         } else if line == "failures:" {
             self.names.clear();
@@ -90,7 +91,7 @@ impl TestTally {
         self.is_open = false;
     }
 
-    /// Ends the program under way: one that was ended by a signal gives no result.
+    /// Ends the running program. A program that was killed by a signal prints no result.
     pub fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {
             self.failed
@@ -99,8 +100,8 @@ impl TestTally {
         self.names.clear();
     }
 
-    /// Takes skips that tests have noted, each a line of program, test and reason. To the
-    /// program each of these tests has passed.
+    /// Reads skips that tests have noted, a line of program, test and reason each. The test
+    /// program counted each of these tests as passed.
     pub fn note_skips(&mut self, lines: &str) {
         let mut seen = BTreeSet::new();
         for line in lines.lines() {
@@ -118,13 +119,13 @@ impl TestTally {
         *self.skipped.entry(why.to_owned()).or_default() += 1;
     }
 
-    /// The number of tests that failed, and of programs that ended without a result.
+    /// Returns the number of failed tests and of programs that ended without a result.
     pub fn failed(&self) -> usize {
         self.failed.len()
     }
 
-    /// The end of the report: how each test failed, and the closing line: passed, failed,
-    /// skipped, and why.
+    /// Returns the summary: the output of each failed test, and a line with the counts of
+    /// passed, failed and skipped tests, with the reasons.
     pub fn closing(&self) -> String {
         let reasons: Vec<String> = self
             .skipped
@@ -151,7 +152,7 @@ impl TestTally {
     }
 }
 
-/// The counts of one `test result:` line.
+/// Counts of one `test result:` line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ResultCounts {
     passed: usize,
@@ -183,7 +184,7 @@ impl ResultCounts {
     }
 }
 
-/// The name of a test program that cargo starts.
+/// Returns the name of a test program that cargo starts.
 fn program(line: &str) -> Option<String> {
     if let Some(package) = line.strip_prefix("   Doc-tests ") {
         return Some(format!("documentation of {package}"));
@@ -194,7 +195,7 @@ fn program(line: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The number of tests that a program announces.
+/// Returns the number of tests that a program announces.
 fn announced(line: &str) -> Option<usize> {
     let (count, word) = line.strip_prefix("running ")?.split_once(' ')?;
     matches!(word, "test" | "tests")
@@ -202,7 +203,7 @@ fn announced(line: &str) -> Option<usize> {
         .flatten()
 }
 
-/// The reason why a test is ignored.
+/// Returns the reason why a test is ignored.
 fn ignored(line: &str) -> Option<&str> {
     let (_, end) = line.strip_prefix("test ")?.split_once(" ... ignored")?;
     Some(end.strip_prefix(", ").unwrap_or("ignored"))

@@ -1,27 +1,27 @@
-//! Claims of assay: the figures of its JSON, each with its label.
+//! Claims of assay: figures of its JSON output with their labels.
 
 use anyhow::{Context, Result};
 pub use assay_model::job::Direction;
 use serde_json::Value;
 
-/// The figures of one direction of one job.
+/// Figures of one direction of one job.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub direction: Direction,
     pub bytes: u64,
     pub ios: u64,
-    /// Time that the rate is over.
+    /// Time over which the rate is measured, in microseconds.
     pub micros: u64,
     /// Label of the bandwidth.
     pub label: String,
     /// Label of the latency.
     pub latency_label: String,
-    /// The device's share, unless it is not known.
+    /// Share of the bytes that the device moved; `None` if unknown.
     pub share: Option<f64>,
     pub because: String,
 }
 
-/// Parses all claims that `assay` printed: fio's JSON, or that of a run.
+/// Parses all claims in assay's output, which is fio's JSON or that of a run.
 pub fn claims(text: &str) -> Result<Vec<Claim>> {
     let json: Value = serde_json::from_str(text).context("the output is not JSON")?;
     let (list, of): (_, fn(&Value, Direction) -> Option<Claim>) = match json.get("jobs") {

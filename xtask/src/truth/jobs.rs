@@ -1,28 +1,28 @@
-//! Jobs: what is asked of assay, on a file in a known state.
+//! Jobs that assay measures on a file in a known state.
 
 /// Part of the file that is in the page cache when the command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
-    /// There is no file; on a device nothing is cached.
+    /// No file exists; on a device nothing is cached.
     NoFile,
     Nothing,
     FirstHalf,
     All,
     /// The file is one hole.
     Hole,
-    /// The blocks of the file are reserved and were never written.
+    /// The blocks of the file are allocated but were never written.
     Unwritten,
 }
 
-/// Another process meanwhile.
+/// Activity of another process during the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbour {
     None,
-    /// It rewrites the second half of the file, again and again, and flushes nothing.
+    /// It rewrites the second half of the file repeatedly and flushes nothing.
     DirtiesTheFile,
-    /// It writes another file and flushes it, again and again.
+    /// It writes and flushes another file repeatedly.
     WritesAnotherFile,
-    /// It reads the device directly, again and again.
+    /// It reads the device directly, repeatedly.
     ReadsTheDevice,
     /// It changes the file once, while the job runs.
     Unlinks,
@@ -33,7 +33,7 @@ pub enum Neighbour {
 }
 
 impl Neighbour {
-    /// Command that changes the file, of which the path is `$0`.
+    /// Command that changes the file at the path `$0`.
     pub const fn change(self) -> Option<&'static str> {
         match self {
             Self::Unlinks => Some("rm $0"),
@@ -59,25 +59,26 @@ pub enum On {
     Ext4,
     /// On XFS and btrfs.
     OtherFiles,
-    /// Where another file shares the blocks.
+    /// On topologies where another file shares the blocks.
     Shared,
-    /// On blocks smaller than a page.
+    /// On topologies with blocks smaller than a page.
     Small,
 }
 
 pub struct TruthJob {
     pub name: &'static str,
     pub on: On,
-    /// One cell each.
+    /// Engines, each of which makes a cell.
     pub engines: &'static [&'static str],
     pub cached: Cached,
     pub neighbour: Neighbour,
-    /// Words of `assay`: `F` stands for the file. `qualify` is followed by the name of its job.
+    /// Arguments of `assay`: `F` is replaced by the file. `qualify` is followed by the name of
+    /// its job.
     pub words: &'static str,
 }
 
 impl TruthJob {
-    /// Name, and the neighbour if there is one.
+    /// Returns the name, with the neighbour if there is one.
     pub fn title(&self) -> String {
         let beside = match self.neighbour {
             Neighbour::None => "",
@@ -117,7 +118,7 @@ const QUEUED: &[&str] = &["libaio", "posixaio", "io_uring"];
 const MAPPED: &[&str] = &["mmap"];
 const NONE: &[&str] = &["-"];
 
-/// Size of files that are prepared; jobs use 8 MiB of it or all.
+/// Size of prepared files; jobs use 8 MiB of it or all.
 pub const FILE_MIB: usize = 16;
 
 /// Makes the table of all jobs: name, topologies, cached part, neighbour, engines, words.
@@ -160,7 +161,7 @@ pub const JOBS: &[TruthJob] = jobs! {
     "write, verify"                    Main       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=16m --verify=crc32c"
     "write, direct, verify"            Ext4       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=8m --verify=crc32c --direct=1"
     "write 64 MiB"                     Ext4       NoFile    None              PSYNC  "fio --rw=write --bs=1m --size=64m"
-    // What is cached.
+    // Partly or fully cached files.
     "read, half cached"                Main       FirstHalf None              PSYNC  "fio --rw=read --bs=64k --size=16m --invalidate=0"
     "randread 4k, half cached"         Main       FirstHalf None              PSYNC  "fio --rw=randread --bs=4k --size=16m --io_size=4m --invalidate=0"
     "randread 4k, cached"              Main       All       None              PSYNC  "fio --rw=randread --bs=4k --size=8m --invalidate=0"
@@ -200,7 +201,7 @@ pub const JOBS: &[TruthJob] = jobs! {
     "read, cached"                     Main       All       ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m --invalidate=0"
     "read, cold"                       Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m"
     "randread 4k, direct"              Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=randread --bs=4k --size=1m --direct=1"
-    // Holes, and files that somebody changes midway.
+    // Holes, and files that another process changes midway.
     "read, direct, hole"               Main       Hole      None              PSYNC  "fio --rw=read --bs=64k --size=8m --direct=1"
     "read, hole"                       Main       Hole      None              PSYNC  "fio --rw=read --bs=64k --size=8m"
     "randread 4k, direct, unwritten"   Main       Unwritten None              PSYNC  "fio --rw=randread --bs=4k --size=2m --direct=1"
@@ -231,7 +232,7 @@ pub const JOBS: &[TruthJob] = jobs! {
     "dd from the file, direct"         Main       Nothing   None              NONE   "dd if=F of=/dev/null bs=1M count=16 iflag=direct"
     "dd oflag=direct, short last block" Main      NoFile    None              NONE   "dd if=/dev/zero of=F bs=64k count=4000000 iflag=count_bytes oflag=direct"
     "dd from the second half"          Main       FirstHalf None              NONE   "dd if=F of=/dev/null bs=1M skip=8 count=8"
-    // The jobs of qualify, on a file of its own.
+    // The jobs of qualify, on the file that it makes.
     "qualify ladder-plain"             Ext4       NoFile    None              NONE   "qualify ladder-plain"
     "qualify ladder-fdatasync"         Ext4       NoFile    None              NONE   "qualify ladder-fdatasync"
     "qualify ladder-direct"            Ext4       NoFile    None              NONE   "qualify ladder-direct"

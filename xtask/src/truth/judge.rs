@@ -1,45 +1,47 @@
-//! Ground truth of a figure: what the kernel's events say that its label must be.
+//! Ground truth of a figure: the labels that are right according to the kernel's events.
 
 use super::claim::{Claim, Direction};
 use super::operations::{MeasuredPhase, Operation};
 use super::trace::{Micros, Range, SyscallEvent, What};
 use std::collections::HashMap;
 
-/// At least this share is the device's, at most 5 % is the page cache's (docs/evidence.md).
+/// Smallest share for the label of the device, and largest for that of the page cache
+/// (docs/evidence.md).
 const DEVICE: f64 = 0.95;
 const CACHE: f64 = 0.05;
-/// So near to a limit both labels are right: the clocks of the trace and of the job differ.
+/// Distance from a limit within which both labels are right, because the clocks of the trace and of
+/// the job differ.
 const NEAR: f64 = 0.015;
-/// Events of one moment may come in either order.
+/// Difference in time within which events may come in either order, in microseconds.
 const SLACK: Micros = 5;
-/// Bytes that a file system may write besides the file, if the sectors of the file are unknown.
+/// Bytes that a file system may write besides the file if the sectors of the file are unknown.
 const METADATA: u64 = 64 << 10;
 const SECTOR: u64 = 512;
 const PAGE: u64 = 4096;
 
-/// Facts about the storage and the job, none of them from assay.
+/// Facts about the storage and the job; none of them comes from assay.
 pub struct Scene<'a> {
     pub device: &'a [SyscallEvent],
-    /// `None`: any file of the file system.
+    /// Inode of the file; `None`: any file of the file system.
     pub inode: Option<u64>,
-    /// Sectors of the file; `None`: all that is no metadata.
+    /// Sectors of the file; `None`: all requests except metadata.
     pub extents: Option<Vec<Range>>,
     pub is_volatile: bool,
     pub is_memory: bool,
-    /// Pages and requests are not of the same file.
+    /// Set if a program serves the file, so that pages and requests belong to different files.
     pub has_program: bool,
     pub is_direct: bool,
     pub is_random: bool,
     pub is_mapped: bool,
-    /// Somebody else used the file or the device.
+    /// Set if another process used the file or the device.
     pub has_neighbour: bool,
 }
 
-/// The labels that are right.
+/// Labels that are right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
     pub label: Vec<&'static str>,
-    /// Correct labels of the latency; empty if there is none to check.
+    /// Correct labels of the latency; empty if it is not checked.
     pub latency: Vec<&'static str>,
     pub share: f64,
 }
@@ -67,7 +69,7 @@ pub fn truth(claim: &Claim, phase: &MeasuredPhase, scene: &Scene<'_>) -> Truth {
             let is_safe = left == 0.0 && scene.is_durable(phase);
             let safe: &[_] = match is_safe {
                 true => &["device"],
-                // A tail of less than a thousandth may be the other side of the clock.
+                // A tail of less than a thousandth may come from a difference of the clocks.
                 false if left > 0.0 && left < 0.001 => &["device", "device-unflushed"],
                 false => &["device-unflushed"],
             };
@@ -80,7 +82,7 @@ pub fn truth(claim: &Claim, phase: &MeasuredPhase, scene: &Scene<'_>) -> Truth {
     }
 }
 
-/// The labels of a share, of which `reached` are those of the device.
+/// Returns the labels of a share; `reached` are the labels for a share near 1.
 pub fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
     let mut labels = Vec::new();
     if share >= DEVICE - NEAR {
@@ -92,7 +94,7 @@ pub fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
     if share <= CACHE + NEAR {
         labels.push("page-cache");
     }
-    // Only near a limit are there two.
+    // Two labels are right only near a limit.
     if share >= DEVICE + NEAR {
         labels.retain(|label| *label != "mixed");
     }
@@ -100,7 +102,7 @@ pub fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
 }
 
 impl Scene<'_> {
-    /// Share of the bytes of a read that the device moved for it.
+    /// Share of the bytes of a read that the device moved for the job.
     fn read_share(&self, claim: &Claim, phase: &MeasuredPhase) -> f64 {
         let within = |event: &&SyscallEvent| {
             event.at + SLACK >= phase.start && event.at <= phase.stop + SLACK
@@ -124,8 +126,8 @@ impl Scene<'_> {
         share(fetched.min(moved), claim.bytes)
     }
 
-    /// Pages that the job read, by where they came from: each page counts as the device's the first
-    /// time that it is used after it was fetched within the clock.
+    /// Counts the pages that the job read by their source. A page counts as the device's at its
+    /// first use after it was fetched within the measured time.
     fn pages(&self, phase: &MeasuredPhase) -> Pages {
         let mut cache: HashMap<(u64, u64), bool> = HashMap::new();
         let mut pages = Pages::default();
@@ -138,7 +140,7 @@ impl Scene<'_> {
             match event.what {
                 What::PageAdded { inode, bytes } if self.is_of(inode) => {
                     for page in numbers(bytes) {
-                        // A fault is told before its page is fetched.
+                        // The event of a fault precedes the fetch of its page.
                         let is_used = cache.get(&(inode, page)) == Some(&false);
                         cache.insert((inode, page), is_timed && !is_used);
                         pages.fetched += if is_timed { PAGE } else { 0 };
@@ -151,7 +153,7 @@ impl Scene<'_> {
                 }
                 What::PagesRead { inode, bytes } if is_timed && self.is_of(inode) => {
                     let (first, end) = (bytes.0, bytes.0 + bytes.1);
-                    // The rest of a read whose first pages were handed out already.
+                    // The rest of a read whose first pages were already counted.
                     let before = last_read.insert(event.thread, (first, end));
                     if before.is_some_and(|(begun, until)| until == end && begun < first) {
                         continue;
@@ -169,14 +171,14 @@ impl Scene<'_> {
             }
         }
         if self.is_mapped && !self.is_random {
-            // Mapped pages around a fault are used without another event.
+            // Mapped pages around a fault are used without a further event.
             pages.device = pages.fetched;
         }
         pages
     }
 
-    /// Share of the bytes of a write that had reached the device when the clock stopped, and the
-    /// share that reached it later.
+    /// Returns the share of a write's bytes that had reached the device when the clock stopped, and
+    /// the share that reached it later.
     fn write_share(&self, claim: &Claim, phase: &MeasuredPhase) -> (f64, f64) {
         let (mut reached, mut later) = (0, 0);
         for event in self.device.iter().filter(|event| event.at >= phase.start) {
@@ -193,7 +195,7 @@ impl Scene<'_> {
             }
         }
         if self.extents.is_none() {
-            // Not all metadata is marked as such.
+            // Not all metadata requests are flagged as such.
             later -= METADATA.min(later);
         }
         let later = later.min(claim.bytes);
@@ -203,8 +205,8 @@ impl Scene<'_> {
         )
     }
 
-    /// Returns true if the device was told to flush after the last write that reached it, and had
-    /// finished when the clock stopped; or if it cannot lose data.
+    /// Returns true if the device completed a flush, issued after the last write that reached it,
+    /// before the clock stopped, or if it cannot lose data.
     fn is_durable(&self, phase: &MeasuredPhase) -> bool {
         if !self.is_volatile {
             return true;
@@ -214,7 +216,7 @@ impl Scene<'_> {
                 |event: &&SyscallEvent| event.at >= phase.start && event.at <= phase.stop + SLACK;
             self.device.iter().filter(within)
         };
-        // What a neighbour writes needs no flush.
+        // Writes of a neighbour need no flush.
         let is_data = |event: &&SyscallEvent| match self.is_direct && self.has_neighbour {
             true => phase.threads.contains(&event.thread) && self.queued(event, 'W') > 0,
             false => self.done(event, 'W') > 0,
@@ -232,7 +234,8 @@ impl Scene<'_> {
         false
     }
 
-    /// A write whose data was on the device when its call returned has the device's latency.
+    /// Returns the labels of a write's latency, by the share of writes whose data was on the device
+    /// when the call returned.
     fn write_latency(&self, phase: &MeasuredPhase) -> Vec<&'static str> {
         let all = phase.operations.len();
         if all == 0 || self.has_program {
@@ -278,7 +281,7 @@ impl Scene<'_> {
 
     /// Bytes of a request that belong to the file.
     fn of_file(&self, flags: &str, (first, count): Range, direction: char) -> u64 {
-        // An F in front asks for a flush before the data.
+        // A leading F requests a flush before the data.
         if !flags.trim_start_matches('F').starts_with(direction) {
             return 0;
         }
@@ -297,7 +300,7 @@ impl Scene<'_> {
     }
 }
 
-/// Bytes of pages.
+/// Bytes of pages that were used from the device, and that were fetched.
 #[derive(Default)]
 struct Pages {
     device: u64,
@@ -305,7 +308,8 @@ struct Pages {
 }
 
 impl Pages {
-    /// A page was used; `is_fresh` is what was known of it.
+    /// Counts the use of a page. `is_fresh` is its previous state: `Some(false)` if it was used
+    /// before.
     fn used(&mut self, is_fresh: Option<bool>) {
         if is_fresh != Some(false) {
             self.device += PAGE;

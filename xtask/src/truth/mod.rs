@@ -1,9 +1,9 @@
-//! `cargo xtask truth`: labels of assay against the kernel's own account of what happened.
+//! `cargo xtask truth`: compares labels of assay with the kernel's own record of events.
 //!
-//! Each cell of a table (topology, job, engine) is measured by the program `assay` while two private
-//! instances of the kernel's tracer listen: to the system calls of its process tree, and to the
-//! requests, flushes and cached pages of the device. From these, FIEMAP and the queue's settings
-//! follows which label is right. Nothing here uses assay's own reading or judging.
+//! The program `assay` measures each cell of a table (topology, job, engine) while two private
+//! instances of the kernel's tracer record the system calls of its process tree, and the requests,
+//! flushes and cached pages of the device. The right label follows from these, FIEMAP and the
+//! queue's settings. None of assay's own readings or judgements is used.
 
 mod claim;
 mod jobs;
@@ -37,35 +37,35 @@ use topology::{Storage, TOPOLOGIES, Topology};
 use trace::Tracer;
 
 const MIB: usize = 1 << 20;
-/// Cells of `--subset`, spread evenly over all.
+/// Number of cells of `--subset`, spread evenly over all.
 const SUBSET: usize = 40;
-/// Between two times that another process dirties the file.
+/// Pause between two writes of the process that dirties the file.
 const PAUSE: Duration = Duration::from_millis(5);
-/// When a job of a second is under way.
+/// Time after the start at which a job of one second is midway.
 const MIDWAY: Duration = Duration::from_millis(600);
-/// Place on a device, outside the jobs' file, that another process reads.
+/// Offset on a device, outside the jobs' file, that another process reads.
 const AWAY: u64 = 64 << 20;
-/// A cell without a truth, because the machine was busy, is measured so often.
+/// Attempts to measure a cell; one fails if the machine was too busy for a complete trace.
 const ATTEMPTS: usize = 3;
 
-/// Words of the command line.
+/// Command-line arguments.
 #[derive(Default)]
 struct Options {
-    /// Some cells instead of all.
+    /// Set to measure a subset of the cells.
     subset: bool,
-    /// Only cells whose name has this in it.
+    /// Only cells whose name contains this.
     only: Option<String>,
-    /// Another program than the one that is built here.
+    /// Program to test; `None`: the one built here.
     assay: Option<PathBuf>,
-    /// Rows as JSON, for `--against`.
+    /// File to write the rows to as JSON, for `--against`.
     json: Option<PathBuf>,
-    /// Rows of an earlier program.
+    /// File with the rows of an earlier program.
     against: Option<PathBuf>,
-    /// The table in docs/evidence.md is replaced.
+    /// Set to replace the table in docs/evidence.md.
     write: bool,
     /// Folder for the traces of the last cell.
     keep: Option<PathBuf>,
-    /// Label that replaces all others, to see the harness fail.
+    /// Label that replaces all others, to test that the harness fails.
     force_label: Option<String>,
 }
 
@@ -95,14 +95,14 @@ impl Options {
     }
 }
 
-/// One measurement: a job on a topology by an engine.
+/// Measurement of a job on a topology with an engine.
 struct TruthCell {
     topology: &'static Topology,
     job: &'static TruthJob,
     engine: &'static str,
 }
 
-/// Measures, prints the table, and fails when a label is wrong or too many are unknown.
+/// Measures and prints the table. Returns an error if a label is wrong or too many are unknown.
 pub fn check(words: &[&str]) -> Result<()> {
     let options = Options::new(words)?;
     let scratch = Scratch::new()?;
@@ -181,11 +181,12 @@ fn cells(options: &Options) -> Vec<TruthCell> {
 }
 
 fn runs_on(job: &TruthJob, topology: &str) -> bool {
-    // What a program or a journal does for a neighbour cannot be told from what it does for the job.
+    // A program's or journal's requests for a neighbour are indistinguishable from those for the
+    // job.
     if job.neighbour != Neighbour::None && ["ntfs-3g", "ext4 data=journal"].contains(&topology) {
         return false;
     }
-    // A device that somebody else has open is refused.
+    // assay refuses a device that another process has open.
     if job.neighbour == Neighbour::DirtiesTheFile && topology == "loop device" {
         return false;
     }
@@ -215,7 +216,7 @@ impl TruthCell {
     }
 }
 
-/// Tools and folders shared by all cells.
+/// Tools and folders that all cells share.
 struct Bench {
     tracer: Tracer,
     program: PathBuf,
@@ -251,7 +252,7 @@ impl Bench {
         table
     }
 
-    /// The rows of a cell: one for each direction that moved bytes.
+    /// Measures a cell. Returns one row for each direction that moved bytes.
     fn cell(&self, cell: &TruthCell, storage: &Storage) -> Result<Vec<TruthRow>> {
         let job = cell.job;
         self.prepare(job, storage)?;
@@ -260,7 +261,7 @@ impl Bench {
         } else if let Some(files) = storage.file_system() {
             self.tracer.listen(&storage.devices(), files)?;
         }
-        // Of a file that is changed midway, as it was before.
+        // Reads these before the job: some neighbours replace the file midway.
         let changes = job.neighbour.change().is_some();
         let earlier = changes.then(|| (storage.inode(), storage.extents()));
         self.tracer.begin()?;
@@ -272,7 +273,7 @@ impl Bench {
                 .env("ASSAY_JOURNAL_DIR", self.scratch.path())
                 .output()
         })?;
-        // What is still dirty shows itself now.
+        // Write out dirty pages now, so that the trace contains them.
         if let Ok(file) = File::open(&storage.real) {
             file.sync_all()?;
         }
@@ -312,7 +313,8 @@ impl Bench {
                 if storage.is_opaque {
                     truth.label.push("unknown");
                 }
-                // The label of a network block device says that its server is not seen.
+                // The label of a network block device states that its server is not observed, so
+                // both labels of the device are right, too.
                 if claim.because.contains("beneath") {
                     truth.label.extend(["device", "device-unflushed"]);
                 }
@@ -347,7 +349,7 @@ impl Bench {
         all.split(' ').map(str::to_owned).collect()
     }
 
-    /// Brings the file to the state that the job starts with, nothing of it cached.
+    /// Brings the file to the initial state of the job, with nothing cached.
     fn prepare(&self, job: &TruthJob, storage: &Storage) -> Result<()> {
         if job.cached == Cached::NoFile && !storage.is_device() {
             let _ = fs::remove_file(&storage.file);
@@ -388,14 +390,14 @@ impl Bench {
             0 => return Ok(()),
             _ => File::open(&storage.file)?,
         };
-        // Without read-ahead, which would go beyond.
+        // Disable read-ahead, which would read further.
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
         file.seek(SeekFrom::Start(0))?;
         file.read_exact(&mut vec![0; bytes])?;
         Ok(())
     }
 
-    /// Does it beside the job's neighbour, which is this process.
+    /// Runs `act` with the job's neighbour, which is a thread of this process.
     fn beside<T>(&self, job: &TruthJob, storage: &Storage, act: impl FnOnce() -> T) -> T {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -447,8 +449,8 @@ impl Bench {
 }
 
 fn read_directly(storage: &Storage, is_over: &AtomicBool) {
-    // No safe call of the standard library gives memory that direct reads need, so the loop reads
-    // what is cached of the device, and drops it each time.
+    // Direct reads need aligned memory, which the standard library does not provide safely. So the
+    // loop reads through the page cache and drops the pages each time.
     let Some(node) = &storage.node else {
         return;
     };
@@ -474,7 +476,7 @@ fn random() -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The program that was built with this one; the tests of the command start it too.
+    /// Returns the program that was built with this one; the command's tests start it, too.
     fn program() -> Option<String> {
         let own = std::env::current_exe().ok()?;
         let program = own.parent()?.parent()?.join("assay");

@@ -1,13 +1,14 @@
-//! Reads, writes and flushes of a process tree, made of its system calls.
+//! Reads, writes and flushes of a process tree, derived from its system calls.
 
 use super::claim::{Claim, Direction};
 use super::trace::{Micros, SyscallEvent, What};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Calls that fit the time of a claim to this many microseconds fit it equally well.
+/// Difference from the claim's time up to which calls count as an equally good match, in
+/// microseconds.
 const NEAR: Micros = 20_000;
-/// A flush that begins later after the last I/O is not the job's.
+/// Longest time from the last I/O to a flush that counts as the job's, in microseconds.
 const FLUSH_WITHIN: Micros = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum OperationKind {
     Read,
     Write,
     Flush,
-    /// An I/O of libaio, of which the calls do not tell the direction.
+    /// I/O of libaio; its calls do not show the direction.
     Either,
 }
 
@@ -23,12 +24,12 @@ pub enum OperationKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     pub thread: u32,
-    /// Descriptor; `None` where the calls do not tell it.
+    /// Descriptor; `None` if the calls do not show it.
     pub file: Option<u64>,
     pub kind: OperationKind,
     pub begin: Micros,
     pub end: Micros,
-    /// Bytes that were moved; `None` where the calls do not tell them.
+    /// Bytes moved; `None` if the calls do not show them.
     pub bytes: Option<u64>,
 }
 
@@ -36,7 +37,7 @@ pub struct Operation {
 pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
     let mut under_way: HashMap<u32, (String, u64, u64, Micros)> = HashMap::new();
     let mut requests: HashMap<&str, (OperationKind, u32, Micros)> = HashMap::new();
-    // I/Os of libaio that no call has taken, and the end of the thread's latest call.
+    // I/Os of libaio that no call has reaped, and the end of the thread's latest call.
     let mut queued: BTreeMap<u32, (VecDeque<Micros>, Micros)> = BTreeMap::new();
     let mut found = Vec::new();
     for event in calls {
@@ -114,7 +115,7 @@ pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
             _ => {}
         }
     }
-    // Taken out of the ring that the process shares with the kernel, without a call.
+    // The process reaps these from the ring that it shares with the kernel, without a call.
     for (thread, (begins, end)) in queued {
         found.extend(begins.into_iter().map(|begin| Operation {
             thread,
@@ -129,7 +130,7 @@ pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
     found
 }
 
-/// The operations that a claim is about, and the time that its rate is over.
+/// Operations that a claim covers, and the measured time.
 #[derive(Debug)]
 pub struct MeasuredPhase {
     pub operations: Vec<Operation>,
@@ -139,12 +140,12 @@ pub struct MeasuredPhase {
 }
 
 impl MeasuredPhase {
-    /// Looks for so many I/Os in a row of one thread on one descriptor, with so many bytes, that
-    /// took the time of the claim. The clock stops at the end of the last I/O or,
-    /// of a job that asks for flushes, of one behind it, whichever fits the claim's time better.
+    /// Finds consecutive I/Os of one thread on one descriptor that have the claim's number,
+    /// bytes and time. The clock stops at the end of the last I/O or, in a job with flushes, of
+    /// a flush after it, whichever fits the claim's time better.
     pub fn of(claim: &Claim, all: &[Operation], flushes: bool) -> Option<Self> {
         let of_thread = Self::among(claim, all, flushes, |one| (one.thread, one.file));
-        // An engine with threads of its own spreads the I/Os of a job over them.
+        // An engine with several threads spreads the I/Os of a job over them.
         of_thread.or_else(|| Self::among(claim, all, flushes, |one| (0, one.file)))
     }
 
@@ -166,7 +167,8 @@ impl MeasuredPhase {
         }
         let phases = groups.values().flat_map(|group| rows(claim, group));
         let phases = phases.map(|row| Self::timed(claim, row, all, flushes));
-        // What prepares a file comes before the job, and may look like it.
+        // Preparation of a file comes before the job and may look like it: prefer the latest
+        // match.
         phases.min_by_key(|phase| {
             let misfit = phase.misfit(claim);
             (misfit.saturating_sub(NEAR), Reverse(phase.start))
@@ -180,7 +182,7 @@ impl MeasuredPhase {
         threads.sort_unstable();
         threads.dedup();
         let claimed = start + claim.micros;
-        // Of a job in both directions the last I/O may be one of the other.
+        // In a job with both directions, the last I/O may have the other direction.
         let is_own = |one: &&Operation| match one.kind {
             OperationKind::Flush => flushes,
             _ => threads.contains(&one.thread),
@@ -205,7 +207,7 @@ impl MeasuredPhase {
         (self.stop - self.start).abs_diff(claim.micros)
     }
 
-    /// Without calls, of mapped files: from the first touch of a page on.
+    /// Returns the phase of a mapped file, which has no calls: from the first touch of a page.
     pub fn of_touches(claim: &Claim, device: &[SyscallEvent], inode: u64) -> Option<Self> {
         let first = device.iter().find(|event| {
             let touched = match event.what {
@@ -223,7 +225,7 @@ impl MeasuredPhase {
     }
 }
 
-/// The rows of I/Os in a group that have the claim's count and bytes.
+/// Returns consecutive I/Os of a group with the claim's count and bytes.
 fn rows<'g>(claim: &Claim, group: &'g [&'g Operation]) -> Vec<&'g [&'g Operation]> {
     let Ok(count) = usize::try_from(claim.ios) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Labels beside the truth, counted and shown.
+//! Counts and tables of labels against the truth.
 
 use super::TruthCell;
 use super::claim::Claim;
@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Most of all labels that may be unknown.
+/// Largest share of labels that may be unknown.
 const UNKNOWN: f64 = 0.15;
-/// A share that is told may be so far from the true one.
+/// Largest error of a reported share.
 const SHARE_OFF: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub enum Verdict {
     Wrong,
 }
 
-/// One direction of one cell.
+/// Result of one direction of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TruthRow {
     pub topology: String,
@@ -97,13 +97,13 @@ impl TruthRow {
     }
 }
 
-/// Rows of the table, and the cells that could not be measured.
+/// Rows of the table, and cells without a result.
 #[derive(Default)]
 pub struct TruthTable {
     rows: Vec<TruthRow>,
-    /// Cells whose storage cannot be had here, by name, number and reason.
+    /// Cells whose storage is unavailable here, by name, number and reason.
     skipped: Vec<(String, usize, String)>,
-    /// Cells that could not be judged, with the reason.
+    /// Cells without a verdict, with the reason.
     failed: Vec<String>,
 }
 
@@ -125,7 +125,8 @@ impl TruthTable {
         self.skipped.push((name.to_owned(), cells, why.to_owned()));
     }
 
-    /// A cell could not be judged: assay failed, or the trace does not have its calls.
+    /// Records a cell without a verdict: assay failed, or its calls are not in the
+    /// trace.
     pub fn fail(&mut self, name: &str, why: &str) {
         println!("Failed: {name}: {why}");
         self.failed.push(format!("{name}: {why}"));
@@ -150,7 +151,8 @@ impl TruthTable {
         );
     }
 
-    /// An error when the labels are not as they must be.
+    /// Returns an error if a label is wrong, too many are unknown, a cell has no
+    /// verdict, or a label that was known `before` is unknown.
     pub fn verdict(&self, before: Option<&Labels>) -> Result<()> {
         let mut failures = Vec::new();
         let (wrong, unknown) = (self.count(Verdict::Wrong), self.count(Verdict::Unknown));
@@ -193,7 +195,7 @@ impl TruthTable {
         Ok(serde_json::to_string_pretty(&rows)?)
     }
 
-    /// Labels of an earlier table, by the names of their rows.
+    /// Reads labels of an earlier table, by the names of their rows.
     pub fn read(path: &Path) -> Result<Labels> {
         let text = fs::read_to_string(path).context("the earlier rows cannot be read")?;
         let rows: Vec<Value> = serde_json::from_str(&text)?;
@@ -204,7 +206,7 @@ impl TruthTable {
         Ok(rows.iter().filter_map(entry).collect())
     }
 
-    /// Replaces what stands between the marks of a page.
+    /// Replaces the text between the marks of a page.
     pub fn write(&self, page: &Path) -> Result<()> {
         let text = fs::read_to_string(page)?;
         let (head, rest) = text
@@ -220,7 +222,7 @@ impl TruthTable {
         Ok(())
     }
 
-    /// The rows in tables of Markdown: by topology, and by job.
+    /// Formats the rows as Markdown tables: by topology, and by job.
     pub fn markdown(&self) -> String {
         let mut text = format!(
             "\n{} cells: {} right, {} unknown, {} wrong.\n",
@@ -269,7 +271,7 @@ impl TruthTable {
     }
 }
 
-/// Labels by the names of rows.
+/// Labels by the names of their rows.
 pub type Labels = BTreeMap<String, String>;
 
 const BEGIN: &str = "<!-- truth: written by `cargo xtask truth --write` -->";

@@ -1,4 +1,4 @@
-//! Storage to measure on: each topology is made when its first cell runs.
+//! Storage to measure; each topology is made when its first cell runs.
 
 use assay_testkit::{LoopDevice, Mount, Scratch, Unavailable, Volume, make_file_system, run, text};
 use rustix::fs::{Advice, fadvise, major, makedev, minor};
@@ -8,35 +8,36 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Smallest that every file system here can be made on.
+/// Smallest size on which each file system here can be made, in MiB.
 const MIB: u64 = 320;
 
-/// Storage that jobs measure, and where its truth is to be found.
+/// Storage that jobs measure, and the source of its truth.
 pub struct Storage {
     /// File of the jobs, or the device itself.
     pub file: PathBuf,
-    /// The same file on the file system that holds its blocks.
+    /// Path of the same file on the file system that holds its blocks.
     pub real: PathBuf,
     /// Kernel name of the device that carries the requests; `None` for memory.
     pub disk: Option<String>,
     /// Node of the device that holds the file system.
     pub node: Option<PathBuf>,
-    /// The storage is memory: whatever its driver does, no device is reached.
+    /// Set if the storage is memory, so that no request reaches a device.
     pub is_memory: bool,
-    /// True if FIEMAP reports the sectors of a file.
+    /// Set if FIEMAP reports the sectors of a file.
     pub has_extents: bool,
-    /// A program stands between the page cache of the file and the device.
+    /// Set if a program stands between the page cache of the file and the device.
     pub has_program: bool,
-    /// Another file shares the blocks of the file before each job.
+    /// Set if another file shares the blocks of the file before each job.
     pub is_shared: bool,
-    /// A stack of the guest, whose lowest devices are all that there are.
+    /// Set for a stack in the guest, which has no other devices than the lowest ones of the
+    /// stack.
     pub is_stack: bool,
-    /// A layer makes up or keeps data where no counter tells: `unknown` is right.
+    /// Set if a layer generates or keeps data without a counter, so that `unknown` is right.
     pub is_opaque: bool,
     _undo: Undo,
 }
 
-/// Guards that remove the storage again, in this order.
+/// Guards that remove the storage, in this order.
 type Undo = Vec<Box<dyn Any + Send + Sync>>;
 
 pub type Made = Result<Storage, Unavailable>;
@@ -194,7 +195,7 @@ pub const TOPOLOGIES: [Topology; 34] = [
 ];
 
 impl Storage {
-    /// A stack of the guest: a device, or a file on `/mnt`.
+    /// Returns a stack in the guest: a device, or a file on `/mnt`.
     pub fn of_stack(device: Option<&str>, is_opaque: bool, undo: assay_testkit::Undo) -> Self {
         Self {
             node: device.map(PathBuf::from),
@@ -206,7 +207,7 @@ impl Storage {
         }
     }
 
-    /// Things in the order in which they are undone.
+    /// Sets the guards, in the order in which they are dropped.
     fn undone_by(mut self, undo: Undo) -> Self {
         self._undo = undo;
         self
@@ -217,7 +218,7 @@ impl Storage {
         self.node.as_ref() == Some(&self.file)
     }
 
-    /// Numbers in traces of the disk, and of the partition that is used of it.
+    /// Returns the numbers, in traces, of the disk and of its partition in use.
     pub fn devices(&self) -> Vec<u64> {
         let disk = self.disk.iter().map(|disk| Path::new("/dev").join(disk));
         let mut numbers: Vec<u64> = disk
@@ -229,7 +230,7 @@ impl Storage {
         numbers
     }
 
-    /// Number in traces of the file system that holds the file.
+    /// Returns the number, in traces, of the file system that holds the file.
     pub fn file_system(&self) -> Option<u64> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let folder = self.real.parent()?;
@@ -247,7 +248,7 @@ impl Storage {
         Some(in_traces(makedev(major.parse().ok()?, minor.parse().ok()?)))
     }
 
-    /// Inode of the file in traces; that of a device is its number.
+    /// Returns the inode of the file in traces; for a device, its number.
     pub fn inode(&self) -> Option<u64> {
         let file = fs::metadata(&self.real).ok()?;
         Some(if self.is_device() {
@@ -257,7 +258,8 @@ impl Storage {
         })
     }
 
-    /// Sectors of the disk that hold the file, as FIEMAP tells; `None` when it does not.
+    /// Returns the sectors of the disk that hold the file, from FIEMAP; `None` if it does not
+    /// report them.
     pub fn extents(&self) -> Option<Vec<(u64, u64)>> {
         let start = self.partition_start();
         if self.is_device() {
@@ -300,7 +302,7 @@ impl Storage {
             .is_ok_and(|cache| cache.trim() == "write back")
     }
 
-    /// Writes out what is cached of the file and its device, and drops it.
+    /// Writes back dirty pages of the file and its device, then drops its cached pages.
     pub fn drop_cache(&self) -> std::io::Result<()> {
         if self.is_stack {
             rustix::fs::sync();
@@ -323,7 +325,7 @@ impl Storage {
     }
 }
 
-/// The kernel's own encoding of a device number, 12 and 20 bits.
+/// Encodes a device number as the kernel does, with 12 and 20 bits.
 fn in_traces(device: u64) -> u64 {
     u64::from(major(device)) << 20 | u64::from(minor(device))
 }
@@ -339,7 +341,7 @@ fn volume(kind: &str, options: &[&str], is_volatile: bool) -> Made {
     Ok(on_volume(volume))
 }
 
-/// A file system made by these words and the node of its device.
+/// Makes a file system with a command, to which the node of its device is appended.
 fn made(words: &[&str]) -> Made {
     let scratch = Scratch::new()?;
     let device = LoopDevice::new(&scratch, "disk", MIB)?;
@@ -347,7 +349,7 @@ fn made(words: &[&str]) -> Made {
     mounted(&[], device, scratch)
 }
 
-/// An ext4 that has a mount option in its superblock.
+/// Makes an ext4 with a mount option in its superblock.
 fn by_default(option: &str) -> Made {
     let lazy = "lazy_itable_init=0,lazy_journal_init=0";
     let script = format!("mkfs.ext4 -q -E {lazy} \"$0\" && tune2fs -o {option} \"$0\"");
@@ -368,7 +370,7 @@ fn overlay(options: &str, of_upper: &[&str]) -> Made {
     Ok(storage)
 }
 
-/// On a loop device over a file in memory that has no name any more.
+/// Makes storage on a loop device over a deleted file in memory.
 fn on_nameless(image: &Path, below: Undo) -> Made {
     let device = LoopDevice::over(image)?;
     if !image.starts_with("/proc") {
@@ -391,7 +393,7 @@ fn on_device(kind: &str, device: LoopDevice, scratch: Scratch) -> Made {
     mounted(&[], device, scratch)
 }
 
-/// The file system on a device, mounted with these options.
+/// Mounts the file system of a device with these options.
 fn mounted(options: &[&str], device: LoopDevice, scratch: Scratch) -> Made {
     let mount = Mount::new(options, text(device.node()), &scratch.join("mnt"))?;
     let storage = files(mount.point(), device.name(), device.node().to_owned());

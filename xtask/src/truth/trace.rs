@@ -1,5 +1,5 @@
-//! Traces of the kernel: two private instances of its tracer, one for the system calls of a process
-//! tree, one for a device and the page cache of its files. assay itself takes no part.
+//! Kernel traces: two private instances of the tracer, one for the system calls of a process tree,
+//! one for a device and the page cache of its files. No code of assay is involved.
 
 use anyhow::{Context, Result, bail};
 use assay_testkit::Mount;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Room for the events of one processor; an event takes 50 to 100 bytes.
+/// Size of the buffer of one processor, in KiB; an event takes 50 to 100 bytes.
 const BUFFER_KIB: &str = "32768";
 
 const CALLS: [&str; 17] = [
@@ -39,19 +39,20 @@ const PAGES: [&str; 5] = [
     "mm_filemap_map_pages",
 ];
 
-/// A moment of the kernel's monotonic clock, in microseconds.
+/// Time of the kernel's monotonic clock, in microseconds.
 pub type Micros = u64;
 
-/// Range of bytes of a file, or of 512-byte sectors of a device: begin and length.
+/// Range of bytes of a file, or of 512-byte sectors of a device: start and length.
 pub type Range = (u64, u64);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyscallEvent {
     pub at: Micros,
     pub thread: u32,
-    /// The thread is a worker of io_uring: its number is not that of who asked.
+    /// Set if the thread is a worker of io_uring, whose number is not that of the submitting
+    /// thread.
     pub is_ring_worker: bool,
-    /// Number of the device of a request: `7,0`.
+    /// Device number of a request, for example `7,0`.
     pub device: Option<String>,
     pub what: What,
 }
@@ -85,7 +86,7 @@ pub enum What {
         flags: String,
         sectors: Range,
     },
-    /// The driver has done it.
+    /// The driver completed the request.
     Done {
         flags: String,
         sectors: Range,
@@ -98,12 +99,12 @@ pub enum What {
         inode: u64,
         bytes: Range,
     },
-    /// A buffered read found or fetched these.
+    /// A buffered read found these pages or fetched them.
     PagesRead {
         inode: u64,
         bytes: Range,
     },
-    /// A mapped page was touched that had no entry in the page table.
+    /// A mapped page without an entry in the page table was touched.
     Fault {
         inode: u64,
         bytes: Range,
@@ -124,10 +125,10 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Mounts a tracefs of its own at `point`.
+    /// Mounts a private tracefs at `point`.
     pub fn new(point: &Path) -> Result<Self> {
         let mount = Mount::new(&["-t", "tracefs"], "tracefs", point)?;
-        // The folder is new, so its name is nobody else's.
+        // The folder is new, so its name is unique.
         let own = point.parent().and_then(Path::file_name).unwrap_or_default();
         let instance = |name: &str| point.join(format!("instances/{}-{name}", own.display()));
         let tracer = Self {
@@ -153,7 +154,7 @@ impl Tracer {
         }
         for event in RING {
             let path = format!("events/io_uring/{event}/enable");
-            // The first one has another name before Linux 6.4.
+            // The first event has another name before Linux 6.4.
             if tracer.calls.join(&path).exists() {
                 put(&tracer.calls, &path, "1")?;
             }
@@ -161,8 +162,8 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Listens to one device, to the pages of files whose file system has the number `files`, and
-    /// to those of the device itself.
+    /// Records events of the devices, of pages of files whose file system has the number `files`,
+    /// and of pages of the devices themselves.
     pub fn listen(&self, devices: &[u64], files: u64) -> Result<()> {
         let any = |field: &str| {
             let terms: Vec<String> = devices
@@ -176,7 +177,7 @@ impl Tracer {
             (
                 "filemap",
                 PAGES.as_slice(),
-                // The inode of a block device is numbered like the device.
+                // The inode of a block device has the device's number.
                 format!("s_dev == {files} || {}", any("i_ino")),
             ),
         ];
@@ -190,14 +191,14 @@ impl Tracer {
         Ok(())
     }
 
-    /// Listens to the requests of all devices.
+    /// Records the requests of all devices.
     pub fn listen_to_all(&self) -> Result<()> {
         let events = BLOCK.iter();
         let mut enabled = events.map(|event| format!("events/block/{event}/enable"));
         enabled.try_for_each(|path| put(&self.device, &path, "1"))
     }
 
-    /// Forgets what was, and begins with the device.
+    /// Clears the buffers and starts recording the device. The calls start with [`Self::traced`].
     pub fn begin(&self) -> Result<()> {
         for folder in [&self.calls, &self.device] {
             put(folder, "tracing_on", "0")?;
@@ -207,7 +208,7 @@ impl Tracer {
         put(&self.device, "tracing_on", "1")
     }
 
-    /// The command, whose calls and those of its children are traced.
+    /// Returns the command; its calls and those of its children are recorded.
     pub fn traced(&self, program: &Path, words: &[String]) -> Command {
         const SCRIPT: &str =
             r#"echo $$ > "$1/set_event_pid"; echo 1 > "$1/tracing_on"; shift; exec "$@""#;
@@ -218,7 +219,7 @@ impl Tracer {
     }
 
     /// Ends the trace and returns all events since its start: those of the process tree, and those
-    /// of the device. The kernel's text is kept in the folder `keep`.
+    /// of the device. Copies the kernel's text to the folder `keep`.
     pub fn end(&self, keep: Option<&Path>) -> Result<(Vec<SyscallEvent>, Vec<SyscallEvent>)> {
         let read = |folder: &Path, name: &str| {
             put(folder, "tracing_on", "0")?;
@@ -248,7 +249,7 @@ fn put(folder: &Path, file: &str, value: &str) -> Result<()> {
     fs::write(&path, value).with_context(|| format!("cannot write {value:?} to {}", path.display()))
 }
 
-/// An error when the tracer lost events: half a truth is none.
+/// Returns an error if the tracer lost events: an incomplete trace proves nothing.
 fn complete(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder.join("per_cpu"))? {
         let stats = fs::read_to_string(entry?.path().join("stats"))?;
@@ -264,12 +265,13 @@ fn complete(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Events of the text of a trace; lines that are something else are passed over.
+/// Parses the text of a trace; skips other lines.
 pub fn events(text: &str) -> Vec<SyscallEvent> {
     text.lines().filter_map(event).collect()
 }
 
-/// ` fio-2346    [001] .....   867.706261: NAME: DETAILS`; the name of a thread may have spaces.
+/// Parses ` fio-2346    [001] .....   867.706261: NAME: DETAILS`. The name of a thread may contain
+/// spaces.
 fn event(line: &str) -> Option<SyscallEvent> {
     let processor = (0..line.len()).find(|&at| {
         let rest = line.get(at..).unwrap_or_default();
@@ -317,10 +319,10 @@ fn what(rest: &str) -> Option<What> {
     }
 }
 
-/// `pwrite64(fd: 6, buf: 0x7f36, count: 0x10000, pos: 0)` or `pwrite64 -> 0x10000`.
+/// Parses `pwrite64(fd: 6, buf: 0x7f36, count: 0x10000, pos: 0)` or `pwrite64 -> 0x10000`.
 fn system_call(text: &str) -> Option<What> {
     if let Some((call, result)) = text.split_once(" -> ") {
-        // Errors are shown as the 64 bits of a negative number.
+        // Errors are printed as the 64 bits of a negative number.
         let result = i64::from_ne_bytes(number(result.trim())?.to_ne_bytes());
         let call = call.to_owned();
         return Some(What::Exit { call, result });
@@ -344,7 +346,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// `7,0 WS 524288 () 32770 + 1024 be,0,4 [fio]`; of a bio without bytes and parentheses.
+/// Parses `7,0 WS 524288 () 32770 + 1024 be,0,4 [fio]`; a bio has no bytes and parentheses.
 fn block(name: &str, details: &str) -> Option<What> {
     let words: Vec<&str> = details.split(' ').collect();
     let plus = words.iter().position(|word| *word == "+")?;
@@ -361,7 +363,7 @@ fn block(name: &str, details: &str) -> Option<What> {
     }
 }
 
-/// `dev 7:0 ino c pfn=0x450580 ofs=0 order=4` or `dev=7:0 ino=c ofs=0-4095`.
+/// Parses `dev 7:0 ino c pfn=0x450580 ofs=0 order=4` or `dev=7:0 ino=c ofs=0-4095`.
 fn page(name: &str, details: &str) -> Option<What> {
     const PAGE: u64 = 4096;
     let inode = value(details, "ino ").or_else(|| value(details, "ino="))?;
@@ -388,7 +390,7 @@ fn page(name: &str, details: &str) -> Option<What> {
     }
 }
 
-/// The word behind `key`.
+/// Returns the word after `key`.
 fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let at = text.find(key)? + key.len();
     text[at..].split([' ', ',']).next()

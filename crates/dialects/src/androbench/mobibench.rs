@@ -1,4 +1,4 @@
-//! The numbers of Mobibench.
+//! Parameters of Mobibench.
 
 use super::{AndroBenchOptions, DatabaseProfile};
 use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
@@ -32,8 +32,8 @@ assay_model::named! {
     }
 }
 
-/// A small file of each thread, read, written and appended to; transactions
-/// over three tables.
+/// Returns the profile: a small file per thread that is read, written and appended to, and
+/// transactions over three tables.
 pub(super) fn profile(wanted: &AndroBenchOptions) -> (Vec<FilePhase>, DatabaseProfile) {
     let mode = wanted.sync_mode.unwrap_or_default();
     let of = |name, rw| {
@@ -55,7 +55,7 @@ pub(super) fn profile(wanted: &AndroBenchOptions) -> (Vec<FilePhase>, DatabasePr
         of("rand-read", Rw::RandRead),
         of("rand-write", Rw::RandWrite),
     ];
-    // A memory map cannot make a file longer.
+    // A memory map cannot extend a file.
     if !matches!(mode, SyncMode::Mmap | SyncMode::MmapSync) {
         files.push(FilePhase {
             start: FileStart::Empty,
@@ -73,8 +73,8 @@ pub(super) fn profile(wanted: &AndroBenchOptions) -> (Vec<FilePhase>, DatabasePr
     (files, database)
 }
 
-/// A phase in a mode. The last flush of writes is inside the clock whatever
-/// the mode is.
+/// Applies an access mode to a phase. In every mode, the time of the last flush of writes is
+/// measured.
 fn synchronized(phase: FilePhase, mode: SyncMode) -> FilePhase {
     let writes = phase.rw.writes();
     let every = match mode {

@@ -1,8 +1,8 @@
-//! What AndroBench and Mobibench measure, as phases of
+//! Measurements of AndroBench and Mobibench, as phases of
 //! `assay_model::work::androbench`.
 //!
-//! [`phases()`] makes them from an [`AndroBenchOptions`]: a generation, and what the user
-//! changed of it.
+//! [`phases()`] makes them from an [`AndroBenchOptions`]: a generation, with the user's
+//! changes.
 
 mod mobibench;
 mod profiles;
@@ -21,7 +21,7 @@ assay_model::named! {
     /// Program or generation whose parameters are used.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Like {
-        /// assay's own, for the storage of today.
+        /// assay's own profile, for present storage.
         #[default]
         Modern = "modern",
         /// AndroBench 3.4 to 3.6.
@@ -50,15 +50,15 @@ impl Like {
 pub struct AndroBenchOptions {
     /// Program or generation whose parameters are used.
     pub like: Like,
-    /// Steps to measure, a name may end in `*`; empty: all.
+    /// Steps to measure, where a name may end in `*`; empty: all.
     pub only: Vec<String>,
     /// Size of each test file.
     pub size: Option<Bytes>,
     /// Journal mode.
     pub journal: Option<Journal>,
-    /// When `SQLite` flushes.
+    /// `SQLite`'s policy of flushes.
     pub synchronous: Option<Synchronous>,
-    /// Transactions of each statement.
+    /// Number of transactions of each statement.
     pub transactions: Option<u64>,
     /// Statements to measure; empty: all.
     pub operations: Vec<Statement>,
@@ -72,12 +72,12 @@ pub struct AndroBenchOptions {
     pub threads: Option<u32>,
 }
 
-/// Why it cannot be measured as asked for.
+/// Reason why the requested measurement is impossible.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct Problem(String);
 
-/// Numbers of a database's phase.
+/// Parameters of a database phase.
 struct DatabaseProfile {
     schema: Schema,
     journal: Journal,
@@ -85,11 +85,10 @@ struct DatabaseProfile {
     checkpoint: bool,
 }
 
-/// The phases of what is asked for.
+/// Returns the requested phases.
 ///
 /// # Errors
-/// When an option does not belong to the generation, or nothing is left to
-/// measure.
+/// When an option does not belong to the generation, or no step is left to measure.
 pub fn phases(wanted: &AndroBenchOptions) -> Result<Vec<Phase>, Problem> {
     check_options(wanted)?;
     let (files, database) = match wanted.like {
@@ -106,8 +105,8 @@ pub fn phases(wanted: &AndroBenchOptions) -> Result<Vec<Phase>, Problem> {
     chosen(phases, &wanted.only)
 }
 
-/// Refuses options of Mobibench's where they mean nothing, and what would leave
-/// nothing to do.
+/// Refuses options of Mobibench in other generations, and values that leave nothing to
+/// measure.
 fn check_options(wanted: &AndroBenchOptions) -> Result<(), Problem> {
     let none = [
         ("--size", wanted.size == Some(Bytes(0))),
@@ -137,7 +136,7 @@ fn check_options(wanted: &AndroBenchOptions) -> Result<(), Problem> {
     }
 }
 
-/// Files of another size; blocks never exceed their file.
+/// Sets the size of the files; a block is never larger than its file.
 fn sized(phase: FilePhase, size: Option<Bytes>) -> FilePhase {
     let file_size = size.unwrap_or(phase.file_size);
     FilePhase {
@@ -162,8 +161,8 @@ fn database_phase(wanted: &AndroBenchOptions, profile: &DatabaseProfile) -> Data
     }
 }
 
-/// With its shape in words: `random write, 4 KiB, 8 threads on 8 files of
-/// 64 MiB, O_DIRECT, O_DSYNC`.
+/// Adds the description: `random write, 4 KiB, 8 threads on 8 files of 64 MiB, O_DIRECT,
+/// O_DSYNC`.
 fn described(phase: FilePhase) -> FilePhase {
     FilePhase {
         description: profiles::words(&phase),

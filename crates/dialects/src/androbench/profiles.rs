@@ -1,4 +1,4 @@
-//! The numbers of AndroBench's generations, and assay's own.
+//! Parameters of AndroBench's generations, and assay's own.
 
 use super::DatabaseProfile;
 use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
@@ -6,11 +6,11 @@ use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
 
 const RECORD: Bytes = Bytes::kib(4);
-/// The most records that a thread reads or writes at random.
+/// Largest number of records that a thread reads or writes at random.
 const MOST_RECORDS: u64 = 2048;
 
-/// AndroBench 3: one thread; reads past the page cache, writes to new files
-/// that are flushed each.
+/// AndroBench 3: one thread; reads bypass the page cache, each write to a new
+/// file is flushed.
 pub(super) fn generation_3() -> (Vec<FilePhase>, DatabaseProfile) {
     let read = |name, rw, bs| FilePhase {
         direct: true,
@@ -37,8 +37,8 @@ pub(super) fn generation_3() -> (Vec<FilePhase>, DatabaseProfile) {
     (files, database(Journal::Persist, 300))
 }
 
-/// AndroBench 4: eight files; one thread walks them in order, eight threads
-/// jump about in them until the first has done its records.
+/// AndroBench 4: eight files; one thread accesses them in order, eight threads
+/// at random until the first has completed its records.
 pub(super) fn generation_4() -> (Vec<FilePhase>, DatabaseProfile) {
     let sequential = |name, rw| FilePhase {
         files: 8,
@@ -62,8 +62,8 @@ pub(super) fn generation_4() -> (Vec<FilePhase>, DatabaseProfile) {
     (files, database(Journal::Truncate, 1024))
 }
 
-/// assay's own: the files of AndroBench 4 with blocks of 1 MiB, each random
-/// record once, and threads that all do their work.
+/// assay's own profile: the files of AndroBench 4 with blocks of 1 MiB, each
+/// random record once, and threads that all complete their records.
 pub(super) fn modern() -> (Vec<FilePhase>, DatabaseProfile) {
     let sequential = |name, rw| FilePhase {
         files: 8,
@@ -92,7 +92,7 @@ pub(super) fn modern() -> (Vec<FilePhase>, DatabaseProfile) {
     (files, database(Journal::Wal, 1024))
 }
 
-/// Each write is on the device when it returns.
+/// Makes each write durable when it returns.
 fn durable(phase: FilePhase) -> FilePhase {
     FilePhase {
         sync: OpenSync::Dsync,
@@ -109,7 +109,7 @@ const fn database(journal: Journal, transactions: u64) -> DatabaseProfile {
     }
 }
 
-/// The shape of a phase in words.
+/// Describes a phase.
 pub(super) fn words(phase: &FilePhase) -> String {
     let pattern = match phase.rw {
         Rw::Read => "sequential read",

@@ -1,4 +1,4 @@
-//! From operands to a copy.
+//! Converts operands to a copy.
 
 use super::DdError;
 use super::Invocation;
@@ -10,12 +10,12 @@ use assay_model::gnu::quoted_c;
 use assay_model::work::copy::{Conversion, Extent, FileCopy, Records};
 use std::path::PathBuf;
 
-/// Size of a block when nothing is said.
+/// Default size of a block, in bytes.
 const BLOCK: u64 = 512;
-/// The largest block: what a single call can move.
+/// Largest block that a single call can move, in bytes.
 const LARGEST_BLOCK: u64 = MAX - 1;
 
-/// Operands as they were read.
+/// Parsed operands.
 #[derive(Default)]
 struct Operands {
     input: Option<PathBuf>,
@@ -34,7 +34,7 @@ struct Operands {
     warnings: Vec<String>,
 }
 
-/// A number of blocks or bytes.
+/// Number of blocks or bytes.
 #[derive(Clone, Copy, Default)]
 struct Number {
     number: u64,
@@ -110,7 +110,7 @@ impl Operands {
         })
     }
 
-    /// Checks for operands that exclude each other, in dd's order.
+    /// Checks for mutually exclusive operands, in dd's order.
     fn check(&self) -> Result<(), DdError> {
         if self.output_flags.flags.full_block {
             let text = "invalid output flag: 'fullblock'";
@@ -136,7 +136,8 @@ impl Operands {
         Err(DdError::new(format!("cannot combine {clash}")))
     }
 
-    /// Records need a length; other character sets have records.
+    /// Returns true if records are padded to a fixed length, as `block` and the
+    /// EBCDIC conversions do. Without a record length they do not.
     const fn block(&self) -> bool {
         self.record > 0 && (self.conv.block || self.conv.ebcdic || self.conv.ibm)
     }
@@ -149,7 +150,7 @@ impl Operands {
         let input_block = self.both_blocks.or(self.input_block).unwrap_or(BLOCK);
         let output_block = self.both_blocks.or(self.output_block).unwrap_or(BLOCK);
         let [input, output] = [&self.input_flags, &self.output_flags];
-        // Such a flag does nothing at the other end.
+        // Such a flag has no effect at the other end.
         let (count_bytes, skip_bytes) = (input.count_bytes, input.skip_bytes);
         let seek_bytes = output.seek_bytes;
         FileCopy {
@@ -174,7 +175,7 @@ impl Operands {
         }
     }
 
-    /// `true` if bytes are changed, or could be with a record length.
+    /// Returns true if bytes are converted, or would be with a record length.
     const fn converts(&self) -> bool {
         let Conv {
             ascii,
@@ -262,7 +263,7 @@ mod tests {
         assert!(!copy("bs=1M conv=sync,noerror,sparse,fsync").reblock);
         assert!(copy("ibs=1M obs=1M").reblock);
         assert!(copy("bs=1M conv=swab").reblock);
-        // Without a length of records there are none, but blocks are made anew.
+        // Without a record length there are no records, but blocks are rebuilt.
         let blocked = copy("bs=1M conv=block");
         assert!(blocked.reblock && blocked.conversion.records.is_none());
     }

@@ -1,7 +1,7 @@
-//! The character sets of POSIX dd: ISO/IEC 9945, utility `dd`, its tables
-//! "ASCII to EBCDIC Conversion" and "ASCII to IBM EBCDIC Conversion".
+//! Character sets of POSIX dd: ISO/IEC 9945, utility `dd`, its tables "ASCII to
+//! EBCDIC Conversion" and "ASCII to IBM EBCDIC Conversion".
 
-/// From ASCII to EBCDIC.
+/// Conversion from ASCII to EBCDIC.
 #[rustfmt::skip]
 pub(super) const ASCII_TO_EBCDIC: [u8; 256] = [
     0x00, 0x01, 0x02, 0x03, 0x37, 0x2d, 0x2e, 0x2f, 0x16, 0x05, 0x25, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
@@ -22,7 +22,8 @@ pub(super) const ASCII_TO_EBCDIC: [u8; 256] = [
     0xdc, 0xdd, 0xde, 0xdf, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff,
 ];
 
-/// From ASCII to the EBCDIC of printers by IBM: five bytes differ.
+/// Conversion from ASCII to the EBCDIC of IBM's printers, which differs in five
+/// bytes.
 pub(super) const ASCII_TO_IBM: [u8; 256] = {
     let mut table = ASCII_TO_EBCDIC;
     table[0x5e] = 0x5f;
@@ -33,7 +34,7 @@ pub(super) const ASCII_TO_IBM: [u8; 256] = {
     table
 };
 
-/// From EBCDIC to ASCII: the way back.
+/// Conversion from EBCDIC to ASCII.
 pub(super) const EBCDIC_TO_ASCII: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = u8::MAX;

@@ -1,4 +1,4 @@
-//! The line that dd does not have: what the rate measured.
+//! The line that assay adds to dd's output: the label of the rate.
 
 use assay_judge::{DirectionEvidence, Measured, judge};
 use assay_model::gnu::{self, Base};
@@ -51,7 +51,7 @@ fn written(trial: &TrialRecord, report: &CopyReport, write: Option<&DirectionEvi
     format!("{}{dirty}{holes}", labelled(write))
 }
 
-/// The label, and the sentence that led to it.
+/// Formats the label and its reason.
 fn labelled(judged: &DirectionEvidence) -> String {
     let label = match judged.measured {
         Measured::Device => "device",

@@ -1,4 +1,4 @@
-//! The four ways to write with dd, side by side.
+//! Comparison of the four ways to write with dd.
 
 use super::evidence::size;
 use assay_judge::judge;
@@ -9,10 +9,10 @@ use assay_model::work::copy::FileCopy;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// A way to write.
+/// Way to write with dd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DdWriteMode {
-    /// dd's words for it.
+    /// dd's operand for it.
     pub name: &'static str,
     /// Meaning of its rate.
     pub says: &'static str,
@@ -37,8 +37,8 @@ const WAYS: [DdWriteMode; 4] = [
     },
 ];
 
-/// The same copy in each way, as steps of one work. Without an input, zeros are
-/// written. `remove`: each step removes what it wrote.
+/// Makes the same copy in each way, as steps of one work. Without an input, it
+/// writes zeros. With `remove`, each step removes its output file.
 pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
     let one = |way: DdWriteMode| {
         let mut one = copy.clone();
@@ -62,7 +62,7 @@ pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
     first
 }
 
-/// The ways as a table, and what each says.
+/// Formats the results and meanings of all ways as a table.
 pub fn explanation(trials: &[TrialRecord]) -> String {
     let mut rows = vec![
         [

@@ -1,8 +1,8 @@
-//! GNU dd: its operands, and what it says.
+//! GNU dd: its operands and its output.
 //!
 //! [`parse`] reads a command line, [`statistics`] and [`progress`] write dd's
-//! lines, [`evidence()`] the one that assay adds. Facts: coreutils 9; checked
-//! against the installed dd.
+//! lines, [`evidence()`] the line that assay adds. Follows coreutils 9, and was
+//! checked against the installed dd.
 
 mod build;
 mod charsets;
@@ -26,31 +26,31 @@ use std::path::PathBuf;
 /// Action that a command line requests.
 #[derive(Clone, Debug)]
 pub enum DdCommand {
-    /// Help.
+    /// Print the help.
     Help,
-    /// The version.
+    /// Print the version.
     Version,
-    /// Copying.
+    /// Make a copy.
     Copy(Box<Invocation>),
 }
 
-/// A copy, and how it is told.
+/// Copy with its output options.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// Copy to make.
     pub copy: FileCopy,
     /// Amount of output on standard error.
     pub status: Status,
-    /// Warnings about the operands, in dd's words without its name.
+    /// Warnings about the operands, in dd's words without its name as prefix.
     pub warnings: Vec<String>,
     /// assay's own options.
     pub own: OwnOptions,
 }
 
-/// Reads a command line, without the program's name.
+/// Parses a command line, without the program's name.
 ///
 /// # Errors
-/// What dd would say of it.
+/// With dd's message, if dd refuses the command line.
 pub fn parse(words: &[String]) -> Result<DdCommand, DdError> {
     let mut own = OwnOptions::default();
     let mut operands = Vec::new();
@@ -76,7 +76,7 @@ pub fn parse(words: &[String]) -> Result<DdCommand, DdError> {
     Ok(DdCommand::Copy(Box::new(invocation)))
 }
 
-/// One of assay's own options.
+/// Parses one of assay's own options.
 fn option<'a>(
     word: &str,
     words: &mut impl Iterator<Item = &'a String>,
@@ -174,11 +174,11 @@ Exit codes: 0 done, 1 failed, 2 refused by
 assay.
 ";
 
-/// An error in a command line, in dd's words.
+/// Error in a command line, in dd's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DdError {
     message: String,
-    /// dd points to its help.
+    /// Set if dd refers to its help after the error.
     points_to_help: bool,
     /// Warnings that dd prints before the error.
     warnings: Vec<String>,
@@ -193,7 +193,7 @@ impl DdError {
         }
     }
 
-    /// The same, where dd points to its help.
+    /// Makes an error after which dd refers to its help.
     const fn with_help(message: String) -> Self {
         Self {
             message,
@@ -202,12 +202,12 @@ impl DdError {
         }
     }
 
-    /// The same, after these warnings.
+    /// Adds warnings to print before the error.
     fn after(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }
     }
 
-    /// The lines that dd writes, its name in front.
+    /// Returns dd's lines, prefixed by its name.
     pub fn lines(&self) -> Vec<String> {
         let texts = self.warnings.iter().chain([&self.message]);
         let mut lines: Vec<String> = texts.map(|text| format!("dd: {text}")).collect();

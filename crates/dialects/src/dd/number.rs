@@ -3,11 +3,11 @@
 use super::DdError;
 use assay_model::gnu::quoted_c;
 
-/// The largest number that is understood: that of a place in a file.
+/// Largest accepted number, the largest file offset.
 pub(super) const MAX: u64 = i64::MAX.unsigned_abs();
 
-/// Reads a number of at least `least` and at most `most`; what is odd about it
-/// goes to `warnings`.
+/// Parses a number of at least `least` and at most `most`. Warnings about unusual
+/// forms go to `warnings`.
 pub(super) fn parse(
     text: &str,
     least: u64,
@@ -38,7 +38,7 @@ fn invalid(text: &str, too_large: bool) -> DdError {
 
 fn product(text: &str, warnings: &mut Vec<String>) -> Result<u64, Invalid> {
     let (number, rest) = term(text)?;
-    // A further B says that it counts bytes, or nothing.
+    // A trailing B denotes bytes, or has no effect.
     let rest = match rest.strip_prefix('B') {
         Some(after) if !text[..text.len() - rest.len()].ends_with('B') => after,
         _ => rest,
@@ -55,7 +55,7 @@ fn product(text: &str, warnings: &mut Vec<String>) -> Result<u64, Invalid> {
     number.checked_mul(factor).ok_or(Invalid::TooLarge)
 }
 
-/// A number with a suffix, or a suffix alone; and what follows.
+/// Parses a number with a suffix, or a suffix alone. Returns the remaining text, too.
 fn term(text: &str) -> Result<(u64, &str), Invalid> {
     let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let (signed, text) = match text.strip_prefix('+') {
@@ -78,7 +78,7 @@ fn term(text: &str) -> Result<(u64, &str), Invalid> {
         return Ok((number.ok_or(Invalid::TooLarge)?, rest));
     };
     let product = number.zip(factor).and_then(|(n, f)| n.checked_mul(f));
-    // Nothing is as small in any unit.
+    // Zero fits in any unit, even one that is too large.
     let product = if number == Some(0) { Some(0) } else { product };
     Ok((product.ok_or(Invalid::TooLarge)?, after))
 }

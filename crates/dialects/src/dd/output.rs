@@ -4,7 +4,7 @@ use super::symbols::Status;
 use assay_model::gnu::{Base, rate, size};
 use assay_model::work::copy::CopyReport;
 
-/// The lines at the end, and when somebody asks.
+/// Returns the lines at the end of a copy, and after SIGUSR1.
 pub fn statistics(report: &CopyReport, status: Status) -> Vec<String> {
     if status == Status::None {
         return Vec::new();
@@ -28,13 +28,13 @@ pub fn statistics(report: &CopyReport, status: Status) -> Vec<String> {
     lines
 }
 
-/// The line that is written over once a second.
+/// Returns the progress line, which is overwritten once a second.
 pub fn progress(bytes: u64, elapsed_ns: u64) -> String {
     let time = format!("{:.0} s", elapsed_ns as f64 / 1e9);
     copied(bytes, elapsed_ns, &time)
 }
 
-/// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`.
+/// Formats `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`.
 pub(super) fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
     let bytes_in_words = match bytes {
         1 => "1 byte".to_owned(),
@@ -52,14 +52,14 @@ pub(super) fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
     )
 }
 
-/// Seconds with six digits, as C's `%g` writes them.
+/// Formats seconds with six digits, like C's `%g`.
 pub(super) fn seconds(ns: u64) -> String {
     const DIGITS: i32 = 6;
     let seconds = ns as f64 / 1e9;
     if ns == 0 {
         return "0".to_owned();
     }
-    // Rounding may make one more digit, so the exponent is read off afterwards.
+    // Rounding may add a digit, so the exponent is read afterwards.
     let scientific = format!("{seconds:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

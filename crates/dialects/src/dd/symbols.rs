@@ -1,10 +1,10 @@
-//! Words of `conv=`, `iflag=`, `oflag=` and `status=`.
+//! Symbols of `conv=`, `iflag=`, `oflag=` and `status=`.
 
 use super::DdError;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::{Flags, Treatment};
 
-/// Everything that `conv=` may say.
+/// Conversions of `conv=`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Conv {
     pub(super) ascii: bool,
@@ -18,7 +18,7 @@ pub(super) struct Conv {
     pub(super) treatment: Treatment,
 }
 
-/// Flags of either end, and how `count=`, `skip=` and `seek=` count.
+/// Flags of one end, and the units of `count=`, `skip=` and `seek=`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EndFlags {
     pub(super) flags: Flags,
@@ -37,11 +37,11 @@ pub enum Status {
     NoRate,
     /// Errors only.
     None,
-    /// Also how far it is, once a second.
+    /// Also the progress, once a second.
     Progress,
 }
 
-/// Reads a list of words, each with `set`, which says whether it knows it.
+/// Passes each word of a list to `set`, which returns false for an unknown one.
 fn each(list: &str, what: &str, mut set: impl FnMut(&str) -> bool) -> Result<(), DdError> {
     for word in list.split(',') {
         if !set(word) {
@@ -79,7 +79,8 @@ pub(super) fn conv(list: &str, conv: &mut Conv) -> Result<(), DdError> {
     })
 }
 
-/// `what`: `input flag` or `output flag`.
+/// Parses `iflag=` or `oflag=`. `what` is `input flag` or `output flag`, for
+/// errors.
 pub(super) fn flags(list: &str, what: &str, end: &mut EndFlags) -> Result<(), DdError> {
     each(list, what, |word| {
         let flags = &mut end.flags;
@@ -105,7 +106,7 @@ pub(super) fn flags(list: &str, what: &str, end: &mut EndFlags) -> Result<(), Dd
     })
 }
 
-/// The last word counts.
+/// Parses `status=`; the last word counts.
 pub(super) fn status(list: &str, status: &mut Status) -> Result<(), DdError> {
     each(list, "status level", |word| {
         *status = match word {

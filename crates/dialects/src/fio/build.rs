@@ -1,4 +1,4 @@
-//! From sections to a load: inheritance, copies, waves, groups.
+//! Builds a load from sections: inheritance, copies, waves, groups.
 
 use super::Environment;
 use super::JobText;
@@ -21,21 +21,21 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Builder of a load, filled while sections are read.
 pub(super) struct Builder<'a> {
     env: &'a dyn Environment,
-    /// Most streams (`--max-jobs`).
+    /// Largest number of streams (`--max-jobs`).
     most_jobs: u64,
-    /// Nothing may be written.
+    /// Set if the jobs must not write (`--readonly`).
     readonly: bool,
-    /// Options are checked, but no stream is made.
+    /// Set to check options without making streams.
     dry: bool,
-    /// Options of the global sections so far.
+    /// Options of the global sections read so far.
     pub(super) global: JobDraft,
-    /// The streams so far.
+    /// Streams made so far.
     pub(super) streams: Vec<Stream>,
-    /// The options of each of them, as written.
+    /// Options of each stream, as written.
     pub(super) texts: Vec<JobText>,
     /// Warnings about probable mistakes, in order.
     pub(super) warnings: Vec<String>,
-    /// Options as they were read, if that is to be shown.
+    /// Parsed options, if they are to be shown.
     pub(super) parsing: Option<Vec<String>>,
     /// Notes on options without effect, in order.
     pub(super) notes: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Builder<'a> {
     noted: BTreeSet<&'static str>,
     /// Number of sections with each name; `wait_for` needs exactly one.
     sections: HashMap<String, u32>,
-    /// Number of streams that there are, or would be.
+    /// Number of streams, including those not made because of `dry`.
     jobs: u64,
     /// Bytes of the names and values of the streams so far.
     bytes: u64,
@@ -55,7 +55,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Without any stream.
+    /// Makes a builder without streams.
     pub(super) fn new(env: &'a dyn Environment, most_jobs: u64, readonly: bool, dry: bool) -> Self {
         Self {
             env,
@@ -80,14 +80,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Another job file begins: what was global in the one before is forgotten,
-    /// and its jobs start after those before.
+    /// Begins another job file: its jobs do not inherit the earlier files'
+    /// global options, and start after the earlier files' jobs.
     pub(super) fn next_file(&mut self) {
         self.global = JobDraft::new();
         self.stonewall_next = true;
     }
 
-    /// Takes a section of a job file.
+    /// Adds a section of a job file.
     pub(super) fn section(&mut self, section: Section) -> Result<(), FioError> {
         let Section {
             name,
@@ -101,7 +101,7 @@ impl<'a> Builder<'a> {
                 unset.push((entry.place.clone(), note));
             }
         }
-        // What is wrong with a value may be a variable that is not set.
+        // The cause of a wrong value may be a variable that is not set.
         self.options(&name, &place, entries).map_err(|mut error| {
             for (_, note) in unset.iter().filter(|(place, _)| *place == error.place) {
                 error.problem = format!("{}; {note}", error.problem);
@@ -110,7 +110,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Takes the options of a section, in which nothing is left to replace.
+    /// Applies the options of a section after substitution.
     pub(super) fn options(
         &mut self,
         name: &str,
@@ -126,7 +126,8 @@ impl<'a> Builder<'a> {
             self.global = global;
             return result.map_err(within);
         }
-        // The texts of global sections may be many, and no job needs them.
+        // No job needs the texts of global sections, which may be many, so they
+        // are not cloned.
         let texts = std::mem::take(&mut self.global.texts);
         let mut job = self.global.clone();
         self.global.texts = texts;
@@ -135,7 +136,8 @@ impl<'a> Builder<'a> {
         self.job(job, place).map_err(within)
     }
 
-    /// Puts variables into a line of a file; what is to be said of them.
+    /// Substitutes variables in a line of a file. Returns notes on variables
+    /// that are not set.
     fn replace(&mut self, entry: &mut IniEntry) -> Result<Vec<String>, FioError> {
         let Some(value) = &mut entry.value else {
             return Ok(Vec::new());
@@ -202,7 +204,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Refuses what is not supported; notes once what has no effect.
+    /// Refuses unsupported options. Adds one note for each option without
+    /// effect.
     fn check_support(
         &mut self,
         option: &'static OptionDef,
@@ -262,7 +265,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Refuses what would take too much memory before anything runs.
+    /// Refuses jobs that would use too much memory, before any stream is made.
     fn check_memory(&mut self, job: &JobDraft) -> Result<(), String> {
         const NEEDLESS: &str = "use fewer files (nrfiles) or copies (numjobs)";
         let size = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
@@ -304,7 +307,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Which wave and group a job belongs to.
+    /// Updates the wave and group for the next job.
     fn enter_group(&mut self, job: &JobDraft) {
         let stonewall = job.stonewall || std::mem::take(&mut self.stonewall_next);
         let first = self.streams.is_empty();
@@ -316,8 +319,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Which line of the report a stream belongs to: with `group_reporting`
-    /// that of the stream before, if it is of the same group.
+    /// Returns the number of the stream's line in the report. With
+    /// `group_reporting`, a stream shares the line of the stream before it in
+    /// the same group.
     fn report_of(&mut self, stream: &Stream) -> u32 {
         if !stream.stats.shown {
             return self.report.map_or(0, |(report, _)| report);
@@ -362,7 +366,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Applies one `exitall` to all jobs, as in fio.
+    /// Applies `exitall` of one job to all jobs, as in fio.
     pub(super) fn finish(&mut self) {
         if !self.exit_all {
             for stream in &mut self.streams {
@@ -372,8 +376,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Options of engines are known only to their engines. Global ones may be for
-/// the engine of another job.
+/// Refuses options of other engines than the job's. Global sections may contain
+/// options for the engines of other jobs.
 fn check_engine_options(job: &JobDraft) -> Result<(), FioError> {
     for (name, place) in &job.engine_options {
         let engines = options::find(name).map_or(&[][..], |option| option.engines);
@@ -389,7 +393,8 @@ fn check_engine_options(job: &JobDraft) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Some options decide how others are read, whatever their order in a file.
+/// Position in which an option is applied: some options decide how others are
+/// parsed, regardless of their order in a file.
 fn order(name: &str) -> u8 {
     match name {
         "kb_base" | "unit_base" => 0,
@@ -398,7 +403,7 @@ fn order(name: &str) -> u8 {
     }
 }
 
-/// An option as it was read: `command line: bs=4k`.
+/// Formats a parsed option: `command line: bs=4k`.
 fn shown(place: &OptionLocation, name: &str, value: Option<&str>) -> String {
     match value {
         Some(value) => format!("{place}: {name}={value}"),
@@ -406,7 +411,8 @@ fn shown(place: &OptionLocation, name: &str, value: Option<&str>) -> String {
     }
 }
 
-/// The limit of a steady state, in the words that fio's own tests look for.
+/// Formats the limit of a steady state with the words that fio's own tests
+/// search for.
 fn limit((criterion, limit, percent): (SteadyCriterion, f64, bool)) -> String {
     match criterion {
         _ if percent => format!("set steady state threshold to {limit:.6}%"),

@@ -1,4 +1,4 @@
-//! The command line: flags of the program, options of jobs, job files.
+//! Command line: flags of the program, options of jobs, job files.
 
 use super::error::{FioError, OptionLocation};
 use super::flags::{self, Flag, Takes, flags};
@@ -13,10 +13,10 @@ use assay_model::units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A command line, taken apart.
+/// Parsed command line.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
-    /// Options up to the first `--name`, and each job after it.
+    /// Options before the first `--name`, and each job after it.
     pub(super) sections: Vec<CommandLineJob>,
     /// Job files.
     pub(super) files: Vec<PathBuf>,
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     pub(super) parse_only: bool,
     /// `--showcmd`.
     pub(super) show_command: bool,
-    /// `--debug=parse`: options are shown as they are read.
+    /// `--debug=parse`: show options as they are parsed.
     pub(super) show_parsing: bool,
     /// `--readonly`.
     pub(super) readonly: bool,
@@ -70,7 +70,7 @@ pub(super) enum Parsed {
     Answer(FioCommand),
 }
 
-/// Takes a command line apart.
+/// Parses a command line.
 pub(super) fn parse(args: &[OsString]) -> Result<Parsed, FioError> {
     let mut arguments = Arguments::default();
     let mut rest = args.iter();
@@ -112,7 +112,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Parsed, FioError> {
     Ok(Parsed::Jobs(Box::new(arguments)))
 }
 
-/// The value in the next argument, if this one takes one.
+/// Returns the value in the next argument if this one needs a value.
 fn following<'a>(
     known: ArgumentKind,
     rest: &mut (impl Iterator<Item = &'a OsString> + Clone),
@@ -124,7 +124,7 @@ fn following<'a>(
     let Some(next) = rest.clone().next().filter(|_| takes) else {
         return Ok(None);
     };
-    // Where a value may be left out, what looks like a flag is one.
+    // An optional value does not start with a dash: such an argument is a flag.
     let optional = matches!(known, ArgumentKind::Option(name, _)
         if options::find(name).is_some_and(|option| matches!(option.kind, OptionType::OptionalText(_))));
     let next = utf8(next)?;
@@ -135,14 +135,14 @@ fn following<'a>(
     Ok(Some(next.to_owned()))
 }
 
-/// A name changed to be readable would be that of another file.
+/// Returns an argument as UTF-8. A lossy conversion could name another file.
 fn utf8(arg: &OsString) -> Result<&str, FioError> {
     arg.to_str()
         .ok_or_else(|| FioError::usage(format!("'{}' is not UTF-8", arg.to_string_lossy())))
 }
 
-/// Identifies `--name` or `-name`. As with fio's getopt, an unambiguous prefix is enough, and flags
-/// have letters.
+/// Identifies `--name` or `-name`. As with fio's getopt, an unambiguous prefix is sufficient, and
+/// flags have letters.
 fn recognise(dashed: &str) -> Result<ArgumentKind, FioError> {
     let name = dashed.trim_start_matches('-');
     let mut letters = name.chars();
@@ -221,7 +221,7 @@ impl Arguments {
         }
     }
 
-    /// Takes a flag. Some are answered at once.
+    /// Applies a flag. Returns the command of a flag that needs no jobs.
     fn flag(&mut self, flag: Flag, value: Option<&str>) -> Result<Option<FioCommand>, String> {
         match flag.support {
             Support::Refused(why) => {
@@ -313,7 +313,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// `true` if a section is to be run.
+    /// Returns true if a section is to be run.
     pub(super) fn wants(&self, section: &str) -> bool {
         self.wanted.is_empty()
             || super::ini::is_global(section)

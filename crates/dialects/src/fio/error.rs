@@ -1,4 +1,4 @@
-//! Errors of a job file or a command line, with their place.
+//! Errors of a job file or a command line, with their position.
 
 use assay_model::text::{clean, shorten};
 use std::fmt;
@@ -8,14 +8,14 @@ use thiserror::Error;
 /// Position of an option in a file or on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionLocation {
-    /// The job file; `None`: the command line.
+    /// Job file; `None`: the command line.
     pub file: Option<Arc<str>>,
     /// Line number, from 1; 0 on the command line.
     pub line: u32,
 }
 
 impl OptionLocation {
-    /// The command line.
+    /// Returns the position of all command-line options.
     pub const fn command_line() -> Self {
         Self {
             file: None,
@@ -24,7 +24,7 @@ impl OptionLocation {
     }
 }
 
-/// `job.fio:12` or `command line`.
+/// Formats `job.fio:12` or `command line`.
 impl fmt::Display for OptionLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
@@ -34,22 +34,22 @@ impl fmt::Display for OptionLocation {
     }
 }
 
-/// An error in a job file or a command line: one line that tells where it is, what is wrong and
-/// what to do.
+/// Error in a job file or a command line: one line with its position, the problem and the
+/// remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FioError {
-    /// Place where it runs.
+    /// Position of the error.
     pub place: OptionLocation,
-    /// In which section; `None`: outside of any.
+    /// Section of the error; `None`: outside of any.
     pub section: Option<String>,
-    /// The option and its value as written; `None`: not about one.
+    /// Option and its value as written; `None`: the error is not about an option.
     pub option: Option<String>,
     /// Description of the error, and the remedy.
     pub problem: String,
 }
 
 impl FioError {
-    /// A problem that is not about one option.
+    /// Makes an error that is not about an option.
     pub fn at(place: OptionLocation, problem: impl Into<String>) -> Self {
         Self {
             place,
@@ -59,12 +59,12 @@ impl FioError {
         }
     }
 
-    /// A problem with the command line as a whole.
+    /// Makes an error about the command line as a whole.
     pub fn usage(problem: impl Into<String>) -> Self {
         Self::at(OptionLocation::command_line(), problem)
     }
 
-    /// Says in which section it is.
+    /// Sets the section of the error.
     #[must_use]
     pub fn within(mut self, section: &str) -> Self {
         self.section = Some(section.to_owned());
@@ -72,7 +72,7 @@ impl FioError {
     }
 }
 
-/// `job.fio:12: [job] bs=4q: …`.
+/// Formats `job.fio:12: [job] bs=4q: …`.
 impl fmt::Display for FioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
@@ -86,17 +86,17 @@ impl fmt::Display for FioError {
     }
 }
 
-/// Longest quotation of what was written.
+/// Longest quotation of input text, in characters.
 const QUOTED: usize = 100;
-/// Longest line that is said.
+/// Longest line to print, in characters.
 const LINE: usize = 400;
 
-/// Quotes input text: without control characters, and shortened.
+/// Quotes input text without control characters, shortened to the limit.
 pub(super) fn quoted(text: &str) -> String {
     shorten(&clean(text), QUOTED)
 }
 
-/// A line to say: no control characters, and not longer than one that is read.
+/// Returns a line to print, without control characters and shortened to the limit.
 pub(super) fn line(text: &str) -> String {
     shorten(&clean(text), LINE)
 }

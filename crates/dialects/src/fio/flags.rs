@@ -1,9 +1,8 @@
-//! Flags of the program itself, in the same kind of table as the options of
-//! jobs.
+//! Flags of the program, in the same kind of table as the options of jobs.
 
 use super::options::Support;
 
-/// A flag of the command line.
+/// Flag of the command line.
 #[derive(Clone, Copy)]
 pub(super) struct Flag {
     /// Name of the flag.
@@ -21,16 +20,16 @@ pub(super) struct Flag {
 /// Presence of a value after a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// None.
+    /// No value.
     Nothing,
-    /// After `=` or as the next argument.
+    /// Value after `=` or in the next argument.
     Value,
-    /// None, or after `=`.
+    /// Optional value after `=`.
     Maybe,
 }
 
-/// Every flag: letter, name with `=` for a value that must or (`[=]`) may follow, help; and, where
-/// assay is not as fio, how far it goes and why.
+/// Table of flags: letter, name with `=` for a required or `[=]` for an optional value, help; if
+/// assay differs from fio, also the level of support and its reason.
 const TABLE: &str = "\
 o output=                 Write the output to this file
 F output-format=          normal, terse, json, json+; several with , between
@@ -73,12 +72,12 @@ H trigger=                The command | refused: run the command from a script b
 J trigger-remote=         The command on the other machine | refused: run the command from a script beside assay
 A merge-blktrace-only     Merge traces and run nothing | refused: traces are not merged; use blkparse or fio";
 
-/// Every flag, in the order of the help.
+/// Returns every flag, in the order of the help.
 pub(super) fn flags() -> impl Iterator<Item = Flag> {
     TABLE.lines().map(flag)
 }
 
-/// The flag of a line of the table.
+/// Parses a line of the table.
 fn flag(line: &'static str) -> Flag {
     let (left, rest) = line.split_once("  ").unwrap_or((line, ""));
     let (letter, name) = left.split_once(' ').unwrap_or((left, ""));
@@ -102,12 +101,12 @@ fn flag(line: &'static str) -> Flag {
     }
 }
 
-/// The flag of that name.
+/// Finds a flag by name.
 pub(super) fn find(name: &str) -> Option<Flag> {
     flags().find(|flag| flag.name == name)
 }
 
-/// The flag of that letter.
+/// Finds a flag by letter.
 pub(super) fn by_letter(letter: char) -> Option<Flag> {
     flags().find(|flag| flag.letter == letter)
 }

@@ -1,4 +1,4 @@
-//! Texts of `--help`, `--cmdhelp` and `--enghelp`, made from the tables.
+//! Texts of `--help`, `--cmdhelp` and `--enghelp`, generated from the tables.
 
 use super::flags::{Takes, flags};
 use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
@@ -16,7 +16,7 @@ const EXIT_CODES: &str = "
 Exit codes: the number of failed jobs, 4 for data that differs, 128 when stopped.
 ";
 
-/// Output of `assay fio --help`.
+/// Returns the output of `assay fio --help`.
 pub fn usage() -> String {
     let mut text = format!(
         "{}\nUsage: assay fio [flags] [options of jobs] [job files]\n\n{EXAMPLES}",
@@ -40,7 +40,7 @@ const fn is_refused(support: Support) -> bool {
     matches!(support, Support::Refused(_))
 }
 
-/// `--cmdhelp`: all options, or one.
+/// Returns the output of `--cmdhelp`: all options, or one.
 pub(super) fn option(name: Option<&str>) -> Result<String, String> {
     let Some(name) = name.filter(|name| !name.is_empty() && *name != "all") else {
         return Ok(list(
@@ -56,7 +56,8 @@ pub(super) fn option(name: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// `--enghelp`: all engines, the options of one, or one option of one.
+/// Returns the output of `--enghelp`: all engines, the options of one, or one
+/// option of one.
 pub(super) fn engine(name: Option<&str>) -> Result<String, String> {
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         let mut text = "Available IO engines:\n".to_owned();
@@ -168,7 +169,8 @@ pub(super) fn form(kind: OptionType) -> String {
     }
 }
 
-/// `docs/compat/fio.md`: what of fio works, differs or is refused.
+/// Returns the page `docs/compat/fio.md`, which lists the parts of fio that are
+/// supported, differ or are refused.
 pub fn compat_table() -> String {
     let mut text = include_str!("compat_head.md").to_owned();
     text.push_str(include_str!("compat_tests.md"));
@@ -234,7 +236,7 @@ fn support(support: Support) -> String {
     }
 }
 
-/// Text within a table.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -5,47 +5,48 @@ use super::error::{FioError, OptionLocation, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An option as written.
+/// Option as written.
 #[derive(Clone, Debug)]
 pub(super) struct IniEntry {
     /// Name of the option.
     pub(super) name: String,
-    /// Text after the `=`; `None` if there is none.
+    /// Text after the `=`; `None` without one.
     pub(super) value: Option<String>,
     /// Position of the entry.
     pub(super) place: OptionLocation,
 }
 
-/// A part of a job file.
+/// Section of a job file.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     /// Text between the brackets.
     pub(super) name: String,
     /// Position of the section's start.
     pub(super) place: OptionLocation,
-    /// Lines of the section, included ones too.
+    /// Lines of the section, including those of included files.
     pub(super) entries: Vec<IniEntry>,
 }
 
 impl Section {
-    /// `true` if the options apply to the jobs below.
+    /// Returns true if the options apply to the jobs below.
     pub(super) fn is_global(&self) -> bool {
         is_global(&self.name)
     }
 }
 
-/// fio takes every name that begins so as global.
+/// Returns true for a global section. fio takes any name with this prefix as
+/// global.
 pub(super) fn is_global(name: &str) -> bool {
     name.starts_with("global")
 }
 
-/// Files included by files.
+/// Largest depth of nested include files.
 const DEEPEST: usize = 16;
-/// Included files of a section, all together.
+/// Largest number of included files in a section.
 const MOST_INCLUDES: usize = 256;
 
-/// Reads a job file; calls `each` with its sections, one after another.
-/// Sections that `wanted` does not want are skipped, whatever they hold.
+/// Reads a job file and calls `each` with its sections in order. Skips sections
+/// for which `wanted` returns false, without checking their options.
 pub(super) fn read(
     path: &Path,
     env: &dyn Environment,
@@ -95,7 +96,7 @@ pub(super) fn read(
     current.map_or(Ok(()), each)
 }
 
-/// A job file while it is read.
+/// Job file being read.
 struct File<'a> {
     env: &'a dyn Environment,
     path: PathBuf,
@@ -111,8 +112,8 @@ fn label(path: &Path) -> Arc<str> {
 }
 
 impl File<'_> {
-    /// Lines that say something, without comments and blanks, and where they
-    /// are.
+    /// Returns lines without comments and surrounding blanks, with their
+    /// positions. Skips empty lines.
     fn lines<'t>(
         &self,
         text: &'t str,
@@ -128,8 +129,8 @@ impl File<'_> {
         })
     }
 
-    /// Takes an option, or what an included file holds. `open`: the files that
-    /// are being read, each included by the one before.
+    /// Adds an option, or the options of an included file. `open` lists the
+    /// files being read, each included by the one before.
     fn option(
         &mut self,
         line: &str,
@@ -155,8 +156,8 @@ impl File<'_> {
         Ok(())
     }
 
-    /// A relative name is looked for as it is, then beside the file that
-    /// includes it.
+    /// Reads an included file. A relative name is tried as it is, then in the
+    /// folder of the including file.
     fn include(
         &mut self,
         name: &Path,
@@ -213,8 +214,8 @@ impl File<'_> {
     }
 }
 
-/// A name changed to be readable would be that of another file, and no name may
-/// hold a NUL.
+/// Refuses a line that is not UTF-8, whose lossy conversion could name another
+/// file, or that contains a NUL.
 fn readable(line: &str, place: &OptionLocation) -> Result<(), FioError> {
     let problem = if line.contains(char::REPLACEMENT_CHARACTER) {
         "is not UTF-8"
@@ -227,8 +228,8 @@ fn readable(line: &str, place: &OptionLocation) -> Result<(), FioError> {
     Err(FioError::at(place.clone(), problem))
 }
 
-/// The text of a file, without the mark that some editors begin it with. Bytes
-/// that are not UTF-8 do no harm in comments.
+/// Returns the text of a file without a byte order mark. Bytes that are not
+/// UTF-8 are accepted here, because they are harmless in comments.
 fn contents(
     path: &Path,
     env: &dyn Environment,

@@ -1,5 +1,5 @@
-//! A job while its options are read: what a stream gets, and what has to be
-//! known before the stream can be made.
+//! Job during the parsing of its options: fields of the stream, and values that are resolved
+//! before the stream is made.
 
 use assay_model::load::Stream;
 use assay_model::load::blocks::StridedZones;
@@ -14,11 +14,11 @@ use assay_model::units::Nanos;
 use super::error::OptionLocation;
 use std::path::PathBuf;
 
-/// One value for reads, writes and trims; `None`: not said.
+/// Value for each of reads, writes and trims; `None`: not given.
 pub(super) type Each<T> = [Option<T>; 3];
 
 assay_model::defaults! {
-    /// A job while its options are read; at first with fio's defaults.
+    /// Job during the parsing of its options, initially with fio's defaults.
     #[derive(Clone, Debug)]
     pub(super) struct JobDraft {
         /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on
@@ -27,11 +27,11 @@ assay_model::defaults! {
             trim: TrimOptions { verify_zero: true, ..TrimOptions::default() },
             ..Stream::default()
         },
-        /// Name of the section, from which names of files are made.
+        /// Name of the section, which is part of file names.
         pub(super) section: String,
         /// Engine as named.
         pub(super) engine: String = "psync".to_owned(),
-        /// The simulated device that takes the place of its files.
+        /// Simulated device that replaces the job's files.
         pub(super) simulated: Option<PathBuf>,
         /// `numjobs`.
         pub(super) copies: u64 = 1,
@@ -39,7 +39,7 @@ assay_model::defaults! {
         pub(super) stonewall: bool,
         /// Starts a new group.
         pub(super) new_group: bool,
-        /// Names of files.
+        /// Parts of the file names.
         pub(super) names: FileNaming,
         /// Block sizes.
         pub(super) sizes: Sizes,
@@ -47,23 +47,23 @@ assay_model::defaults! {
         pub(super) verify: Verify,
         /// `verify`; `None`: not given.
         pub(super) verify_kind: Option<VerifyKind>,
-        /// Pauses; unused while they have no length.
+        /// Pauses; unused unless their length is set.
         pub(super) think: ThinkTime,
-        /// Unused while the target is 0.
+        /// Latency target; unused if the target is 0.
         pub(super) latency: LatencyTarget,
-        /// Unused while the weight is 0.
+        /// Flow control; unused if the weight is 0.
         pub(super) flow: Flow,
         /// Priorities of single I/Os.
         pub(super) priorities: CommandPriorities,
-        /// The steady state's criterion, limit and whether that is in percent.
+        /// Criterion and limit of the steady state; `true` if the limit is in percent.
         pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
         /// Window of the steady-state check.
         pub(super) steady_duration: Nanos,
-        /// Not looked at in the beginning.
+        /// Time before the steady-state check begins.
         pub(super) steady_ramp: Nanos,
         /// `zonesize`, `zonerange`, `zoneskip`.
         pub(super) zones: StridedZones,
-        /// `zonemode`; `None`: not said.
+        /// `zonemode`; `None`: not given.
         pub(super) strided: Option<bool>,
         /// `exitall` was given.
         pub(super) exit_all: bool,
@@ -77,10 +77,10 @@ assay_model::defaults! {
         pub(super) alternate_epoch: bool,
         /// Options that were given, by their first names.
         pub(super) given: Vec<&'static str>,
-        /// Options of engines that this section itself gave, and where.
+        /// Options of engines that this section itself gives, with their positions.
         pub(super) engine_options: Vec<(&'static str, OptionLocation)>,
-        /// Length of all values that were given, here and globally: what a copy of
-        /// this takes beside its fixed size.
+        /// Bytes of all given values, including global ones: the memory that each copy takes
+        /// in addition to its fixed size.
         pub(super) value_bytes: usize,
         /// Options as written, for the JSON's "job options".
         pub(super) texts: Vec<(String, Option<String>)>,
@@ -88,12 +88,12 @@ assay_model::defaults! {
 }
 
 impl JobDraft {
-    /// A job with fio's defaults.
+    /// Makes a job with fio's defaults.
     pub(super) fn new() -> Self {
         Self::default()
     }
 
-    /// `true` if an option was given, in this section or globally.
+    /// Returns true if an option is given, in this section or globally.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.given.contains(&name)
     }
@@ -131,7 +131,7 @@ assay_model::defaults! {
     }
 }
 
-/// The `cmdprio` options as written.
+/// `cmdprio` options as written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CommandPriorities {
     /// `cmdprio_percentage`.
@@ -140,15 +140,15 @@ pub(super) struct CommandPriorities {
     pub(super) class: Each<u8>,
     /// `cmdprio`.
     pub(super) level: Each<u8>,
-    /// `cmdprio_bssplit`, of reads and writes.
+    /// `cmdprio_bssplit` for reads and writes.
     pub(super) by_size: [Vec<SizeShare>; 2],
 }
 
-/// An entry of `cmdprio_bssplit`.
+/// Entry of `cmdprio_bssplit`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SizeShare {
     pub(super) size: u32,
     pub(super) percent: u8,
-    /// `None`: as `cmdprio_class` and `cmdprio` say.
+    /// Priority of the entry; `None`: that of `cmdprio_class` and `cmdprio`.
     pub(super) priority: Option<IoPriority>,
 }

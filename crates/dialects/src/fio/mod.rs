@@ -1,8 +1,7 @@
 //! fio's job files, command line and outputs.
 //!
-//! [`parse`] reads a command line with the job files it names, and
-//! [`parse_job_file`] a single job file. Both make a [`Load`] of them, without
-//! touching the machine but through an [`Environment`].
+//! [`parse`] reads a command line with the job files that it names, and [`parse_job_file`] a single
+//! job file. Both make a [`Load`]; they access the machine only through an [`Environment`].
 
 mod build;
 mod command_line;
@@ -35,11 +34,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Version that `--version` prints and the JSON carries: a version of fio, because programs made
-/// for fio look at it, followed by assay's own.
+/// Version that `--version` prints and the JSON contains: a version of fio, because programs made
+/// for fio parse it, followed by assay's own.
 pub const VERSION: &str = concat!("fio-3.41-assay-", env!("CARGO_PKG_VERSION"));
 
-/// Most jobs without `--max-jobs`; fio's limit.
+/// Limit on the number of jobs without `--max-jobs`, as in fio.
 const MOST_JOBS: u64 = 4096;
 
 /// Action that a command line requests.
@@ -49,13 +48,13 @@ pub enum FioCommand {
     Run(Box<Invocation>),
     /// Text to print: help, version, a command line.
     Print(String),
-    /// A compressed log to print in plain (`--inflate-log`).
+    /// Compressed log to print as text (`--inflate-log`).
     InflateLog(PathBuf),
-    /// The jobs were to be checked only, and are right.
+    /// The jobs were only checked, and have no errors.
     ParsedOnly {
         /// Warnings about probable mistakes, and notes on options without effect.
         warnings: Vec<String>,
-        /// The options as they were read (`--debug=parse`).
+        /// Parsed options (`--debug=parse`).
         parsing: Vec<String>,
     },
 }
@@ -63,34 +62,34 @@ pub enum FioCommand {
 /// Jobs to run, and how to report them.
 #[derive(Debug)]
 pub struct Invocation {
-    /// The jobs. `destroy_data` is left to the caller.
+    /// Jobs; the caller sets `destroy_data`.
     pub load: Load,
-    /// The options of each stream, in the load's order.
+    /// Options of each stream, in the load's order.
     pub jobs: Vec<JobText>,
-    /// The options of global sections, as written (the last file's).
+    /// Options of global sections, as written (in the last file).
     pub global_options: Vec<(String, Option<String>)>,
     /// Output options: format and destination of results.
     pub output: OutputOptions,
     /// Warnings about probable mistakes.
     pub warnings: Vec<String>,
-    /// The options as they were read (`--debug=parse`).
+    /// Parsed options (`--debug=parse`).
     pub parsing: Vec<String>,
     /// Notes on options without effect.
     pub notes: Vec<String>,
-    /// Warnings are errors (`--warnings-fatal`): further ones, since with it
-    /// there are none yet.
+    /// Set if later warnings are errors (`--warnings-fatal`). With it, parsing has already failed
+    /// on its own warnings.
     pub warnings_fatal: bool,
 }
 
-/// The options of a job as written, without those that are global.
+/// Options of a job as written, without the global ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobText {
-    /// First name of each option in the order of the file, and its value;
-    /// `None`: none was written.
+    /// First name of each option in the order of the file, with its value; `None`: written without
+    /// a value.
     pub options: Vec<(String, Option<String>)>,
 }
 
-/// Reads a command line, without the program's name.
+/// Parses a command line, without the program's name.
 ///
 /// # Errors
 ///
@@ -103,7 +102,7 @@ pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<FioCommand, Fio
     }
 }
 
-/// Reads one job file, as `assay run` does.
+/// Parses one job file, as `assay run` does.
 ///
 /// # Errors
 ///
@@ -142,7 +141,7 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<FioCommand, FioErr
     invocation(builder, arguments, env).map(|invocation| FioCommand::Run(Box::new(invocation)))
 }
 
-/// Jobs of the command line come first, then those of the files.
+/// Reads all jobs: first those of the command line, then those of the files.
 fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Builder<'a>, FioError> {
     let most = arguments.most_jobs.unwrap_or(MOST_JOBS);
     let mut builder = Builder::new(env, most, arguments.readonly, arguments.parse_only);
@@ -163,7 +162,7 @@ fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Build
     Ok(builder)
 }
 
-/// As they can be said: names in them may hold anything.
+/// Cleans lines for output, because names in them may contain any character.
 fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| error::line(text)).collect()
 }
@@ -202,7 +201,7 @@ fn invocation(
     })
 }
 
-/// A command line for each job file. Nothing is checked or replaced.
+/// Returns a command line for each job file, without checks or substitution.
 fn command_lines(arguments: &Arguments, env: &dyn Environment) -> Result<String, FioError> {
     let mut text = String::new();
     for file in &arguments.files {
@@ -229,7 +228,7 @@ fn write_section(text: &mut String, section: &Section) {
     }
 }
 
-/// As a shell has to be given it.
+/// Quotes a value for a shell.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/.,:_-+=%@".contains(c);
     match !value.is_empty() && value.chars().all(plain) {
@@ -238,27 +237,27 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Questions of a job file about the machine it is read on: other files, variables, sizes. A trait,
-/// because the dialects do no I/O.
+/// Access to the machine for parsing: other files, variables, sizes. It is a trait because the
+/// dialects perform no I/O.
 pub trait Environment {
-    /// The contents of a file: a job file, an included one, a pattern. The path
-    /// `-` is standard input.
+    /// Returns the content of a job file, an included file or a pattern. The path `-` is standard
+    /// input.
     ///
     /// # Errors
     ///
-    /// Whatever the system says.
+    /// When the system cannot read the file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// A variable of the process's environment.
+    /// Returns a variable of the process's environment.
     fn var(&self, name: &str) -> Option<String>;
-    /// Configured processors (`$ncpus`).
+    /// Number of configured processors (`$ncpus`).
     fn cpus(&self) -> u32;
     /// Physical memory in MiB (`$mb_memory`).
     fn memory_mib(&self) -> u64;
-    /// Size of a page of memory (`$pagesize`).
+    /// Size of a memory page in bytes (`$pagesize`).
     fn page_bytes(&self) -> u32;
-    /// A number that differs from run to run.
+    /// Returns a number that differs between runs.
     fn entropy(&self) -> u64;
-    /// Something lies at this path that is not a regular file, such as a
-    /// device: a job of that name works on it.
+    /// Returns true if the path exists and is not a regular file, for example a device. A job of
+    /// that name uses it.
     fn is_special(&self, path: &Path) -> bool;
 }

@@ -1,10 +1,10 @@
-//! Names of files.
+//! File names of jobs.
 
 use super::job::JobDraft;
 use std::path::PathBuf;
 
-/// Splits at `:`, where `\:` is a colon within a name. A leading colon belongs
-/// to nothing and is dropped.
+/// Splits a list at `:`; `\:` is a colon within a name. A leading colon is
+/// ignored.
 pub(super) fn split_list(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.trim().chars().peekable();
@@ -24,8 +24,8 @@ pub(super) fn split_list(text: &str) -> Vec<String> {
     names
 }
 
-/// The files of a copy of a job. `special`: the job's own name is that of a
-/// device, which it then works on.
+/// Returns the files of a copy of a job. `special`: the job's name is the path
+/// of a device, which the job uses.
 ///
 /// # Errors
 ///
@@ -48,17 +48,17 @@ pub(super) fn paths(job: &JobDraft, copy: u64, special: bool) -> Result<Vec<Path
         .collect()
 }
 
-/// Longest path that Linux takes.
+/// Longest path in Linux, in bytes.
 const LONGEST: usize = 4096;
 
-/// Copies take the entries of a list in turn.
+/// Returns the entry of a list for a copy; copies use the entries in turn.
 pub(super) fn in_turn(list: &[String], copy: u64) -> Option<&String> {
     let length = u64::try_from(list.len()).ok()?;
     let index = copy.checked_rem(length)?;
     list.get(usize::try_from(index).ok()?)
 }
 
-/// As in fio, an absolute name too is put below the directory.
+/// Prepends the directory, also to an absolute name, as fio does.
 fn below(directory: Option<&String>, name: &str) -> PathBuf {
     match directory {
         None => PathBuf::from(name),
@@ -66,7 +66,7 @@ fn below(directory: Option<&String>, name: &str) -> PathBuf {
     }
 }
 
-/// `filename_format` with its words replaced.
+/// Returns `filename_format` with its keywords replaced.
 pub(super) fn made_up(job: &JobDraft, copy: u64, number: u64) -> Result<String, String> {
     let copy = copy.to_string();
     let number = number.to_string();

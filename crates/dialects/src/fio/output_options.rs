@@ -8,19 +8,19 @@ assay_model::defaults! {
     /// Output options: format and destination of results.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct OutputOptions {
-        /// In which formats.
+        /// Formats to write.
         pub formats: Formats = Formats { normal: true, ..Formats::default() },
         /// Output file (`--output`); `None`: standard output.
         pub path: Option<PathBuf>,
         /// Version of the terse format.
         pub terse_version: TerseVersion,
-        /// When progress is shown.
+        /// Display of progress.
         pub eta: Eta,
-        /// A new line of progress begins that often.
+        /// Interval at which a new progress line begins.
         pub eta_newline: Option<Nanos>,
-        /// The seed of each job is shown (`--debug=random`).
+        /// Set to show the seed of each job (`--debug=random`).
         pub random_seeds: bool,
-        /// Progress is renewed that often.
+        /// Interval at which the progress is updated.
         pub eta_interval: Nanos = Nanos::millis(1000),
     }
 }
@@ -28,13 +28,13 @@ assay_model::defaults! {
 /// Formats of the output; several are written one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Formats {
-    /// For people.
+    /// Format for people.
     pub normal: bool,
-    /// One line of values a job (`--minimal`; `--append-terse` adds it).
+    /// One line of values per job (`--minimal`; `--append-terse` adds it).
     pub terse: bool,
     /// JSON.
     pub json: bool,
-    /// The JSON has histograms too (`json+`).
+    /// JSON with histograms (`json+`).
     pub json_plus: bool,
 }
 
@@ -43,7 +43,7 @@ impl Formats {
     ///
     /// # Errors
     ///
-    /// If one of them is unknown.
+    /// If a format is unknown.
     pub(super) fn parse(list: &str) -> Result<Self, String> {
         let mut formats = Self::default();
         for word in list.split(',') {
@@ -66,14 +66,14 @@ impl Formats {
     }
 }
 
-/// When progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eta {
-    /// On a terminal.
+    /// Show it on a terminal.
     #[default]
     Auto,
-    /// Always.
+    /// Always show it.
     Always,
-    /// Never.
+    /// Never show it.
     Never,
 }

@@ -1,5 +1,5 @@
-//! From the options of a job to the stream that its copies get: what fio
-//! settles between options that depend on each other.
+//! Resolves options that depend on each other, by fio's rules, to make the
+//! stream of a job.
 
 use super::job::JobDraft;
 use super::options::HEADER_BYTES;
@@ -11,7 +11,7 @@ use assay_model::load::stats::SteadyState;
 use assay_model::load::verify::VerifyKind;
 use assay_model::units::Nanos;
 
-/// Settles what depends on several options. Gives what the user should know.
+/// Resolves the options of a job. Returns notes for the user.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ fn sizes(job: &mut JobDraft) -> Result<(), String> {
     Ok(())
 }
 
-/// Largest block; a buffer of that size has to be had for each I/O in flight.
+/// Largest block, in bytes. Each I/O in flight needs a buffer of this size.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
 fn block_size(bytes: u64) -> Result<u32, String> {
@@ -75,7 +75,8 @@ fn block_size(bytes: u64) -> Result<u32, String> {
     }
 }
 
-/// Each of the two shares sets both, in fio too.
+/// Notes read and write shares that do not add up to 100. Each of the two
+/// options sets both shares, as in fio.
 fn mix(job: &JobDraft, notes: &mut Vec<String>) {
     let share = |name: &str| {
         let mut texts = job.texts.iter().rev();
@@ -127,7 +128,7 @@ fn offsets(job: &mut JobDraft, notes: &mut Vec<String>) {
 fn engine(job: &mut JobDraft, notes: &mut Vec<String>) {
     let engine = &job.stream.engine;
     let depth = engine.iodepth;
-    // The null engine keeps any depth in fio, and measures no storage.
+    // fio's null engine accepts any depth, and measures no storage.
     let waits = engine.kind != EngineKind::Null && !engine.kind.is_asynchronous();
     if depth > 1 && waits && job.is_given("iodepth") {
         notes.push(format!(
@@ -191,7 +192,7 @@ fn verify(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     if checks && job.copies > 1 && !job.names.named.is_empty() {
         notes.push("several copies write the same files: they may overwrite each other's blocks, which then do not verify".to_owned());
     }
-    // Nobody knows which of two writes that overlap in flight came last.
+    // The order of two overlapping writes in flight is unknown.
     let overlaps = job.stream.blocks.no_map && several && !engine.serialize_overlap;
     if overlaps && !job.is_given("verify_write_sequence") {
         job.verify.check_number = false;
@@ -205,7 +206,9 @@ fn verify(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The largest interval that is asked for and divides every block; fio's rule.
+/// Returns the interval of verification headers: the requested one if it
+/// divides every block, otherwise the greatest common divisor of the block
+/// sizes, as in fio.
 fn interval(asked: u32, low: u32, high: u32, read: Option<u32>) -> u32 {
     let asked = match asked {
         0 if low != high => low,
@@ -334,7 +337,7 @@ fn steady_state(job: &mut JobDraft, notes: &mut Vec<String>) {
     });
 }
 
-/// Logs without a name have the job's.
+/// Names logs without a name after the job.
 fn logs(job: &mut JobDraft) -> Result<(), String> {
     let name = &job.stream.name;
     let logs = &mut job.stream.logs;
@@ -386,7 +389,7 @@ fn length(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     if job.stream.trace.read.is_some() && job.stream.trace.write.take().is_some() {
         notes.push("write_iolog does nothing beside read_iolog".to_owned());
     }
-    // What is read has to be there before.
+    // Files to read must exist before.
     job.stream.files.overwrite |= job.stream.blocks.rw.read;
     if job.stream.files.pre_read {
         job.stream.files.invalidate = false;

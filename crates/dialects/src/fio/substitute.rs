@@ -3,12 +3,12 @@
 use super::Environment;
 use super::value::arithmetic::{self, Domain};
 
-/// Longest line after replacing; fio's is 64 KiB.
+/// Longest line after substitution; fio's limit is 64 KiB.
 const LONGEST: usize = 1 << 16;
 
-/// A value with everything replaced.
+/// Substitutes all variables and keywords in a value.
 ///
-/// Variables that are not set are empty, as in fio, and noted.
+/// Variables that are not set are replaced by nothing, as in fio, and noted.
 pub(super) fn substitute(
     value: &str,
     env: &dyn Environment,
@@ -58,7 +58,8 @@ fn keywords(value: &str, env: &dyn Environment) -> String {
         .replace("$ncpus", &env.cpus().to_string())
 }
 
-/// With a keyword, formulas need no parentheses: `size=$mb_memory*2`.
+/// Returns true for a formula. After a keyword, formulas need no parentheses:
+/// `size=$mb_memory*2`.
 fn is_formula(value: &str) -> bool {
     value.contains(['+', '-', '*', '/'])
         && value

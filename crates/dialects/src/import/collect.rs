@@ -1,4 +1,4 @@
-//! Gathering figures: what comes again under the same name is another trial.
+//! Collects figures: a repeated name is another trial of the same figure.
 
 use super::unit;
 use super::{ImportError, Taken};
@@ -6,7 +6,7 @@ use assay_model::figures::{Figure, Results, Sample};
 use assay_model::text::shorten;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// One metric under one condition.
+/// Metric under a condition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Key {
     pub(super) condition: String,
@@ -16,7 +16,7 @@ pub(super) struct Key {
     pub(super) measured: Option<String>,
 }
 
-/// A mean that was handed down.
+/// Mean of trials that the text reports without single values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ReportedMean {
     pub(super) n: u32,
@@ -24,14 +24,14 @@ pub(super) struct ReportedMean {
     pub(super) stdev: Option<f64>,
 }
 
-/// Figures under way.
+/// Figures collected so far.
 #[derive(Debug)]
 pub(super) struct Collector {
     results: Results,
-    /// Places of the figures of a metric, one for each condition. Their unit is
-    /// that of the metric.
+    /// Indices of the figures of a metric, one for each condition. They all have the
+    /// metric's unit.
     places: HashMap<String, Vec<usize>>,
-    /// Condition and metric of figures whose trials measured different things.
+    /// Condition and metric of figures whose trials have different labels.
     mixed: HashSet<[String; 2]>,
     /// Metrics of which some trials have a position and others have none.
     half_ordered: BTreeSet<String>,
@@ -54,17 +54,17 @@ impl Collector {
         self.results.tool = tool.into();
     }
 
-    /// A line of the circumstances, once.
+    /// Adds a line to the circumstances, unless it is there.
     pub(super) fn circumstance(&mut self, line: impl Into<String>) {
         add(&mut self.results.circumstances, line.into());
     }
 
-    /// A sentence on what was not taken in, or how, once.
+    /// Adds a sentence about omitted or converted data, unless it is there.
     pub(super) fn note(&mut self, sentence: impl Into<String>) {
         add(&mut self.results.notes, sentence.into());
     }
 
-    /// A note on errors that a program reported beside its figures.
+    /// Adds a note on errors that a program reported beside its figures.
     pub(super) fn errors(&mut self, program: &str, errors: &[&str]) {
         if let Some(first) = errors.first() {
             self.note(format!(
@@ -76,7 +76,7 @@ impl Collector {
         }
     }
 
-    /// The value of a trial. `position`: its place in the order of all trials.
+    /// Adds the value of a trial. `position` is its place in the order of all trials.
     pub(super) fn value(
         &mut self,
         mut key: Key,
@@ -99,7 +99,7 @@ impl Collector {
         let mut half = false;
         match &mut figure.sample {
             Sample::Values { values, positions } => {
-                // An order that is known in part is none.
+                // A partial order is useless, so drop all positions.
                 match position {
                     Some(position) if positions.len() == values.len() => positions.push(position),
                     position => {
@@ -120,7 +120,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The mean of trials that are not told one by one.
+    /// Adds the mean of trials whose single values are unknown.
     pub(super) fn moments(
         &mut self,
         mut key: Key,
@@ -139,13 +139,14 @@ impl Collector {
         let (mean, stdev) = (mean * factor, stdev.map(|stdev| stdev * factor));
         check(&key, mean, line)?;
         stdev.map_or(Ok(()), |stdev| check(&key, stdev, line))?;
-        // One trial has no spread, whatever was printed for it.
+        // One trial has no spread, so a printed deviation is ignored.
         let stdev = stdev.filter(|_| n > 1);
         self.add(key, Sample::Moments { n, mean, stdev });
         Ok(())
     }
 
-    /// `true` if there is a figure without a record of what it measured.
+    /// Returns true if a figure has no label, apart from figures whose trials have
+    /// different ones.
     pub(super) fn has_unrecorded(&self) -> bool {
         let is_mixed = |figure: &Figure| {
             let name = [figure.condition.clone(), figure.metric.clone()];
@@ -155,8 +156,8 @@ impl Collector {
         figures.any(|figure| figure.measured.is_none() && !is_mixed(figure))
     }
 
-    /// Says of which metrics two trials have the same place in the session: their order
-    /// is unknown then.
+    /// Adds notes on metrics in which positions are missing or two trials have the same
+    /// one: their order is unknown.
     pub(super) fn check_order(&mut self) {
         for metric in std::mem::take(&mut self.half_ordered) {
             self.note(format!(
@@ -214,8 +215,7 @@ impl Collector {
         });
     }
 
-    /// Gives the key the unit that its metric has already; returns what its
-    /// value is multiplied with.
+    /// Changes the key's unit to that of its metric. Returns the factor for its value.
     fn same_unit(&mut self, key: &mut Key, line: Option<usize>) -> Result<f64, ImportError> {
         let place = self
             .places
@@ -294,12 +294,11 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// Texts of one experiment as one: a figure that several have gets a trial from
-/// each. `condition` is that of all of them; one that a text names itself then
-/// goes before its metric.
+/// Merges the texts of one experiment: each text adds a trial to a figure. `condition`
+/// applies to all of them; a condition within a text becomes a prefix of the metric.
 ///
 /// # Errors
-/// When a metric has several units, or a mean comes twice.
+/// When a metric has several units, or a mean is repeated.
 pub fn together(mut texts: Vec<Taken>, condition: Option<&str>) -> Result<Results, ImportError> {
     if texts.len() == 1 && condition.is_none() {
         return Ok(texts.swap_remove(0).results);

@@ -1,12 +1,12 @@
-//! The lines at the end of dd: GNU's, busybox's, toybox's and BSD's, in any language.
+//! Final lines of dd: GNU's, busybox's, toybox's and BSD's, in any language.
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines::{self, Headings};
 use assay_model::figures::Results;
 
-/// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed: programs
-/// round it, and count it in powers of 1000 or of 1024.
+/// Data of `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed
+/// from it, because programs round it and use powers of 1000 or of 1024.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Copied {
     bytes: u64,
@@ -18,12 +18,12 @@ struct Copied {
 struct Report {
     copied: Copied,
     line: usize,
-    /// Number of the command that was quoted before it; 0: none.
+    /// Number of the quoted command before it; 0: none.
     command: usize,
     operands: String,
 }
 
-/// `true` if a line is dd's last one.
+/// Returns true if a line is dd's last one.
 pub(super) fn is_copied(line: &str) -> bool {
     copied(line.trim()).is_some()
 }
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut reports: Vec<Report> = Vec::new();
     let (mut commands, mut operands) = (0, String::new());
     let (mut marked, mut errors) = (Vec::new(), Vec::new());
-    // Since the last figure: without its counts, a figure is one of progress.
+    // Set if record counts followed the last figure. A figure without its counts is interim.
     let mut has_counts = false;
     let mut progress = 0;
     for line in lines::unquoted(text) {
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             continue;
         }
         has_counts = false;
-        // A copy of one command that has moved more meanwhile was asked with SIGUSR1.
+        // This command reported fewer bytes before: that report was interim, after SIGUSR1.
         let interim = reports.pop_if(|last| {
             let grew = last.copied.bytes < copied.bytes && last.copied.seconds <= copied.seconds;
             commands > 0 && last.command == commands && grew
@@ -93,7 +93,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
 fn take(report: &Report, headings: &Headings, all: &mut Collector) -> Result<(), ImportError> {
     let Copied { bytes, seconds } = report.copied;
     let heading = headings.above(report.line);
-    // The operands tell the size; without them it is all that tells copies apart.
+    // The operands contain the size. Without operands, only the size distinguishes copies.
     let (condition, start) = match (report.operands.as_str(), heading) {
         ("", heading) => (heading, format!("{bytes} bytes: ")),
         (operands, "") => (operands, String::new()),
@@ -112,8 +112,8 @@ fn take(report: &Report, headings: &Headings, all: &mut Collector) -> Result<(),
     all.value(key("time", "s", false), seconds, None, line)
 }
 
-/// The first number, the last but one and the last of a line are bytes, seconds and rate, with
-/// words of any language, and sizes in brackets, between them.
+/// Parses a line in any language: the first number is the bytes, the last but one the seconds and
+/// the last the rate, with sizes in brackets between them.
 fn copied(line: &str) -> Option<Copied> {
     let numbers = numbers(line);
     let [(first, words), sizes @ .., (seconds, unit), (rate, per)] = &numbers[..] else {
@@ -132,7 +132,7 @@ fn copied(line: &str) -> Option<Copied> {
     is_dd.then_some(Copied { bytes, seconds })
 }
 
-/// Numbers of a line, each with the text behind it without its blanks and brackets.
+/// Returns the numbers of a line, each with the text behind it without blanks and brackets.
 fn numbers(line: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = line;
@@ -154,14 +154,14 @@ fn numbers(line: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Characters within the numbers of the languages: decimal ones, and those of groups of digits.
+/// Decimal marks and digit group separators of the languages.
 const SEPARATORS: [char; 5] = ['.', ',', '\u{66b}', '\u{a0}', '\u{202f}'];
 
 fn decimal(number: &str) -> Option<f64> {
     number.replace([',', '\u{66b}'], ".").parse().ok()
 }
 
-/// `true` if a program may print `rate` for so many bytes per second, in some unit.
+/// Returns true if a program may print `rate` for `bytes` per second, in some unit.
 fn is_rate(bytes: f64, rate: &str) -> bool {
     let Some(printed) = decimal(rate) else {
         return false;
@@ -175,7 +175,7 @@ fn is_rate(bytes: f64, rate: &str) -> bool {
     })
 }
 
-/// `100+0 records in`, in any language.
+/// Returns true for `100+0 records in`, in any language.
 pub(super) fn is_count(line: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || c == '+';
     let mut counts = line.split(|c| !is_part(c)).filter(|part| !part.is_empty());
@@ -186,11 +186,11 @@ pub(super) fn is_count(line: &str) -> bool {
     })
 }
 
-/// A command that was quoted with its output.
+/// Command quoted with its output.
 struct QuotedCommand<'a> {
-    /// Operands that decide about the copy.
+    /// Operands that affect the figures.
     deciding: String,
-    /// File that was written; of a copy to nowhere, that was read.
+    /// File that was written or, for a copy to /dev/null, read.
     file: &'a str,
 }
 
@@ -243,7 +243,7 @@ mod tests {
                 0.259118,
             ),
             ("1 byte copied, 0.5 s, 0.0 kB/s", 1, 0.5),
-            // In the languages of coreutils 9.1, 8.32 and older ones.
+            // Lines in the languages of coreutils 9.1, 8.32 and older ones.
             (
                 "104857600 Bytes (105 MB, 100 MiB) kopiert, 0,259118 s, 405 MB/s",
                 104_857_600,

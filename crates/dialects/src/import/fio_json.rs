@@ -1,5 +1,5 @@
-//! fio's JSON: one document or several in a row, each a trial; text that fio or
-//! a shell wrote between them is left out.
+//! fio's JSON: one or several documents, each a trial. Text between them, from fio or a shell, is
+//! left out.
 
 mod document;
 
@@ -12,7 +12,7 @@ use document::{Direction, FioJson, FioJsonJob, Latency, Options};
 use serde_json::Value;
 use serde_json::error::Category;
 
-/// fio's own words for the directions.
+/// fio's names of the directions.
 const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// The text without the marks of an e-mail; `None` where there are none.
+/// Returns the text without the quote marks of an e-mail; `None` if there are none.
 fn unquoted(text: &str) -> Option<String> {
     let is_quoted = |line: &str| line.starts_with('>') && line.contains('{');
     text.lines().any(is_quoted).then(|| {
@@ -35,7 +35,7 @@ fn unquoted(text: &str) -> Option<String> {
     })
 }
 
-/// A document with the number of its first line.
+/// Document with the number of its first line.
 type NumberedDocument = (usize, FioJson);
 
 /// Splits the text into documents, and finds the headings above them.
@@ -115,7 +115,7 @@ fn broken(error: &serde_json::Error, text: &str, first: usize) -> ImportError {
     ImportError::at(Some(line), problem)
 }
 
-/// The value of `"key" : value,` at a column.
+/// Returns the value of `"key" : value,` at a column.
 fn value_at(line: &str, column: usize) -> &str {
     let before = line.get(..column.saturating_sub(1)).unwrap_or(line);
     let start = before.rfind(':').map_or(0, |colon| colon + 1);
@@ -123,13 +123,13 @@ fn value_at(line: &str, column: usize) -> &str {
     value.unwrap_or_default().trim()
 }
 
-/// serde's words without its own line, which counts from the document's start.
+/// Removes the position from serde's message; its line counts from the document's start.
 fn without_place(error: &str) -> &str {
     error.split(" at line ").next().unwrap_or(error)
 }
 
-/// `--status-interval` and SIGUSR1 make fio write a document now and then: of those of one run only
-/// the last counts.
+/// Keeps the last of each run's documents: `--status-interval` and SIGUSR1 make fio write interim
+/// ones.
 fn without_interim(documents: Vec<NumberedDocument>, all: &mut Collector) -> Vec<NumberedDocument> {
     let mut kept: Vec<NumberedDocument> = Vec::new();
     let mut left_out = 0;
@@ -180,7 +180,7 @@ fn take_document(
     Ok(())
 }
 
-/// A figure's own line is not known, that of its document is.
+/// Sets the document's line as that of an error; a figure's own line is unknown.
 fn within(error: ImportError, line: usize) -> ImportError {
     match error {
         ImportError::Text { problem } => ImportError::at(
@@ -255,11 +255,11 @@ fn unlabelled(name: &str, may_be_direct: bool) -> String {
     )
 }
 
-/// Takes the figures of a direction.
+/// Adds the figures of a direction.
 struct Taker<'a> {
     all: &'a mut Collector,
     condition: &'a str,
-    /// Prefix of all their names.
+    /// Prefix of all metric names.
     start: String,
     measured: Option<String>,
 }

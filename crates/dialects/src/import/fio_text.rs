@@ -1,5 +1,5 @@
-//! fio's normal output, of version 2 or 3, also as people quote it in e-mails:
-//! with marks before the lines, and lines that were wrapped.
+//! fio's normal output of version 2 or 3, also as quoted in e-mails: with quote marks and wrapped
+//! lines.
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
@@ -10,7 +10,7 @@ use assay_model::figures::Results;
 use assay_stats::unit::factor;
 use std::collections::HashMap;
 
-/// `true` if a line is the first one of a job's results.
+/// Returns true if a line is the first one of a job's results.
 pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=")
 }
@@ -40,15 +40,15 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// A line as fio wrote it.
+/// Line as fio wrote it, before any wrapping.
 #[derive(Debug)]
 struct Whole {
     number: usize,
     text: String,
 }
 
-/// Puts together what was wrapped: what begins as no line of fio's does is the
-/// rest of the one before it. What is neither may be a heading.
+/// Joins wrapped lines: a line that does not begin like one of fio's continues the line before it.
+/// A line that is neither may be a heading.
 fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
     let mut whole: Vec<Whole> = Vec::new();
     let mut marked = Vec::new();
@@ -73,7 +73,7 @@ fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
     (whole, Headings::find(marked))
 }
 
-/// Starts of fio's result lines, and of lines without figures.
+/// Prefixes of fio's result lines, and of its lines without figures.
 const BEGINNINGS: &str = "read:,read :,write:,write :,trim:,trim :,mixed:,mixed :,slat (,clat (,lat (,sync (,\
      clat percentiles,lat percentiles,sync percentiles,slat percentiles,|,bw (,iops,cpu ,IO depths,\
      submit,complete,issued,latency,Run status,fsync/fdatasync,evidence,Disk stats,\
@@ -83,7 +83,7 @@ fn begins(line: &str) -> bool {
     is_job(line) || line.contains(": (g=") || starts_with_one(line, BEGINNINGS)
 }
 
-/// A figure of a job.
+/// Figure of a job.
 #[derive(Debug)]
 struct FioTextFigure {
     direction: String,
@@ -98,13 +98,13 @@ struct FioTextFigure {
 struct FioTextJob {
     line: usize,
     name: String,
-    /// Number of the run in the text, and the job's process: only reports of the same job have both
-    /// the same.
+    /// Number of the run in the text, and the job's process: reports of the same job have both in
+    /// common.
     run: usize,
     pid: Option<f64>,
     error: f64,
     figures: Vec<FioTextFigure>,
-    /// Label of each direction, in assay's words.
+    /// Label of each direction, from assay's line.
     labels: HashMap<String, String>,
 }
 
@@ -123,7 +123,7 @@ impl FioTextJob {
                 let mut all = self.figures.iter();
                 all.find(|other| other.direction == figure.direction && other.name == name)
             };
-            // Fio's KB are of 1024 bytes.
+            // fio's KB have 1024 bytes.
             let bytes = rate("bw").and_then(|bw| {
                 let unit = bw.unit.replace("KB/s", "KiB/s");
                 Some(bw.value * factor(&unit, "B/s")?)
@@ -148,10 +148,10 @@ struct FioTextReader {
     job: Option<FioTextJob>,
     jobs: Vec<FioTextJob>,
     direction: String,
-    /// Name and unit of the percentiles that follow.
+    /// Name and unit of the percentiles in the next lines.
     percentiles: Option<(String, String)>,
     run: usize,
-    /// Reports that a later one of the same job replaced.
+    /// Number of interim reports, which a later one of the same job replaced.
     interim: usize,
 }
 
@@ -194,7 +194,8 @@ impl FioTextReader {
         Ok(())
     }
 
-    /// `--status-interval` and SIGUSR1 make fio report a job several times: the last report counts.
+    /// Adds a job's report and replaces an earlier one: `--status-interval` and SIGUSR1 make fio
+    /// report a job several times.
     fn end_job(&mut self) {
         let Some(job) = self.job.take() else {
             return;
@@ -232,8 +233,8 @@ impl FioTextReader {
         }
     }
 
-    /// `read: IOPS=275, BW=275MiB/s (289MB/s)(...)`, or fio 2's
-    /// `read : io=1034.6MB, bw=105936KB/s, iops=26483, runt= 10001msec`.
+    /// Parses `read: IOPS=275, BW=275MiB/s (289MB/s)(...)`, or fio 2's `read : io=1034.6MB,
+    /// bw=105936KB/s, iops=26483, runt= 10001msec`.
     fn headline(&mut self, line: &Whole) -> Result<(), ImportError> {
         let text = line.text.as_str();
         let is_old = after(text, "BW").is_none();
@@ -244,7 +245,8 @@ impl FioTextReader {
                 .chars()
                 .take_while(|c| c.is_alphabetic() || *c == '/')
                 .collect();
-            // Fio before 3 changes between powers of 1024, which others take for powers of 1000.
+            // fio before version 3 writes powers of 1024 with prefixes that mean powers of 1000
+            // elsewhere.
             match unit.as_str() {
                 "B/s" if is_old => self.found("bw", "KB/s", value / 1024.0, line),
                 "MB/s" if is_old => self.found("bw", "KB/s", 1024.0 * value, line),
@@ -259,13 +261,13 @@ impl FioTextReader {
         Ok(())
     }
 
-    /// `clat (usec): min=3189, max=9462, avg=3625.88, stdev=355.59`, and the
-    /// head of percentiles.
+    /// Parses `clat (usec): min=3189, max=9462, avg=3625.88, stdev=355.59`, and the heading of
+    /// percentiles.
     fn latency(&mut self, line: &Whole) -> Result<(), ImportError> {
         let Some((name, unit)) = name_and_unit(&line.text) else {
             return Ok(());
         };
-        // An fsync's own latency is fio's `sync`; its figures begin with it.
+        // fio calls an fsync's latency `sync`, which is already the prefix of its figures.
         let name = if name == "sync" { "lat" } else { name };
         if line.text.contains("percentiles") {
             self.percentiles = Some((name.to_owned(), unit.to_owned()));
@@ -278,7 +280,7 @@ impl FioTextReader {
         Ok(())
     }
 
-    /// `| 99.00th=[ 4555], 99.50th=[ 4621],`.
+    /// Parses `| 99.00th=[ 4555], 99.50th=[ 4621],`.
     fn percentiles(&mut self, line: &Whole) {
         let Some((name, unit)) = self.percentiles.clone() else {
             return;
@@ -313,7 +315,7 @@ impl FioTextReader {
     }
 }
 
-/// `read` for `read: IOPS=...` and `read : io=...`.
+/// Returns `read` for `read: IOPS=...` and `read : io=...`.
 pub(super) fn direction(line: &str) -> Option<&'static str> {
     let (word, rest) = line.split_once(':')?;
     let known = ["read", "write", "trim", "mixed"];
@@ -321,7 +323,7 @@ pub(super) fn direction(line: &str) -> Option<&'static str> {
     (rest.contains("IOPS") || rest.contains("iops") || rest.contains("bw=")).then_some(found)
 }
 
-/// `clat` and `usec` of `clat (usec): ...` and of `clat percentiles (usec):`.
+/// Returns `clat` and `usec` for `clat (usec): ...` and `clat percentiles (usec):`.
 fn name_and_unit(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.split_once('(')?;
     let (unit, _) = rest.split_once(')')?;
@@ -332,7 +334,7 @@ fn name_and_unit(line: &str) -> Option<(&str, &str)> {
         .then_some((name, unit.trim()))
 }
 
-/// `: write=page-cache (0 % of ...); read=device`.
+/// Parses `: write=page-cache (0 % of ...); read=device`.
 fn read_labels(text: &str) -> HashMap<String, String> {
     let mut labels = HashMap::new();
     for direction in ["read", "write", "trim"] {
@@ -358,7 +360,7 @@ fn number<'a>(text: &'a str, line: &Whole) -> Result<(f64, &'a str), ImportError
     })
 }
 
-/// `19.1k` is 19100, `9587KiB/s` is 9587.
+/// Parses a number with a suffix: `19.1k` is 19100, but `9587KiB/s` is 9587.
 fn with_suffix_unless_unit(text: &str) -> Option<(f64, &str)> {
     let (value, rest) = leading(text)?;
     let is_unit = rest.chars().nth(1).is_some_and(char::is_alphabetic);

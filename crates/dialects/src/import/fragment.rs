@@ -3,7 +3,7 @@
 use super::{dd, fio_text};
 use serde::de::IgnoredAny;
 
-/// Test of a text, and what it is, with what to do instead.
+/// Test for a kind of incomplete text, with the message for the user.
 type Fragment = (fn(&str) -> bool, &'static str);
 
 const FRAGMENTS: [Fragment; 5] = [
@@ -36,14 +36,15 @@ const FRAGMENTS: [Fragment; 5] = [
     ),
 ];
 
-/// Returns what is wrong with a text that is no whole output.
+/// Returns the message for a text that is not a complete output.
 pub(super) fn of(text: &str) -> Option<&'static str> {
     let mut fragments = FRAGMENTS.iter().filter(|_| !text.contains('\0'));
     let found = fragments.find(|(is_it, _)| is_it(text));
     found.map(|(_, problem)| *problem)
 }
 
-/// Rows of `msec, value, direction, bytes, ...`, or of a histogram.
+/// Returns true for rows of `msec, value, direction, bytes, ...`, or of a
+/// histogram log.
 fn is_log(text: &str) -> bool {
     let number = |cell: &str| cell.trim().trim_start_matches("0x").parse::<u64>().ok();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());

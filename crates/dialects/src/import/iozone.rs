@@ -1,5 +1,5 @@
-//! iozone's text: the table of single and automatic mode, the blocks of `-R`,
-//! throughput mode; and the marks that assay's own iozone adds.
+//! iozone's text: the table of single and automatic mode, the blocks of `-R`, throughput mode,
+//! and the labels that assay's own iozone adds.
 
 mod blocks;
 mod rows;
@@ -13,15 +13,15 @@ use assay_model::figures::Results;
 use assay_model::work::iozone::Test;
 use std::collections::HashMap;
 
-/// As many metrics may decide; more are a survey.
+/// Largest number of metrics that may decide; more are a survey.
 const DECIDING: usize = 7;
 
-/// A figure of a text.
+/// Figure of a text.
 #[derive(Clone, Debug, PartialEq)]
 struct IozoneFigure {
-    /// Sizes, and in throughput mode who.
+    /// File and record size and, in throughput mode, the children.
     of: String,
-    /// iozone's word for the test.
+    /// iozone's name of the test.
     test: String,
     value: f64,
     unit: &'static str,
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         throughput.line(&line, heading.unit())?;
         errors.extend(is_error(line.text).then_some(line.text));
     }
-    // The blocks and the report repeat what stands above them.
+    // The blocks of `-R` repeat the figures above them, so only one kind is used.
     let cells = [table.cells, throughput.cells, blocks.cells];
     let cells = cells.into_iter().find(|cells| !cells.is_empty());
     let cells = cells.unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             condition: headings.above(cell.line).to_owned(),
             metric: format!("{}: {}", cell.of, cell.test),
             unit: cell.unit.to_owned(),
-            // Those of single processes only explain their sum.
+            // Figures per process only explain their sum.
             primary: primary && !cell.test.contains("per "),
             measured: marks.of(&cell.of, &cell.test),
         };
@@ -81,19 +81,19 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// A line with which iozone reports that figures are wrong, or that it ended early.
+/// Returns true if iozone reports that figures are wrong, or that it ended early.
 fn is_error(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     starts_with_one(&line, "error,iozone: interrupted,can not,can't,i/o error")
         || line.contains("invalid in this")
 }
 
-/// `true` if the line names the columns of a table: `KB` up to version 3.408, then `kB`.
+/// Returns true if the line names the columns of a table: `KB` up to version 3.408, then `kB`.
 pub(super) fn is_columns(words: &[&str]) -> bool {
     matches!(words, [unit, "reclen", ..] if unit.eq_ignore_ascii_case("kB"))
 }
 
-/// A line, and whether iozone wrote it: a table may have its heading before the names of columns.
+/// Marks a line with its origin. The line of column names may start with a table's heading.
 fn marked(line: NumberedLine<'_>) -> MarkedLine<'_> {
     let text = line.text;
     if let Some((_, command)) = text.split_once("Command line used:") {
@@ -125,7 +125,8 @@ fn sizes(file_kib: &str, record_kib: &str) -> String {
     format!("{file_kib} kB file, {record_kib} kB records")
 }
 
-/// The tests of the table, in the order of its columns: all but that of throughput mode.
+/// Returns the tests of the table, in the order of its columns: all except that of throughput
+/// mode.
 fn tests() -> impl Iterator<Item = Test> {
     Test::ALL.into_iter().filter(|test| *test != Test::Mixed)
 }
@@ -142,7 +143,7 @@ const fn column(test: Test) -> &'static str {
     }
 }
 
-/// Name of the column of a test, by the word that the marks have for it.
+/// Returns the column name of a test, given its name in assay's labels.
 fn column_of(name: &str) -> String {
     match tests().find(|test| test.name() == name) {
         Some(test) => column(test).to_owned(),
@@ -150,7 +151,7 @@ fn column_of(name: &str) -> String {
     }
 }
 
-/// The figure of a cell; `None`: 0, which stands for what was not run.
+/// Parses the figure of a cell; `None` for 0, which means that the test was not run.
 fn cell(
     of: String,
     test: Test,
@@ -171,12 +172,11 @@ fn cell(
     }))
 }
 
-/// Values of the banner that are needed to read the figures.
+/// Values of the banner that determine the meaning of the figures.
 #[derive(Debug, Default)]
 struct Heading {
     unit: Option<&'static str>,
-    /// Tests that were asked for with `-i`; `None` where the command is not
-    /// known.
+    /// Tests requested with `-i`; `None` if the command is unknown.
     tests: Option<Vec<u8>>,
 }
 
@@ -184,7 +184,7 @@ impl Heading {
     fn line(&mut self, line: &str, all: &mut Collector) {
         let line = line.trim();
         if line.starts_with("Iozone: Performance Test") {
-            // Another output begins, perhaps with other flags.
+            // Another output begins, possibly with other flags.
             *self = Self::default();
         } else if let Some(version) = line.strip_prefix("Version $Revision:") {
             all.tool(format!("iozone {}", version.trim_end_matches('$').trim()));
@@ -202,7 +202,7 @@ impl Heading {
         }
     }
 
-    /// iozone's own unit unless another was asked for.
+    /// Returns the unit of rates: the one in the banner, or iozone's default.
     fn unit(&self) -> &'static str {
         self.unit.unwrap_or("kBytes/sec")
     }
@@ -219,7 +219,7 @@ fn unit(line: &str) -> &'static str {
     }
 }
 
-/// Numbers behind `-i`, apart or together (`-i 0 -i1`); all when there is none.
+/// Returns numbers after `-i`, separate or attached (`-i 0 -i1`); empty without `-i`.
 fn asked_tests(command: &str) -> Option<Vec<u8>> {
     let mut words = command.split_whitespace().skip(1);
     let mut tests = Vec::new();
@@ -237,7 +237,7 @@ fn asked_tests(command: &str) -> Option<Vec<u8>> {
     Some(tests)
 }
 
-/// Marks by sizes and test.
+/// Labels by sizes and test.
 #[derive(Debug, Default)]
 struct Marks {
     tests: Vec<String>,
@@ -257,7 +257,7 @@ impl Marks {
             [file, record, letters @ ..] if letters.len() == self.tests.len() => {
                 for (letter, test) in letters.iter().zip(&self.tests) {
                     let label = LETTERS.iter().find(|(_, known)| known == letter);
-                    // Where trials differ, what they measured is not known.
+                    // If trials differ, the label is unknown.
                     if let Some((label, _)) = label.filter(|(label, _)| *label != "differs") {
                         let of = (sizes(file, record), test.clone());
                         self.cells.insert(of, (*label).to_owned());

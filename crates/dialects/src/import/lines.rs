@@ -1,17 +1,17 @@
-//! Lines of texts that people have quoted, and that programs have put into logs.
+//! Lines of texts that were quoted by people or written to logs by programs.
 
 use assay_model::storage::folder_of;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A line with its number, from 1.
+/// Line with its number, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NumberedLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
-/// The lines of a text without what an e-mail puts before them.
+/// Returns the lines of a text without an e-mail's quote marks.
 pub(super) fn unquoted(text: &str) -> impl Iterator<Item = NumberedLine<'_>> {
     text.lines().enumerate().map(|(at, line)| NumberedLine {
         number: at + 1,
@@ -19,7 +19,7 @@ pub(super) fn unquoted(text: &str) -> impl Iterator<Item = NumberedLine<'_>> {
     })
 }
 
-/// `> > text` is `text`, with the blanks that it begins with.
+/// Removes quote marks: `> > text` is `text`, with its leading blanks.
 fn unquote(line: &str) -> &str {
     let mut rest = line;
     while let Some(inner) = rest.trim_start().strip_prefix('>') {
@@ -28,18 +28,18 @@ fn unquote(line: &str) -> &str {
     rest.trim_end()
 }
 
-/// Returns true if a word is one of those between blanks.
+/// Returns true if `word` is in a list separated by blanks.
 pub(super) fn is_among(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
-/// Returns true if a line starts with one of the texts between commas.
+/// Returns true if a line starts with an entry of a list separated by commas.
 pub(super) fn starts_with_one(line: &str, starts: &str) -> bool {
     starts.split(',').any(|start| line.starts_with(start))
 }
 
-/// The text without colours, and without the prefixes of a log (time stamp, level, program) where
-/// each line has them.
+/// Returns the text without colours, and without log prefixes (time stamp, level, program) if each
+/// line has them.
 pub(super) fn without_prefixes(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     if text.contains('\u{1b}') {
@@ -69,7 +69,7 @@ const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
 const LEVELS: &str = "TRACE DEBUG INFO NOTICE WARN WARNING ERROR FATAL trace debug info notice warn \
      warning error stdout stderr F";
 
-/// The rest of a line behind its time stamp, such as `12:09:00`, `2026-11-27T16:34:41.1Z`,
+/// Returns the rest of a line after its time stamp, such as `12:09:00`, `2026-11-27T16:34:41.1Z`,
 /// `Nov 27 16:34:41`, `[   12.345678]`.
 fn time_stamp(line: &str) -> Option<&str> {
     let is_of = |text: &str, marks: &str| {
@@ -81,7 +81,7 @@ fn time_stamp(line: &str) -> Option<&str> {
         let is_time = is_of(inside, " :-./,TZ+") && inside.contains([':', '.']);
         return is_time.then_some(behind);
     }
-    // A date is one word, or a month and a day.
+    // A date is one word, or a month and a day, followed by a time.
     for _ in 0..3 {
         let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
         if is_of(word, ":-./,TZ+") && word.matches(':').count() >= 2 {
@@ -95,7 +95,7 @@ fn time_stamp(line: &str) -> Option<&str> {
     None
 }
 
-/// The rest of a line behind the name of a container: `web-1  | text`.
+/// Returns the rest of a line after the name of a container: `web-1  | text`.
 fn container(line: &str) -> Option<&str> {
     let (name, rest) = line.split_once('|')?;
     let is_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
@@ -103,7 +103,8 @@ fn container(line: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_name)).then_some(rest)
 }
 
-/// The rest of a line behind levels, tags and programs, such as `DEBUG| [stdout]`, `host fio[7]:`.
+/// Returns the rest of a line after levels, tags and programs, such as `DEBUG| [stdout]`, `host
+/// fio[7]:`.
 fn without_labels(line: &str) -> &str {
     let mut rest = line;
     loop {
@@ -122,18 +123,19 @@ fn without_labels(line: &str) -> &str {
     }
 }
 
-/// Headings of results: lines that stand alone before them.
+/// Headings of results: single lines before them.
 #[derive(Debug, Default)]
 pub(super) struct Headings {
     found: Vec<(usize, String)>,
-    /// Devices and folders that commands name.
+    /// Devices and folders in commands.
     places: Vec<(usize, String)>,
 }
 
-/// A line, and whether the program or a shell wrote it: then the file that it names, or nothing.
+/// Line with its origin: `None` for other text, otherwise the file that the program's or shell's
+/// line names, or an empty text.
 pub(super) type MarkedLine<'a> = (NumberedLine<'a>, Option<&'a str>);
 
-/// Words of a heading that only counts what follows.
+/// Words of a heading that only numbers the trials.
 const COUNTING: &str = "run trial test pass round iteration loop try attempt repeat no";
 
 impl Headings {
@@ -159,11 +161,11 @@ impl Headings {
         all
     }
 
-    /// Keeps the headings that tell the results on these lines apart, or else the places: each
-    /// result is under one, not all are under the same, and they do not count trials.
+    /// Keeps the headings if they distinguish the results on these lines, or else the places: each
+    /// result must have one, not all the same, and they must not only number trials.
     pub(super) fn of_results(mut self, lines: impl Iterator<Item = usize>) -> Self {
         let lines: Vec<usize> = lines.collect();
-        // Headings that differ in a number and are of trials.
+        // Compares headings of trials without their numbers.
         let without_digits = |heading: &str| heading.replace(|c: char| c.is_ascii_digit(), "");
         let is_of_trial = |heading: &&str| {
             let heading = heading.to_lowercase();
@@ -189,7 +191,7 @@ impl Headings {
         self.found.is_empty()
     }
 
-    /// The heading above a line.
+    /// Returns the heading above a line.
     pub(super) fn above(&self, line: usize) -> &str {
         let above = self.found.partition_point(|(heading, _)| *heading <= line);
         let heading = above.checked_sub(1).and_then(|at| self.found.get(at));
@@ -197,7 +199,7 @@ impl Headings {
     }
 }
 
-/// A line with a shell's prompt.
+/// Returns true for a line with a shell's prompt.
 fn is_shell(line: &str) -> bool {
     let line = line.trim_start();
     let first = line.split(' ').next().unwrap_or_default();
@@ -207,7 +209,7 @@ fn is_shell(line: &str) -> bool {
         || root.is_some_and(|command| command.starts_with(|c: char| !c.is_uppercase()))
 }
 
-/// A heading without its marks; `None`: it is a sentence, a message or a setting.
+/// Returns a heading without its decoration; `None` for a sentence, a message or a setting.
 fn title(line: &str) -> Option<String> {
     let program = line
         .trim_start()
@@ -222,7 +224,7 @@ fn title(line: &str) -> Option<String> {
     is_title.then(|| title.to_owned())
 }
 
-/// The folder of a file, or the device that it is.
+/// Returns the folder of a file, or the path of a device.
 fn place(file: &str) -> String {
     let file = Path::new(file);
     let place = match folder_of(file) {

@@ -1,9 +1,8 @@
-//! Results that other programs wrote, as figures that can be compared.
+//! Imports results of other programs as comparable figures.
 //!
-//! What a text does not say stays unknown; units and digits are kept. Each file
-//! is a trial of the figures that it has; in a table, in dd's lines and in
-//! texts with several outputs of iozone or of fio's JSON, what comes again is
-//! another trial.
+//! Missing information stays unknown; units and digits are kept. Each file is a
+//! trial of its figures. In a table, in dd's lines, and in texts with several
+//! outputs of iozone or of fio's JSON, a repeated figure is another trial.
 
 mod collect;
 mod dd;
@@ -28,7 +27,7 @@ pub use error::ImportError;
 use assay_model::figures::Results;
 
 assay_model::named! {
-    /// Which program wrote a text.
+    /// Program that wrote a text.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Format {
         /// fio's JSON, with or without its bins.
@@ -37,7 +36,7 @@ assay_model::named! {
         FioText = "fio-text",
         /// iozone's text: tables, blocks of `-R`, throughput.
         Iozone = "iozone",
-        /// The lines at the end of dd.
+        /// Final lines of dd.
         Dd = "dd",
         /// A table with separators.
         Table = "table",
@@ -60,20 +59,20 @@ impl Format {
     }
 }
 
-/// Results of a text, with the format it was read in.
+/// Results of a text and its format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// The program that wrote it.
+    /// Program that wrote the text.
     pub format: Format,
     /// Results of the text.
     pub results: Results,
 }
 
-/// Reads a text. `format`: `None` looks for itself.
+/// Reads a text. `format`: `None` detects the format.
 ///
 /// # Errors
-/// When the text is empty, is in no known format, ends in the middle, or has
-/// figures that no measurement can have. The error says which and where.
+/// When the text is empty, has an unknown format, is incomplete, or has an
+/// impossible figure. The error gives the figure and its line.
 pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
@@ -108,7 +107,7 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
     Ok(Taken { format, results })
 }
 
-/// The format of a text; `None` when it is none of the known ones.
+/// Detects the format of a text; `None` if it is unknown.
 pub fn detect(text: &str) -> Option<Format> {
     if text.contains('\0') {
         return None;
@@ -125,7 +124,7 @@ pub fn detect(text: &str) -> Option<Format> {
         if is_iozone(line) {
             return Some(Format::Iozone);
         }
-        // These may stand within the others' texts.
+        // Such lines may also occur within outputs of the other programs.
         if seen.is_none() {
             seen = weak(line);
         }

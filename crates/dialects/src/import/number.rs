@@ -1,7 +1,8 @@
-//! Numbers as programs print them.
+//! Numbers in programs' output.
 
-/// A number at the beginning of a text, and what follows it. Blanks before it
-/// are skipped. NaN and infinities are numbers here, to be refused with words.
+/// Parses a number at the beginning of a text, after blanks, and returns the
+/// rest. Accepts NaN and infinities, so that the caller can refuse them with a
+/// message.
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -17,7 +18,7 @@ pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Length of `nan` or `inf`.
+/// Length of a leading `nan` or `inf`.
 fn odd(text: &str) -> Option<usize> {
     let word = text.get(..3)?;
     ["nan", "inf"]
@@ -26,7 +27,7 @@ fn odd(text: &str) -> Option<usize> {
         .then_some(3)
 }
 
-/// Length of `e-05`.
+/// Length of a leading exponent such as `e-05`.
 fn exponent(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(['e', 'E']) else {
         return 0;
@@ -42,7 +43,7 @@ fn exponent(text: &str) -> usize {
     }
 }
 
-/// A number with fio's suffix for thousands, such as `19.1k`.
+/// Parses a number with fio's suffix for thousands, such as `19.1k`.
 pub(super) fn with_suffix(text: &str) -> Option<(f64, &str)> {
     let (value, rest) = leading(text)?;
     let power = match rest.chars().next() {
@@ -52,13 +53,12 @@ pub(super) fn with_suffix(text: &str) -> Option<(f64, &str)> {
         _ => return Some((value, rest)),
     };
     let digits = &text[..text.len() - rest.len()];
-    // Read again with the exponent: no product is as exact.
+    // Parse again with the exponent: a multiplication would round.
     let value = format!("{}{power}", digits.trim()).parse().ok()?;
     Some((value, &rest[1..]))
 }
 
-/// The value behind `key` and `=` in a line of `key=value` pairs, and what
-/// follows it.
+/// Returns the value after `key=` in a line of `key=value` pairs, and the rest.
 pub(super) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let mut from = 0;
     while let Some(found) = line.get(from..)?.find(key) {

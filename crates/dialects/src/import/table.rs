@@ -1,10 +1,11 @@
-//! Tables with separators: figures below names of columns.
+//! Tables with separators: figures below column names.
 //!
-//! A row a figure: columns `condition`, `metric`, `unit`, and `n`, `mean`,
-//! `stdev`, or `value` and perhaps `trial`. A row a metric: what is before the
-//! column `unit` names the metric, each column after it is a condition. A row a
-//! condition: each column is a metric, with its unit in brackets, as AndroBench
-//! is reported. A row a copy: `operands`, `seconds`, `reported` of dd.
+//! With one figure per row, the columns are `condition`, `metric`, `unit`, and `n`,
+//! `mean`, `stdev`, or `value` and optionally `trial`. With one metric per row, the
+//! cells before the column `unit` name the metric, and each column after it is a
+//! condition. With one condition per row, each column is a metric with its unit in
+//! brackets, as in reports of AndroBench. With one copy per row, the columns are
+//! `operands`, `seconds`, `reported` of dd.
 
 mod decimal;
 mod head;
@@ -18,15 +19,16 @@ use decimal::Quantity;
 use head::{Head, Role};
 use sheet::{Sheet, SheetRow};
 
-/// `true` if the text begins as a table of figures does.
+/// Returns true if the text begins like a table of figures.
 pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
 
-/// Characters at the beginning that tell whether it is text.
+/// Number of leading characters to check for binary data.
 const LOOKED_AT: usize = 4096;
 
-/// Returns true if it is text whose first lines have several cells, as many in each.
+/// Returns true if the text's first lines have several cells, the same number in
+/// each.
 pub(super) fn is_separated(text: &str) -> bool {
     let mut start = text.chars().take(LOOKED_AT);
     if start.any(|c| c.is_control() && !c.is_whitespace()) {
@@ -84,17 +86,17 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// Takes the rows of a table.
+/// Reads the rows of a table.
 struct TableReader<'a> {
     sheet: &'a Sheet,
     head: &'a Head,
     all: &'a mut Collector,
-    /// Cells that are empty.
+    /// Number of empty cells.
     without_figure: usize,
 }
 
 impl TableReader<'_> {
-    /// Says what was left out.
+    /// Adds notes on omitted cells and columns.
     fn close(self) {
         if self.without_figure > 0 {
             self.all.note(format!(
@@ -125,7 +127,7 @@ impl TableReader<'_> {
         Err(ImportError::at(Some(row.line), problem))
     }
 
-    /// Returns the place of a trial in the order of all.
+    /// Returns the position of a trial in the order of all trials.
     fn position(&self, row: &SheetRow) -> Result<Option<f64>, ImportError> {
         let cell = self.head.cell(row, Role::Position);
         let position = cell.map(|cell| self.sheet.quantity(cell, row.line));
@@ -163,7 +165,7 @@ impl TableReader<'_> {
         self.mean(key, quantity.value, stdev.or(quantity.stdev), row)
     }
 
-    /// A mean of as many trials as the table tells.
+    /// Adds a mean of as many trials as the table states.
     fn mean(
         &mut self,
         key: Key,
@@ -207,7 +209,7 @@ impl TableReader<'_> {
                 measured: self.measured(row)?,
             };
             let quantity = self.sheet.quantity(cell, row.line)?;
-            // The conditions of a row have no order.
+            // The conditions of a row have no order in time.
             self.cell(key, &quantity, None, row)?;
         }
         Ok(())
@@ -238,7 +240,7 @@ impl TableReader<'_> {
         Ok(())
     }
 
-    /// A cell of a wide table: `65.28 ± 0.77` is a mean, a number is a trial.
+    /// Adds a cell of a wide table: `65.28 ± 0.77` is a mean, a number is a trial.
     fn cell(
         &mut self,
         key: Key,

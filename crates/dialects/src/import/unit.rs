@@ -1,17 +1,18 @@
-//! Which way a unit is good.
+//! Directions in which figures improve, by unit.
 
 use super::lines::is_among;
 use assay_model::figures::Better;
 
-/// Amounts of which more in a second is better.
+/// Amounts for which more per second is better.
 const AMOUNTS: &str = "b kb mb gb tb kib mib gib tib k m g byte bytes kbyte kbytes mbyte mbytes gbyte gbytes \
      bit mbit gbit io ios op ops block blocks transactions sectors";
-/// Rates without a stroke.
+/// Rates without a slash.
 const RATES: &str = "iops kiops tps kbps mbps gbps qps ops bps";
 const TIMES: &str = "s ms us µs μs ns sec secs msec usec nsec second seconds millisecond milliseconds \
      microsecond microseconds nanosecond nanoseconds min minutes";
 
-/// Which way a figure of this unit is good; `None` where the unit does not tell.
+/// Returns the direction in which a figure of this unit improves; `None` if the
+/// unit does not determine it.
 pub fn better(unit: &str) -> Option<Better> {
     let unit = unit.trim().to_lowercase();
     if is_among(RATES, &unit) {

@@ -1,14 +1,14 @@
-//! `vmstat` with an interval: what went to and from block devices.
+//! `vmstat` with an interval: transfers from and to block devices.
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines;
 use assay_model::figures::Results;
 
-/// The columns that are read, and what they are.
+/// Columns to read, with their meaning.
 const COLUMNS: [(&str, &str); 2] = [("bi", "read from"), ("bo", "written to")];
 
-/// `true` if a line names vmstat's columns.
+/// Returns true if a line names vmstat's columns.
 pub(super) fn is_head(line: &str) -> bool {
     let has = |name| line.split_whitespace().any(|word| word == name);
     has("bi") && has("bo") && has("free")
@@ -17,7 +17,7 @@ pub(super) fn is_head(line: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("vmstat");
     let rows = rows(text)?;
-    // The first line is since boot.
+    // The first line is a mean since boot.
     let rows = match rows.len() {
         0 | 1 => {
             return Err(ImportError::at(
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// The figures of [`COLUMNS`] in each line.
+/// Returns the figures of [`COLUMNS`] in each line.
 fn rows(text: &str) -> Result<Vec<[f64; 2]>, ImportError> {
     let mut places: Option<[usize; 2]> = None;
     let mut rows = Vec::new();

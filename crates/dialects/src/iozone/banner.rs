@@ -9,11 +9,11 @@ use assay_model::work::iozone::RateUnit;
 pub struct Moment<'a> {
     /// Version of assay.
     pub version: &'a str,
-    /// When it began, as `date` writes it.
+    /// Start time in the format of `date`.
     pub began: &'a str,
-    /// The command as it was given.
+    /// Command line as given.
     pub command: &'a str,
-    /// As `uname -a` says, for `-M`.
+    /// Output of `uname -a`, for `-M`.
     pub machine: &'a str,
 }
 

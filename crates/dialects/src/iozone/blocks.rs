@@ -1,4 +1,4 @@
-//! The blocks of `-R`: a test each, for spreadsheets.
+//! Blocks of `-R`: one per test, for spreadsheets.
 
 use super::Output;
 use super::table::{columns, whole};
@@ -33,7 +33,7 @@ pub fn blocks(output: &Output, tests: &[Test], rows: &[IozoneRow], steps: &[Iozo
     text
 }
 
-/// Processor time in percent of the time that passed.
+/// Processor time in percent of the elapsed time.
 pub(super) fn processor_percent(step: &IozoneStep) -> f64 {
     let cpu: u64 = step.children.iter().map(|child| child.cpu_ns).sum();
     let elapsed = step.children.iter().map(|child| child.elapsed_ns).max();
@@ -43,8 +43,8 @@ pub(super) fn processor_percent(step: &IozoneStep) -> f64 {
     }
 }
 
-/// A head of record sizes, and a line for each file size up to the largest
-/// record that fits into it. What was not run is 0, as in iozone.
+/// Writes a head of record sizes, and a line for each file size with the
+/// records that fit into it. Tests that were not run are 0, as in iozone.
 fn block(
     output: &Output,
     test: Test,

@@ -1,21 +1,20 @@
-//! iozone's flags and assay's own: one table for the parser, the help and the
-//! search for the nearest name.
+//! iozone's flags and assay's own: one table for the parser, the help and suggestions.
 
 /// Values that follow a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// One word; its name in the help.
+    /// One word, with its name in the help.
     One(&'static str),
     /// Every word up to the next flag.
     Many(&'static str),
 }
 
-/// One flag.
+/// Flag of iozone or assay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flag {
-    /// Without the dash: `a`, `+n`, `-trials`.
+    /// Name without the first dash: `a`, `+n`, `-trials`.
     pub(super) name: &'static str,
     pub(super) takes: Takes,
     /// Description of the flag, or the reason why assay does not support it.
@@ -23,8 +22,8 @@ pub(super) struct Flag {
     pub(super) supported: bool,
 }
 
-/// Flags in the order of the help: name, value, description. `...` behind a value: every word
-/// up to the next flag.
+/// Table of flags in the order of the help: name, value, description. `...` after a value: every
+/// word up to the next flag.
 const SUPPORTED: &str = "\
 a                 automatic mode: all file and record sizes between limits
 A                 the same as -az -i 0 -i 1, with four columns
@@ -87,7 +86,7 @@ z                 automatic mode: also records below 64k in files above 16m
 -destroy-data     overwrite the block device that -f names
 -help             this text";
 
-/// Flags of iozone that assay refuses, and why, in the same form.
+/// Flags of iozone that assay refuses, with the reason, in the same format.
 const REFUSED: &str = "\
 d N               children start together; a delay between them is not supported
 H N               asynchronous I/O is assay fio's: --ioengine=libaio --iodepth=N
@@ -126,13 +125,13 @@ Z                 mapped and plain I/O are not mixed: run with -B and without
 +z                every step has a histogram of latencies: see assay show
 +Z                contents are random: they neither compress nor dedupe";
 
-/// Every flag, in the order of the help.
+/// Returns every flag, in the order of the help.
 pub(super) fn flags() -> impl Iterator<Item = Flag> {
     let supported = SUPPORTED.lines().map(|line| flag(line, true));
     supported.chain(REFUSED.lines().map(|line| flag(line, false)))
 }
 
-/// The flag of a line of the table.
+/// Parses a line of the table.
 fn flag(line: &'static str, supported: bool) -> Flag {
     let (left, about) = line.split_once("  ").unwrap_or((line, ""));
     let (name, value) = left.split_once(' ').unwrap_or((left, ""));
@@ -148,7 +147,7 @@ fn flag(line: &'static str, supported: bool) -> Flag {
     }
 }
 
-/// The flag of that name.
+/// Finds a flag by name.
 pub(super) fn find(name: &str) -> Option<Flag> {
     flags().find(|flag| flag.name == name)
 }

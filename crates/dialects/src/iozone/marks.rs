@@ -1,11 +1,11 @@
-//! Labels of cells: a letter where iozone's table has a figure. Each line begins so that no reader
-//! of rows takes it for one.
+//! Labels of cells: a letter at the position of each figure of iozone's table. Each line begins
+//! with `#`, so that no program reads it as a row.
 
 use super::Output;
 use super::table::columns;
 use assay_model::work::iozone::{IozoneRow, Test};
 
-/// Letters, and what they stand for.
+/// Letters of the labels.
 pub(crate) const LETTERS: [(&str, &str); 6] = [
     ("device", "D"),
     ("device-unflushed", "d"),
@@ -15,8 +15,8 @@ pub(crate) const LETTERS: [(&str, &str); 6] = [
     ("unknown", "?"),
 ];
 
-/// The marks of all cells, without the last line break. `label`: what a cell measured, of several trials
-/// together; `None` where it was not run or has no evidence.
+/// Formats the labels of all cells, without the last line break. `label` returns the common label
+/// of a cell's trials; `None` if the cell was not run or has no evidence.
 pub fn marks(
     output: &Output,
     tests: &[Test],

@@ -1,9 +1,8 @@
-//! iozone 3.489: its command line in, its text out.
+//! iozone 3.489: its command line and its output.
 //!
-//! [`parse`] reads the words as getopt does. What it asks for is a
-//! [`Iozone`]; how it is to be shown is an [`Output`], which [`banner`],
-//! [`table`], [`blocks`] and [`throughput`] follow: what a program reads from
-//! iozone's text stands in the same place.
+//! [`parse`] reads arguments as getopt does. The work is an [`Iozone`], the format an
+//! [`Output`], which [`banner`], [`table`], [`blocks`] and [`throughput`] apply: programs
+//! that read iozone's text find each figure in the same place.
 
 pub mod banner;
 pub mod blocks;
@@ -30,22 +29,22 @@ use thiserror::Error;
 /// Action that a command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IozoneRequest {
-    /// `-h`: the flags.
+    /// `-h`: print the flags.
     Help,
-    /// `-v`: the version.
+    /// `-v`: print the version.
     Version,
-    /// To measure.
+    /// Run a measurement.
     Measure(Box<IozoneCommand>),
 }
 
-/// A command that measures.
+/// Command that measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IozoneCommand {
     /// Work to carry out.
     pub work: Iozone,
     /// Output options.
     pub output: Output,
-    /// Options that iozone does not have.
+    /// Options that iozone lacks.
     pub own: OwnOptions,
 }
 
@@ -54,40 +53,40 @@ pub struct IozoneCommand {
 pub struct Output {
     /// Lines that the flags add to the banner, in their order.
     pub remarks: Vec<String>,
-    /// The unit of rates.
+    /// Unit of rates.
     pub unit: RateUnit,
-    /// `-R`.
+    /// `-R`: add blocks for spreadsheets.
     pub blocks: bool,
-    /// `-b`: the workbook.
+    /// `-b`: path of the workbook.
     pub workbook: Option<PathBuf>,
-    /// `-+u`.
+    /// `-+u`: show processor use.
     pub cpu: bool,
     /// `-C`: a line for each child.
     pub children: bool,
     /// `-T`: children are called threads.
     pub threads: bool,
-    /// `-M`: the machine is named.
+    /// `-M`: name the machine.
     pub machine: bool,
     /// `-A`: a table of four columns.
     pub short: bool,
-    /// The columns of `-E` are shown.
+    /// Adds the columns of `-E`.
     pub extended: bool,
     /// Adds the columns of tests 11 and 12.
     pub vectors: bool,
-    /// Files are mapped: there are no columns of streams.
+    /// Set if files are mapped; the columns of streams are then absent.
     pub mapped: bool,
-    /// With `mapped`, rows end in blanks for `fwrite` and `frewrite`, as iozone's do if `-i`
-    /// names tests without 6.
+    /// With `mapped`, rows end in blanks for `fwrite` and `frewrite`, as in iozone if `-i`
+    /// does not include test 6.
     pub stream_blanks: bool,
-    /// `-l`, `-u`: the least and the most children are said.
+    /// `-l`, `-u`: print the lowest and highest number of children.
     pub sweep: bool,
     /// Record sizes in the heads of blocks, in KiB.
     pub records: Vec<u64>,
-    /// `-L`: bytes of a line of the processor's cache, as said in the banner.
+    /// `-L`: bytes of a processor cache line, for the banner.
     pub line_bytes: u64,
 }
 
-/// An error in a command line: one line that tells what is wrong and what to do.
+/// Error in a command line: one line with the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct IozoneError(pub String);
 
@@ -109,12 +108,12 @@ impl From<&str> for IozoneError {
     }
 }
 
-/// Columns of a flag and its value.
+/// Width of a flag with its value in the help, in columns.
 const LEFT: usize = 20;
-/// Columns of a line.
+/// Width of the help, in columns.
 const WIDTH: usize = 96;
 
-/// The flags, what they do, and which of iozone's are not supported.
+/// Returns the help: the flags, their effects, and the unsupported flags of iozone.
 pub fn help() -> String {
     let mut text = HEAD.to_owned();
     for flag in flags().filter(|flag| flag.supported) {

@@ -1,4 +1,4 @@
-//! Flags to a work and an output.
+//! Converts flags to a work and an output.
 
 use super::sizes::{Sizes, number, parse as size};
 use super::words::{Given, given};
@@ -8,7 +8,7 @@ use assay_model::job::OpenSync;
 use assay_model::work::iozone::{Iozone, MapSync, RateUnit, Test};
 use std::path::PathBuf;
 
-/// The order in which throughput mode runs its tests.
+/// Order of the tests in throughput mode.
 const THROUGHPUT: [Test; 15] = [
     Test::Write,
     Test::Rewrite,
@@ -30,13 +30,14 @@ const THROUGHPUT: [Test; 15] = [
 const USUAL: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const EXTENDED: [u8; 2] = [9, 10];
 const USUAL_THROUGHPUT: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10];
-/// Most children; beyond it a figure says more of the scheduler than of storage.
+/// Largest number of children; with more, the scheduler determines the figures rather than
+/// the storage.
 const MOST_CHILDREN: u64 = 1024;
 
-/// Reads the words after `assay iozone`.
+/// Parses the words after `assay iozone`.
 ///
 /// # Errors
-/// When they are not flags of iozone, or cannot be carried out together.
+/// When a word is not a flag of iozone, or flags cannot be combined.
 pub fn parse(words: &[String]) -> Result<IozoneRequest, IozoneError> {
     let flags = given(words)?;
     let has = |name| flags.iter().any(|given| given.flag.name == name);
@@ -53,7 +54,7 @@ pub fn parse(words: &[String]) -> Result<IozoneRequest, IozoneError> {
     Ok(IozoneRequest::Measure(Box::new(draft.finish()?)))
 }
 
-/// A command as far as its flags were read.
+/// Command while its flags are parsed.
 struct Draft {
     work: Iozone,
     output: Output,
@@ -148,7 +149,7 @@ impl Draft {
         Ok(true)
     }
 
-    /// Flags about the output that have no remark.
+    /// Applies flags about the output without a remark.
     fn take_output(&mut self, name: &str, value: &str) -> Result<bool, IozoneError> {
         match name {
             "b" => self.output.workbook = Some(PathBuf::from(value)),
@@ -161,7 +162,7 @@ impl Draft {
         Ok(true)
     }
 
-    /// Flags that only switch something on, on which iozone remarks.
+    /// Applies switches with a remark of iozone's.
     fn take_switch(&mut self, name: &str) -> bool {
         let work = &mut self.work;
         match name {
@@ -275,8 +276,8 @@ impl Draft {
         })
     }
 
-    /// Leaves out tests that iozone cannot do on mapped files: mapped files are not read and
-    /// written by calls.
+    /// Leaves out tests that iozone cannot run on mapped files, because these are not
+    /// accessed by read and write calls.
     fn leave_out_streams(&mut self) -> Result<(), IozoneError> {
         self.output.mapped = self.work.mapped.is_some() || self.map_sync == MapSync::Async;
         if !self.output.mapped {
@@ -369,7 +370,7 @@ impl Draft {
     }
 }
 
-/// Flags with a size, and what iozone says before and after it, in KiB.
+/// Flags with a size, and iozone's text before and after it, in KiB.
 const SIZES: [(&str, &str, &str); 6] = [
     ("s", "File size set to ", " kB"),
     ("r", "Record Size ", " kB"),
@@ -379,9 +380,9 @@ const SIZES: [(&str, &str, &str); 6] = [
     ("q", "Using Maximum Record Size ", " kB"),
 ];
 
-/// Stands in the remarks where the machine is to be named.
+/// Placeholder in the remarks for the machine.
 pub(super) const MACHINE: &str = "Machine = ";
-/// iozone's remark on a check of contents.
+/// iozone's remark on the verification of contents.
 const INVALID: &str = "Performance measurements are invalid in this mode.";
 
 /// iozone's remarks on its switches.

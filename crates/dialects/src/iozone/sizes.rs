@@ -1,4 +1,4 @@
-//! File and record sizes: what is written, and the rows of automatic mode.
+//! File and record sizes: parsing, and the rows of automatic mode.
 
 use super::IozoneError;
 use assay_model::work::iozone::IozoneRow;
@@ -7,31 +7,31 @@ use assay_model::work::iozone::IozoneRow;
 pub(super) const AUTO_FILE: (u64, u64) = (64, 512 << 10);
 /// Smallest and largest record of automatic mode, in KiB.
 pub(super) const AUTO_RECORD: (u64, u64) = (4, 16 << 10);
-/// Files above this size are not tested with small records ...
+/// File size in KiB above which small records are not tested.
 const CROSS_OVER_FILE: u64 = 16 << 10;
-/// ... that is, with records below this.
+/// Record size in KiB below which a record counts as small for these files.
 const CROSS_OVER_RECORD: u64 = 64;
 
 /// Sizes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) auto: bool,
-    /// `-s`, `-r`: exact lists.
+    /// `-s`, `-r`: lists of sizes, in KiB.
     pub(super) files: Vec<u64>,
     pub(super) records: Vec<u64>,
-    /// `-n`, `-g`, `-y`, `-q`: limits.
+    /// `-n`, `-g`, `-y`, `-q`: limits, in KiB.
     pub(super) file_min: Option<u64>,
     pub(super) file_max: Option<u64>,
     pub(super) record_min: Option<u64>,
     pub(super) record_max: Option<u64>,
-    /// `-z`.
+    /// `-z`: test small records in large files, too.
     pub(super) all_records: bool,
-    /// `-+x`.
+    /// `-+x`: factor between sizes.
     pub(super) factor: u64,
 }
 
 impl Sizes {
-    /// File sizes in order.
+    /// Returns the file sizes in order, in KiB.
     fn file_sizes(&self) -> Vec<u64> {
         let (least, most) = AUTO_FILE;
         match (self.files.is_empty(), self.auto) {
@@ -44,7 +44,8 @@ impl Sizes {
         }
     }
 
-    /// Record sizes in order; also what blocks of text have as their head.
+    /// Returns the record sizes in order, in KiB; they are also the head of the
+    /// blocks.
     pub(super) fn record_sizes(&self) -> Vec<u64> {
         let (least, most) = AUTO_RECORD;
         match (self.records.is_empty(), self.auto) {
@@ -63,8 +64,9 @@ impl Sizes {
             .collect()
     }
 
-    /// Small records in large files take long and tell little: automatic mode
-    /// leaves them out, unless sizes or limits of records or files are given.
+    /// Returns true for small records in large files, which take long and add
+    /// little. Automatic mode leaves them out unless sizes or limits of records
+    /// or files are given.
     fn crosses_over(&self, row: IozoneRow) -> bool {
         let asked = self.all_records
             || !self.files.is_empty()
@@ -108,7 +110,8 @@ fn kib(sizes: &[u64]) -> String {
     words.join(", ")
 }
 
-/// KiB of a written size: a number with `k`, `m`, `g` or nothing for KiB.
+/// Parses a size to KiB: a number with `k`, `m`, `g`, or without a suffix in
+/// KiB.
 pub(super) fn parse(flag: &str, text: &str) -> Result<u64, IozoneError> {
     let (digits, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1),
@@ -116,7 +119,7 @@ pub(super) fn parse(flag: &str, text: &str) -> Result<u64, IozoneError> {
         Some((at, 'g' | 'G')) => (&text[..at], 1 << 20),
         _ => (text, 1),
     };
-    /// 8 EiB, less than what offsets can say.
+    /// Largest size in KiB, 4 EiB, which is below the largest file offset.
     const MOST: u64 = 1 << 52;
     let number = digits.parse::<u64>().ok().filter(|_| is_number(digits));
     match number.and_then(|number| number.checked_mul(factor)) {
@@ -134,7 +137,7 @@ fn is_number(digits: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A whole number from `least` to `most`.
+/// Parses a whole number from `least` to `most`.
 pub(super) fn number(flag: &str, text: &str, least: u64, most: u64) -> Result<u64, IozoneError> {
     match text.parse::<u64>().ok().filter(|_| is_number(text)) {
         Some(number) if (least..=most).contains(&number) => Ok(number),

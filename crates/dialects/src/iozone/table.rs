@@ -1,11 +1,11 @@
-//! The table of single and automatic mode: a row for each file size and record
+//! Table of single and automatic mode: a row for each file size and record
 //! size, written cell by cell.
 
 use super::Output;
 use assay_model::number::as_u64;
 use assay_model::work::iozone::{IozoneRow, IozoneStep, RateUnit, Test};
 
-/// The columns that every table has.
+/// Columns of every table.
 const USUAL: [Test; 13] = [
     Test::Write,
     Test::Rewrite,
@@ -23,14 +23,15 @@ const USUAL: [Test; 13] = [
 ];
 /// Number of columns with `-A`.
 const SHORT: usize = 4;
-/// Number of columns before those of streams, which mapped files do without.
+/// Number of columns before those of streams, which are absent for mapped
+/// files.
 const UNSTREAMED: usize = 9;
 /// Number of columns with those of `fwrite` and `frewrite`.
 const STREAM_WRITES: usize = 11;
 const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
 
-/// The columns of a table, in order.
+/// Returns the columns of a table, in order.
 pub fn columns(output: &Output) -> Vec<Test> {
     if output.short {
         return USUAL[..SHORT].to_vec();
@@ -52,7 +53,7 @@ pub fn columns(output: &Output) -> Vec<Test> {
     columns
 }
 
-/// Width of a cell: programs cut lines at these places.
+/// Width of a cell, at which programs split the lines.
 pub(crate) const fn width(test: Test) -> usize {
     match test {
         Test::RecordRewrite | Test::StrideRead => 10,
@@ -61,8 +62,8 @@ pub(crate) const fn width(test: Test) -> usize {
     }
 }
 
-/// Width of a cell that stays empty: iozone's blanks are not always as long as
-/// its figures.
+/// Width of an empty cell: iozone's blanks may be narrower or wider than its
+/// figures.
 const fn blank(test: Test) -> usize {
     match test {
         Test::Fread => 8,
@@ -71,8 +72,8 @@ const fn blank(test: Test) -> usize {
     }
 }
 
-/// The two lines above the rows. The names stand where iozone puts them, which
-/// is not quite above the figures.
+/// Returns the two lines above the rows. The names are placed as in iozone, not
+/// exactly above the figures.
 pub(super) fn heading(output: &Output) -> String {
     let mut upper = "                                                            ".to_owned();
     let mut lower = "              kB  reclen    write  rewrite    read    reread".to_owned();
@@ -99,19 +100,19 @@ pub(super) fn heading(output: &Output) -> String {
     format!("{upper}\n{lower}\n")
 }
 
-/// A row that is being written. What [`RowText::cell`] and [`RowText::end`]
-/// return is to be written at once.
+/// Row that is being written. The results of [`RowText::cell`] and
+/// [`RowText::end`] are to be written at once.
 #[derive(Debug)]
 pub struct RowText {
     columns: Vec<Test>,
     unit: RateUnit,
-    /// Tests that were left out by `-+n`: shown as 0, not as blanks.
+    /// Tests left out by `-+n`, which appear as 0 instead of blanks.
     zeros: Vec<Test>,
     next: usize,
 }
 
 impl RowText {
-    /// Begins a row; the text is its sizes.
+    /// Begins a row and returns the text of its sizes.
     pub fn begin(output: &Output, tests: &[Test], row: IozoneRow) -> (Self, String) {
         let no_second = |test: &Test| test.repeats() && !tests.contains(test);
         let columns = columns(output);
@@ -127,7 +128,8 @@ impl RowText {
         (begun, text)
     }
 
-    /// A figure, after blanks for what was not run before it.
+    /// Returns a figure, after blanks for the tests before it that were not
+    /// run.
     pub fn cell(&mut self, step: &IozoneStep) -> String {
         let Some(at) = self.columns.iter().position(|test| *test == step.test) else {
             return String::new();
@@ -139,7 +141,7 @@ impl RowText {
         text
     }
 
-    /// The end of the row.
+    /// Returns the end of the row.
     pub fn end(mut self) -> String {
         self.up_to(self.columns.len()) + "\n"
     }
@@ -160,7 +162,7 @@ impl RowText {
     }
 }
 
-/// iozone's figures have no fractions.
+/// Rounds a rate: iozone's figures have no fractions.
 pub(super) fn whole(rate: f64) -> u64 {
     as_u64(rate)
 }

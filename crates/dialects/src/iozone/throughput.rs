@@ -6,11 +6,11 @@ use assay_model::work::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
 
 /// Names of a test in throughput mode.
 struct TestLabels {
-    /// Name of the children that do the test; some are indented.
+    /// Name of the children that run the test; some are indented.
     doers: &'static str,
     /// Tabs after it, for the children's line and the parent's.
     tabs: [&'static str; 2],
-    /// In the report of `-R`.
+    /// Name in the report of `-R`.
     report: &'static str,
 }
 
@@ -47,7 +47,8 @@ const fn names(test: Test) -> TestLabels {
 }
 
 impl TestLabels {
-    /// `for  2 readers `, `for 2 re-readers `: some numbers have two places.
+    /// Formats `for  2 readers `, `for 2 re-readers `: the number has two
+    /// places for some tests.
     fn of(&self, children: usize) -> String {
         match self.doers.strip_prefix(' ') {
             Some(doers) => format!("{children:2} {doers} "),
@@ -60,7 +61,7 @@ const fn child_word(output: &Output) -> &'static str {
     if output.threads { "thread" } else { "process" }
 }
 
-/// The lines before the first test.
+/// Returns the lines before the first test.
 pub(super) fn heading(command: &IozoneCommand) -> String {
     let word = child_word(&command.output);
     let mut text = String::new();
@@ -82,7 +83,7 @@ pub(super) fn heading(command: &IozoneCommand) -> String {
     text
 }
 
-/// The line before the tests of each number of children.
+/// Returns the line before the tests of each number of children.
 pub fn opening(output: &Output, row: IozoneRow) -> String {
     format!(
         "\tEach {} writes a {} kByte file in {} kByte records\n",
@@ -95,7 +96,7 @@ pub fn opening(output: &Output, row: IozoneRow) -> String {
 /// Text after the tests of each number of children.
 pub const CLOSING: &str = "\n\n";
 
-/// The lines of a test.
+/// Returns the lines of a test.
 pub fn test(output: &Output, step: &IozoneStep) -> String {
     let names = names(step.test);
     let (rate_unit, count_unit) = match output.unit {
@@ -185,8 +186,8 @@ fn rate(output: &Output, step: &IozoneStep, child: Child) -> f64 {
     count(output, step, child) * 1e9 / child.elapsed_ns as f64
 }
 
-/// The report of `-R`: a line for each test with a figure for each number of
-/// children; with `-+u` another of processor use.
+/// Returns the report of `-R`: a line for each test with a figure for each
+/// number of children; with `-+u` another line of processor use.
 pub fn report(command: &IozoneCommand, steps: &[IozoneStep]) -> String {
     let output = &command.output;
     let unit = match output.unit {

@@ -1,11 +1,10 @@
-//! Words to flags, as getopt reads them: flags of one letter may stand
-//! together, the last of them may have its value glued to it or in the next
-//! word.
+//! Parses arguments as getopt does: one-letter flags may be combined, and the
+//! last of them may have its value attached or in the next argument.
 
 use super::IozoneError;
 use super::flags::{Flag, Takes, find, nearest};
 
-/// A flag with its values.
+/// Flag with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) flag: Flag,

@@ -1,8 +1,8 @@
-//! Bytes that are repeated over a block.
+//! Patterns that are repeated over a block.
 
 use assay_model::load::content::ContentPattern;
 
-/// A byte that is not as the pattern wants it.
+/// A byte that differs from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// Offset within the compared data.
@@ -12,7 +12,7 @@ pub(crate) struct Difference {
 }
 
 /// Fills a block at `offset` with the pattern, which must not be empty. Every
-/// repetition carries the offset of the block, or of the pattern's interval.
+/// repetition contains the offset of the block, or of the pattern's interval.
 pub(crate) fn fill(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
     let interval = interval_of(pattern, block.len());
     let starts = (offset..).step_by(interval);
@@ -33,7 +33,7 @@ fn fill_interval(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
     let mut done = pattern.bytes.len().min(block.len());
     block[..done].copy_from_slice(&pattern.bytes[..done]);
     put_offset(&mut block[..done], pattern, offset);
-    // The period is doubled while it fits: few long copies.
+    // Doubling the copied part needs few, long copies.
     while done > 0 && done < block.len() {
         let more = done.min(block.len() - done);
         block.copy_within(..more, done);
@@ -41,8 +41,9 @@ fn fill_interval(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
     }
 }
 
-/// The first byte of `bytes` that differs from the pattern; they begin `skip`
-/// bytes behind the start of a block at `offset`. An empty pattern fits all.
+/// Returns the first byte of `bytes` that differs from the pattern. `bytes`
+/// begins `skip` bytes after the start of a block at `offset`. An empty pattern
+/// matches everything.
 pub(crate) fn first_difference(
     bytes: &[u8],
     skip: usize,
@@ -68,20 +69,21 @@ pub(crate) fn first_difference(
     None
 }
 
-/// The same within one interval.
+/// Returns the first difference within one interval.
 fn first_difference_in(
     bytes: &[u8],
     skip: usize,
     pattern: &ContentPattern,
     offset: u64,
 ) -> Option<Difference> {
-    // Of a long pattern, only the beginning is in the block.
+    // The block holds only the beginning of a long pattern.
     let period = pattern.bytes.len().min(skip + bytes.len());
     let mut wanted = pattern.bytes[..period].to_vec();
     put_offset(&mut wanted, pattern, offset);
     wanted.rotate_left(skip % period);
     let first = period.min(bytes.len());
-    // What agrees with itself one period earlier needs no look at the pattern.
+    // If the first period matches and every later byte equals the one a period
+    // earlier, all bytes match.
     if bytes[..first] == wanted[..first] && bytes[first..] == bytes[..bytes.len() - first] {
         return None;
     }

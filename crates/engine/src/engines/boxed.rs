@@ -1,13 +1,13 @@
-//! Engines behind a pointer: those whose calls cost so much, or are made so
-//! seldom, that one more jump is nothing. Each engine that is not behind one
-//! takes a loop of its own in the program, some 100 KiB.
+//! Engines behind a pointer, for which an indirect call costs little in
+//! comparison with the I/O. Each engine that is not boxed adds a separately
+//! compiled worker loop of about 100 KiB to the program.
 
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::FlushCall;
 use rustix::io::Errno;
 
-/// An engine whose kind is known when the program runs.
+/// An engine whose type is chosen at run time.
 pub(super) struct Boxed {
     engine: Box<dyn IoEngine>,
     asynchronous: bool,

@@ -1,8 +1,8 @@
-//! Engines that move no data: each I/O is one call on its file as a whole or on
-//! the space that its block takes, and counts as done with its full length.
+//! Engines that move no data: each I/O is one call on its file as a whole or on the range of its
+//! block, and counts as done with its full length.
 //!
-//! They are one type: a call through a pointer is nothing beside what they do,
-//! and a worker's loop need not be compiled for each of them.
+//! All of them share one type: an indirect call costs little in comparison with the system call,
+//! and the worker loop is not compiled for each of them.
 
 use crate::held;
 use crate::io::{IoEngine, IoUnit, OpenFile, flush_open};
@@ -11,13 +11,13 @@ use assay_model::load::Ddir;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
-/// fio makes files that only their owner may read.
+/// Mode of created files: accessible to their owner only, as in fio.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// And directories that only their owner may look into.
+/// Mode of created directories: accessible to their owner only.
 const DIRECTORY_MODE: Mode = Mode::RWXU;
 
-/// An engine of one call.
+/// An engine that makes one call per I/O.
 #[derive(Debug)]
 pub(crate) struct FileCall {
     call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>,
@@ -27,7 +27,7 @@ pub(crate) struct FileCall {
 }
 
 impl FileCall {
-    /// `None`: an engine of that kind moves data, or simulates.
+    /// Returns the engine of a kind; `None` if that kind moves data or simulates.
     pub(crate) fn of(kind: EngineKind) -> Option<Self> {
         Some(match kind {
             EngineKind::FileCreate => Self::create(),
@@ -41,7 +41,7 @@ impl FileCall {
         })
     }
 
-    /// `open(2)` with `O_CREAT`, and `close(2)`, whatever the direction.
+    /// Calls `open(2)` with `O_CREAT`, then `close(2)`, for all directions.
     pub(crate) fn create() -> Self {
         Self::on_path(|file, _| {
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -49,28 +49,28 @@ impl FileCall {
         })
     }
 
-    /// `stat(2)`, whatever the direction.
+    /// Calls `stat(2)` for all directions.
     pub(crate) fn stat() -> Self {
         Self::on_path(|file, _| held::stat(&file.path).map(drop))
     }
 
-    /// `unlink(2)`, whatever the direction.
+    /// Calls `unlink(2)` for all directions.
     pub(crate) fn delete() -> Self {
         Self::on_path(|file, _| held::unlink(&file.path, AtFlags::empty()))
     }
 
-    /// `mkdir(2)`, whatever the direction.
+    /// Calls `mkdir(2)` for all directions.
     pub(crate) fn make_directory() -> Self {
         Self::on_path(|file, _| held::make_folder(&file.path, DIRECTORY_MODE))
     }
 
-    /// `rmdir(2)`, whatever the direction.
+    /// Calls `rmdir(2)` for all directions.
     pub(crate) fn remove_directory() -> Self {
         Self::on_path(|file, _| held::unlink(&file.path, AtFlags::REMOVEDIR))
     }
 
-    /// Each write makes the file end where the block starts; the block's length
-    /// means nothing. Reads and trims are refused (`EINVAL`).
+    /// Each write truncates or extends the file to the offset of the block; the block's length
+    /// is ignored. Reads and trims fail with `EINVAL`.
     pub(crate) fn ftruncate() -> Self {
         Self::on_open_file(|file, unit| match unit.ddir {
             Ddir::Write => ftruncate(&file.file, unit.offset),
@@ -78,9 +78,8 @@ impl FileCall {
         })
     }
 
-    /// Each write reserves its block, each read does so too but leaves the size
-    /// of the file alone, each trim gives the space back. The file must be open
-    /// for writing, for reads too.
+    /// Each write reserves its block, each read does the same without changing the size of the
+    /// file, each trim frees the space. The file must be open for writing, even for reads.
     pub(crate) fn falloc() -> Self {
         Self::on_open_file(|file, unit| {
             let mode = match unit.ddir {

@@ -1,5 +1,5 @@
-//! Linux native asynchronous I/O, by system call. (Buffered files make
-//! `io_submit` wait for the I/O: the depth then means nothing.)
+//! Linux native asynchronous I/O, by system call. (For buffered files `io_submit` waits for the
+//! I/O, so the depth has no effect.)
 
 use super::slots::Slots;
 use super::trim;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const KIND: EngineKind = EngineKind::Libaio;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
-/// `priority` is given (Linux 4.18).
+/// The `priority` field is valid (Linux 4.18).
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
 /// `struct iocb`.
@@ -23,8 +23,7 @@ const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 #[derive(Clone, Copy, Debug, Default)]
 struct Iocb {
     data: u64,
-    /// The kernel's own key, which stays 0, and `RWF_` flags, in the order of
-    /// the machine's bytes.
+    /// The kernel's key, which stays 0, and `RWF_` flags, in native byte order.
     key_and_flags: [u32; 2],
     command: u16,
     priority: i16,
@@ -47,11 +46,11 @@ struct IoEvent {
     result2: i64,
 }
 
-/// `AIO_RING_MAGIC`: the layout of the ring is known.
+/// `AIO_RING_MAGIC`: value that identifies the known layout of the ring.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
-/// `struct __kernel_old_timespec`, which `io_getevents(2)` takes on every
-/// architecture, whatever the C library thinks of time.
+/// `struct __kernel_old_timespec`, which `io_getevents(2)` takes on every architecture, independent
+/// of the C library's `timespec`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct KernelTimespec {
@@ -74,8 +73,8 @@ impl KernelTimespec {
 #[derive(Debug)]
 struct Context {
     id: libc::c_ulong,
-    /// The process may take events out of the ring itself: until Linux 3.17, the places of those
-    /// were not used again.
+    /// True if the process may take events out of the ring itself. Before Linux 3.17, the kernel
+    /// did not reuse the slots of such events.
     shares_ring: bool,
 }
 
@@ -92,7 +91,7 @@ impl Context {
     }
 
     /// Takes the next event out of the kernel's ring (`struct aio_ring`) without a system call;
-    /// `None` where there is none, or no ring that is known.
+    /// `None` if there is no event, or the layout of the ring is unknown.
     #[inline]
     fn next_event(&self) -> Option<IoEvent> {
         if !self.shares_ring {
@@ -129,7 +128,7 @@ fn check(answer: libc::c_long) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-/// Version of the kernel, as (3, 17).
+/// Returns the version of the kernel, such as (3, 17).
 fn kernel_version() -> Option<(u32, u32)> {
     let uname = rustix::system::uname();
     let release = uname.release().to_str().ok()?;
@@ -137,7 +136,8 @@ fn kernel_version() -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// `aio_key` comes first where the lowest byte does.
+/// Returns both words in the order of `struct iocb`, which puts `aio_key` first on little-endian
+/// machines.
 fn key_and_flags(nowait: bool) -> [u32; 2] {
     let flags = if nowait { libc::RWF_NOWAIT as u32 } else { 0 };
     if cfg!(target_endian = "little") {
@@ -158,12 +158,12 @@ pub(crate) fn probe() -> Result<(), EngineError> {
 #[derive(Debug)]
 pub(crate) struct Libaio {
     context: Context,
-    /// In `key_and_flags` of each descriptor.
+    /// Value of `key_and_flags` in each descriptor.
     key_and_flags: [u32; 2],
-    /// Units in the kernel or waiting for it, by slot.
+    /// Units in the kernel or waiting for submission, by slot.
     slots: Slots,
     iocbs: Box<[Iocb]>,
-    /// Slots queued but not yet handed over.
+    /// Slots queued but not yet submitted.
     pending: Vec<usize>,
     /// List for `io_submit(2)`, kept here to be allocated once.
     list: Vec<*mut Iocb>,
@@ -214,7 +214,7 @@ impl Libaio {
         }
     }
 
-    /// Hands over the first `pending` slots; the number taken.
+    /// Submits the pending slots, and returns the number that the kernel accepted.
     fn submit(&mut self) -> io::Result<usize> {
         self.list.clear();
         for &slot in &self.pending {
@@ -260,14 +260,13 @@ impl Libaio {
 }
 
 impl Drop for Libaio {
-    /// The kernel may still write into the buffers of units under way: waits
-    /// for all of them before the buffers are freed. (That `io_destroy(2)`
-    /// waits is not true of every kernel.)
+    /// The kernel may still write into the buffers of units in flight, so this waits for all of
+    /// them before the buffers are freed. (Not every kernel waits in `io_destroy(2)`.)
     fn drop(&mut self) {
         let mut done = Vec::new();
         while self.in_kernel() > 0 {
             if self.reap(1, u32::MAX, None, &mut done).is_err() {
-                // Better to leak the buffers than to free them under the kernel.
+                // Leaking the buffers is safer than freeing them while the kernel writes.
                 self.slots.leak();
                 return;
             }
@@ -303,8 +302,8 @@ impl IoEngine for Libaio {
                     self.pending.drain(..taken);
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // The kernel is out of resources for now: what is under way
-                // comes back first, the rest is handed over next time.
+                // The kernel has no resources now: I/Os in flight must complete first, and the rest
+                // is submitted by the next call.
                 Err(error)
                     if error.raw_os_error() == Some(libc::EAGAIN) && self.in_kernel() > 0 =>
                 {

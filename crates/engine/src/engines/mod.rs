@@ -1,4 +1,4 @@
-//! The back ends, one file each.
+//! The I/O engines, one file each.
 
 mod boxed;
 mod file_call;
@@ -33,17 +33,17 @@ use sync::Sync;
 use uring::Uring;
 use vsync::Vsync;
 
-/// Checks that the kernel offers an engine; the error says why not.
+/// Checks that the kernel supports an engine.
 ///
 /// # Errors
-/// [`EngineError::Unavailable`] with the kernel's answer.
+/// [`EngineError::Unavailable`] with the kernel's error.
 pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
     match engine {
         EngineKind::Libaio => libaio::probe(),
         EngineKind::IoUring => uring::probe(),
         EngineKind::Pvsync2 => pvsync::probe(),
         EngineKind::Sim => Err(no_simulation()),
-        // Calls that every kernel has.
+        // Every kernel has these calls.
         EngineKind::Psync
         | EngineKind::Sync
         | EngineKind::Pvsync
@@ -104,18 +104,19 @@ pub(crate) trait WithEngine {
     /// Result of the operation.
     type Output;
 
-    /// Does it.
+    /// Runs the operation.
     fn run<E: IoEngine>(self, engine: E) -> Self::Output;
 }
 
-/// Makes the engine that `engine` describes, for the calling thread alone (the
-/// kernel ties a ring to the thread that uses it), and lets `visitor` run.
+/// Creates the engine that `engine` describes and runs `visitor` with it, on the calling thread
+/// only (the kernel binds a ring to the thread that uses it).
 pub(crate) fn with_engine<V: WithEngine>(
     engine: &Engine,
     visitor: V,
 ) -> Result<V::Output, EngineError> {
     Ok(match engine.kind {
-        // Always: a call across its system call would cost what its return does.
+        // Never boxed: an indirect call around its system call would add a costly return (see
+        // psync.rs).
         EngineKind::Psync => visitor.run(Psync),
         EngineKind::Libaio => with_own_loop(visitor, Libaio::new(engine)?),
         EngineKind::IoUring => with_own_loop(visitor, Uring::new(engine)?),
@@ -128,19 +129,19 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Mmap => visitor.run(Boxed::new(Mmap::new())),
         kind => match (FileCall::of(kind), Loads::here()) {
             (Some(call), Some(_)) => visitor.run(Boxed::new(call)),
-            // Where there are simulated devices, a stream on one is not made here.
+            // Streams on simulated devices are created elsewhere.
             _ => return Err(no_simulation()),
         },
     })
 }
 
-/// With a loop of its own.
+/// Runs the visitor with a separately compiled loop.
 #[cfg(not(feature = "compact"))]
 fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
     visitor.run(engine)
 }
 
-/// With the loop that all engines but psync share.
+/// Runs the visitor with the loop that all engines but psync share.
 #[cfg(feature = "compact")]
 fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
     visitor.run(Boxed::new(engine))

@@ -1,5 +1,5 @@
-//! The null engine: every I/O is done at once. What remains is assay's own
-//! cost.
+//! The null engine: every I/O completes immediately, so that only assay's own
+//! cost remains.
 
 use crate::io::{IoEngine, IoUnit, OpenFile};
 use assay_model::job::FlushCall;

@@ -1,8 +1,7 @@
 //! POSIX asynchronous I/O: `aio_read(3)`, `aio_write(3)`.
 //!
-//! The C library does it with threads of its own. That of GNU does I/Os to the
-//! same file one after the other, whatever the depth, and has at most 20 such
-//! threads; that of musl has one for each I/O.
+//! The C library does this with its own threads. glibc runs I/Os to the same file one after the
+//! other, at any depth, and has at most 20 such threads; musl has one for each I/O.
 
 use super::slots::Slots;
 use super::trim;
@@ -16,12 +15,12 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 const KIND: EngineKind = EngineKind::Posixaio;
-/// I/Os that are waited for, at most: those begun last. Of a deeper queue, several are done when the
-/// thread wakes up, for waking it for each costs more than a fast I/O.
+/// Maximum number of I/Os to wait for; the newest are chosen. In a deeper queue several are then
+/// done per wakeup, which is intended: a wakeup for each costs more than a fast I/O.
 const WAITED_FOR: usize = 16;
 
-/// A control block: it belongs to the C library while its I/O is under way, so
-/// it has a place of its own in memory that no reference of ours points to.
+/// A control block. It belongs to the C library while its I/O is in flight, so it is allocated
+/// separately and no Rust reference points to it.
 #[derive(Debug)]
 struct Control(NonNull<libc::aiocb>);
 
@@ -32,17 +31,17 @@ impl Control {
         Self(NonNull::from(Box::leak(Box::new(empty))))
     }
 
-    /// Starts the I/O that `unit` names.
+    /// Starts the I/O that `unit` describes.
     fn start(&self, file: &OpenFile, unit: &mut IoUnit) -> io::Result<()> {
         let writes = unit.ddir == Ddir::Write;
         let (offset, bytes) = unit.remainder();
         let overflow = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
         let offset = offset.try_into().map_err(overflow)?;
         let control = self.0.as_ptr();
-        // SAFETY: no I/O of this block is under way (its slot was free), so it
-        // is ours to write. The C library keeps pointers to the block and to
-        // the unit's buffer until the I/O is done; both stay in place until
-        // then: the block until `Drop`, the unit in the engine's slots.
+        // SAFETY: no I/O of this block is in flight (its slot was free), so this thread may write
+        // it. The C library keeps pointers to the block and to the unit's buffer until the I/O is
+        // done; both stay in place until then: the block until `Drop`, the unit in the engine's
+        // slots.
         let answer = unsafe {
             (*control) = std::mem::zeroed();
             (*control).aio_fildes = file.file.as_raw_fd();
@@ -83,8 +82,8 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::leak` in `new`, freed once; the engine drops it
-        // only when no I/O is under way, and leaks it otherwise.
+        // SAFETY: made by `Box::leak` in `new`, freed once; the engine drops it only when no I/O is
+        // in flight, and leaks it otherwise.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -94,11 +93,11 @@ impl Drop for Control {
 pub(crate) struct Posixaio {
     slots: Slots,
     controls: Vec<Control>,
-    /// Slots whose I/O is under way, in the order in which they were begun.
+    /// Slots whose I/O is in flight, in the order in which they were started.
     under_way: Vec<usize>,
     /// List for `aio_suspend(3)`, kept here to be allocated once.
     list: Vec<*const libc::aiocb>,
-    /// Started since `commit` last told.
+    /// Number of I/Os started since the last `commit`.
     handed_over: usize,
 }
 
@@ -126,7 +125,7 @@ impl Posixaio {
             });
     }
 
-    /// Sleeps until one of the last is done, or for so long.
+    /// Sleeps until one of the newest I/Os is done, or `timeout_ns` has passed.
     fn suspend(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
         self.list.clear();
         for &slot in self.under_way.iter().rev().take(WAITED_FOR) {
@@ -140,8 +139,8 @@ impl Posixaio {
             .as_ref()
             .map_or(std::ptr::null(), |time| &raw const *time);
         let count = libc::c_int::try_from(self.list.len()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the list names `count` control blocks that live in `self`,
-        // and `time`, if given, lives on this frame.
+        // SAFETY: the list names `count` control blocks that live in `self`, and `time`, if given,
+        // lives on this frame.
         let answer = unsafe { libc::aio_suspend(self.list.as_ptr(), count, time) };
         if answer == 0 {
             Ok(())
@@ -152,8 +151,8 @@ impl Posixaio {
 }
 
 impl Drop for Posixaio {
-    /// The C library may still write into the buffers of units under way:
-    /// waits for all of them before the buffers are freed.
+    /// The C library may still write into the buffers of units in flight, so this waits for all of
+    /// them before the buffers are freed.
     fn drop(&mut self) {
         let mut done = Vec::new();
         while !self.under_way.is_empty() {
@@ -164,7 +163,7 @@ impl Drop for Posixaio {
                 self.suspend(None)
             };
             if slept.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
-                // Better to leak the memory than to free it under a thread.
+                // Leaking the memory is safer than freeing it while a thread writes.
                 self.slots.leak();
                 std::mem::forget(std::mem::take(&mut self.controls));
                 return;
@@ -193,7 +192,7 @@ impl IoEngine for Posixaio {
                 self.handed_over += 1;
                 QueueStatus::Queued
             }
-            // Out of threads or memory for now: some must come back first.
+            // Out of threads or memory now: some I/Os must complete first.
             Err(error)
                 if error.kind() == io::ErrorKind::WouldBlock && !self.under_way.is_empty() =>
             {

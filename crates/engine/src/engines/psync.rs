@@ -9,7 +9,8 @@ use rustix::io::{pread, pwrite, retry_on_intr};
 pub(crate) struct Psync;
 
 impl IoEngine for Psync {
-    // A return across a system call costs over 100 ns where the kernel guards return predictions.
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

@@ -1,4 +1,4 @@
-//! `preadv(2)` and `pwritev(2)`, and their second edition, which takes flags.
+//! `preadv(2)` and `pwritev(2)`, and their second version, which takes flags.
 
 use super::trim;
 use crate::error::EngineError;
@@ -10,22 +10,21 @@ use rustix::io::{Errno, ReadWriteFlags, preadv, preadv2, pwritev, pwritev2, retr
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 
-/// The engine, one block a call. Both editions are one type: what tells them
-/// apart costs nothing beside the call, and a worker's loop need not be compiled
-/// for each.
+/// The engine, with one block per call. Both versions share one type: the branch between them
+/// costs little in comparison with the call, and the worker loop is not compiled for each.
 #[derive(Debug)]
 pub(crate) struct Pvsync {
-    /// `None`: the first edition.
+    /// Flags of the second version; `None` for the first.
     flags: Option<ReadWriteFlags>,
 }
 
 impl Pvsync {
-    /// `preadv(2)` and `pwritev(2)`.
+    /// Creates an engine that uses `preadv(2)` and `pwritev(2)`.
     pub(crate) const fn first() -> Self {
         Self { flags: None }
     }
 
-    /// `preadv2(2)` and `pwritev2(2)`.
+    /// Creates an engine that uses `preadv2(2)` and `pwritev2(2)`.
     pub(crate) fn second(engine: &Engine) -> Self {
         let mut flags = ReadWriteFlags::empty();
         flags.set(ReadWriteFlags::HIPRI, engine.hipri);
@@ -51,7 +50,8 @@ impl Pvsync {
 }
 
 impl IoEngine for Pvsync {
-    // A return across a system call costs over 100 ns where the kernel guards return predictions.
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

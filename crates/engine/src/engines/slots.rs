@@ -1,9 +1,9 @@
-//! Units of an asynchronous engine while the kernel has them.
+//! Units of an asynchronous engine while they are in the kernel.
 
 use crate::io::{Completion, IoUnit};
 
-/// A table of units by slot: the slot's number goes to the kernel and comes
-/// back with the result. What is in here keeps its buffer in place.
+/// A table of units by slot. The kernel gets the slot's number with the I/O and
+/// returns it with the result. A unit in the table keeps its buffer in place.
 #[derive(Debug)]
 pub(super) struct Slots {
     units: Vec<Option<IoUnit>>,
@@ -19,13 +19,13 @@ impl Slots {
         }
     }
 
-    /// A free slot, for [`Slots::put`]; it stays free until then.
+    /// Returns a free slot for [`Slots::put`]; it stays free until then.
     #[inline]
     pub(super) fn next_free(&self) -> Option<usize> {
         self.free.last().copied()
     }
 
-    /// Puts a unit into the slot that [`Slots::next_free`] named.
+    /// Puts a unit into the slot that [`Slots::next_free`] returned.
     #[inline]
     pub(super) fn put(&mut self, slot: usize, unit: IoUnit) {
         debug_assert_eq!(self.next_free(), Some(slot));
@@ -33,9 +33,9 @@ impl Slots {
         self.units[slot] = Some(unit);
     }
 
-    /// Takes back a unit that the kernel is done with: `tag` is its slot, and
-    /// `result` what the kernel packs into one number (bytes, or a negated
-    /// error number).
+    /// Returns a unit that the kernel has finished. `tag` is its slot, and
+    /// `result` is the kernel's result: a number of bytes, or a negated error
+    /// number.
     #[inline]
     pub(super) fn complete(&mut self, tag: u64, result: i64, done: &mut Vec<Completion>) {
         let slot = usize::try_from(tag).unwrap_or(usize::MAX);
@@ -47,14 +47,14 @@ impl Slots {
         done.push(Completion { unit, result });
     }
 
-    /// Units that are in the table.
+    /// Returns the number of units in the table.
     #[inline]
     pub(super) fn taken(&self) -> usize {
         self.units.len() - self.free.len()
     }
 
-    /// Gives up the units without freeing their buffers, which the kernel may
-    /// still write into.
+    /// Drops the units without freeing their buffers, because the kernel may
+    /// still write to them.
     pub(super) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.units));
         self.free.clear();

@@ -10,7 +10,7 @@ use rustix::io::{Errno, read, retry_on_intr, write};
 #[derive(Debug, Default)]
 pub(crate) struct Sync {
     /// Kernel's position in each file, by file number, so that a seek is made only if needed;
-    /// `None`: unknown.
+    /// `None` if unknown.
     positions: Vec<Option<u64>>,
 }
 
@@ -42,7 +42,8 @@ impl IoEngine for Sync {
         Ok(())
     }
 
-    // A return across a system call costs over 100 ns where the kernel guards return predictions.
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

@@ -1,7 +1,7 @@
-//! Trims: the storage is told that a block is not needed any more.
+//! Trims: blocks that the storage may discard.
 //!
-//! No engine trims in the background (neither does fio's): the call returns
-//! when the trim is done.
+//! No engine trims in the background (nor does fio): the call returns when the trim is
+//! done.
 
 use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -12,7 +12,7 @@ use std::fs::File;
 /// `BLKDISCARD` of `<linux/fs.h>`: `_IO(0x12, 119)`.
 const BLKDISCARD: Opcode = opcode::none(0x12, 119);
 
-/// Trims the block of `unit`, for an engine that queues all else.
+/// Trims the block of `unit`, for an engine that queues all other I/Os.
 #[cold]
 pub(super) fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
     let result = transfer(file, &unit);
@@ -29,11 +29,11 @@ pub(super) fn transfer(file: &OpenFile, unit: &IoUnit) -> Result<u32, i32> {
         .map_err(Errno::raw_os_error)
 }
 
-/// Gives back a part of a device or file: a device discards its sectors, a file gets a
+/// Discards a part of a device or file: a device discards its sectors, a file gets a
 /// hole and keeps its size.
 ///
 /// # Errors
-/// When the device or the file system cannot.
+/// If the device or the file system does not support it, or fails.
 pub fn discard_range(
     file: &File,
     is_device: bool,
@@ -51,7 +51,7 @@ fn give_back(file: &File, is_device: bool, offset: u64, length: u64) -> Result<(
     retry_on_intr(|| fallocate(file, mode, offset, length))
 }
 
-/// As [`discard_range`].
+/// Discards a part of an open file, as [`discard_range`] does.
 pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
     let held = file.holder.as_deref().filter(|_| file.is_device);
     give_back(held.unwrap_or(&file.file), file.is_device, offset, length)

@@ -19,25 +19,25 @@ const KIND: EngineKind = EngineKind::IoUring;
 const ENTER_GETEVENTS: u32 = 1;
 /// `IORING_ENTER_SQ_WAKEUP`.
 const ENTER_SQ_WAKEUP: u32 = 1 << 1;
-/// The kernel's submitting thread sleeps after that long without work; 0 is the
-/// kernel's own default, a second.
+/// Idle time after which the kernel's submission thread sleeps, in milliseconds; 0 selects the
+/// kernel's default of one second.
 const SQ_THREAD_IDLE_MS: u32 = 0;
-/// Descriptor that removes a file from the table of registered files.
+/// Descriptor value that removes a file from the table of registered files.
 const NO_FILE: RawFd = -1;
-/// Files that a ring can register, as far as the process may have that many
-/// open. Files beyond it work through their descriptors.
+/// Maximum number of files that a ring registers, if the process may have that many open. Other
+/// files are used through their descriptors.
 const FILE_TABLE: u32 = 1024;
-/// Most polls for completions before sleeping. A poll takes about 150 ns, so all of them cost
-/// as much as going to sleep and waking up; a device that answers within that time avoids both, and
-/// its answer is seen sooner.
+/// Maximum number of polls for completions before sleeping. A poll takes about 150 ns, so all of
+/// them cost as much as a sleep and a wakeup. If the device completes within that time, both are
+/// avoided and the completion is seen earlier.
 const MOST_POLLS: u32 = 16;
 /// Number of waits without polls, after which polls are tried again.
 const WAITS_WITHOUT_POLLS: u32 = 256;
-/// Between two looks where the kernel cannot wait for a limited time.
+/// Interval of checks, if the kernel cannot wait with a timeout.
 const NAP: Duration = Duration::from_micros(50);
 
-// The crate's bindings were made on machines of 64 bits. The kernel's structures are
-// the same on all, each field where its own size puts it, if these have their sizes.
+// The crate's bindings were generated on 64-bit machines. If these sizes match, the kernel's
+// structures have the same layout on all machines, because each field is aligned to its size.
 const _: () = assert!(size_of::<squeue::Entry>() == 64);
 const _: () = assert!(size_of::<cqueue::Entry>() == 16);
 const _: () = assert!(size_of::<Timespec>() == 16);
@@ -49,10 +49,10 @@ pub(crate) fn probe() -> Result<(), EngineError> {
         .map_err(|error| EngineError::unavailable(KIND, error))
 }
 
-/// Rings are older (Linux 5.1) than reads and writes without a vector (5.6).
+/// Checks for reads and writes without a vector (Linux 5.6), because rings are older (Linux 5.1).
 fn require_operations(ring: &IoUring) -> io::Result<()> {
     let mut known = Probe::new();
-    // A kernel that cannot be asked (before 5.6) knows neither.
+    // A kernel without probes (before 5.6) has neither operation.
     let answer = ring.submitter().register_probe(&mut known);
     let needed = [opcode::Read::CODE, opcode::Write::CODE];
     if answer.is_ok() && needed.into_iter().all(|code| known.is_supported(code)) {
@@ -64,8 +64,8 @@ fn require_operations(ring: &IoUring) -> io::Result<()> {
     ))
 }
 
-/// Makes an empty table of registered files; how many it holds. (A kernel
-/// before Linux 5.19 takes a table of no files.)
+/// Registers an empty table of files and returns its size, 0 if that failed. (Before Linux 5.19 the
+/// table is registered with invalid descriptors.)
 fn file_table(ring: &IoUring) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let size = u32::try_from(limit).unwrap_or(u32::MAX).min(FILE_TABLE);
@@ -79,29 +79,29 @@ fn file_table(ring: &IoUring) -> usize {
 /// The engine.
 pub(crate) struct Uring {
     ring: IoUring,
-    /// Which files are in the ring's table of registered files, by their
-    /// numbers. That saves the kernel looking up a descriptor.
+    /// True for each file number in the ring's table of registered files, which saves the kernel the
+    /// lookup of a descriptor.
     registered: Box<[bool]>,
     /// `RWF_` flags of every read and write.
     rw_flags: i32,
-    /// A thread of the kernel takes what is queued.
+    /// True if a kernel thread takes the queued entries.
     kernel_submits: bool,
-    /// Units in the kernel or waiting for it, by slot.
+    /// Units in the kernel or waiting for submission, by slot.
     slots: Slots,
-    /// Entries queued but not yet handed over.
+    /// Entries queued but not yet submitted.
     pending: usize,
-    /// Entries handed over since `commit` last told.
+    /// Entries submitted since the last `commit`.
     handed_over: usize,
     /// True if the kernel can wait with a timeout (Linux 5.11).
     waits_with_timeout: bool,
-    /// Polls for completions before the next sleep.
+    /// Number of polls for completions before the next sleep.
     polls: u32,
     waits_without_polls: u32,
 }
 
 impl Uring {
-    /// Buffers are not registered: a stream's come and go without the ring being
-    /// told.
+    /// Creates the engine. Buffers are not registered, because a stream allocates and frees them
+    /// without notifying the ring.
     pub(crate) fn new(engine: &Engine) -> Result<Self, EngineError> {
         let ring = Self::ring(engine).map_err(|error| EngineError::unavailable(KIND, error))?;
         let table = if engine.register_files {
@@ -110,8 +110,7 @@ impl Uring {
             0
         };
         Ok(Self {
-            // A polled ring looks for completions until they are there,
-            // whatever the time.
+            // A polled ring polls until completions arrive and ignores the timeout.
             waits_with_timeout: ring.params().is_feature_ext_arg() && !engine.hipri,
             ring,
             registered: vec![false; table].into_boxed_slice(),
@@ -125,8 +124,8 @@ impl Uring {
         })
     }
 
-    /// One thread submits and waits: a kernel that knows how to use that
-    /// (Linux 6.1) is told so, an older one gets a plain ring.
+    /// Creates the ring. Because one thread submits and waits, it uses the flags for that if the
+    /// kernel has them (Linux 6.1), else a plain ring.
     fn ring(engine: &Engine) -> io::Result<IoUring> {
         io_uring_may_be_asked()?;
         let plain = || {
@@ -177,8 +176,9 @@ impl Uring {
         entry.user_data(slot as u64)
     }
 
-    /// Polls less where polls found too little: the thread that polls keeps its CPU from the kernel
-    /// thread that may have to do the I/O, as on a device that answers only while its caller sleeps.
+    /// Halves the number of polls when they found too few completions, else doubles it. A polling
+    /// thread keeps its CPU from the kernel thread that may have to do the I/O, as on a device that
+    /// completes only while its caller sleeps.
     fn set_polls(&mut self, found_enough: bool) {
         if found_enough {
             self.polls = (2 * self.polls).min(MOST_POLLS);
@@ -193,8 +193,8 @@ impl Uring {
         }
     }
 
-    /// Puts a descriptor into the ring's table of files, or takes it out
-    /// ([`NO_FILE`]); whether that worked.
+    /// Puts a descriptor into the ring's table of files, or removes it ([`NO_FILE`]). Returns true
+    /// if that worked.
     fn set_registered(&mut self, file: &OpenFile, fd: RawFd) -> bool {
         let number = file.number as usize;
         if number >= self.registered.len() {
@@ -205,7 +205,7 @@ impl Uring {
         matches!(changed, Ok(1))
     }
 
-    /// Units whose buffers the kernel may have. A thread of the kernel takes
+    /// Returns the number of units whose buffers the kernel may access. A kernel thread takes
     /// entries as soon as they are in the queue.
     fn in_kernel(&self) -> usize {
         match self.kernel_submits {
@@ -214,15 +214,14 @@ impl Uring {
         }
     }
 
-    /// The kernel took that many of the pending entries.
+    /// Records that the kernel took this many of the pending entries.
     fn took(&mut self, entries: usize) {
         let entries = entries.min(self.pending);
         self.pending -= entries;
         self.handed_over += entries;
     }
 
-    /// Enters the kernel: hands over what is pending, and lets it post
-    /// completions, without waiting for any.
+    /// Enters the kernel to submit the pending entries and to post completions, without waiting.
     fn enter(&mut self) -> io::Result<()> {
         let pending = u32::try_from(self.pending).unwrap_or(u32::MAX);
         let mut flags = ENTER_GETEVENTS;
@@ -255,8 +254,8 @@ impl Uring {
         Ok(())
     }
 
-    /// Waits for `min` completions in `done`, for a kernel that knows no limit:
-    /// sleeps a little and looks.
+    /// Waits until `done` holds `min` completions, on a kernel without timed waits: sleeps for short
+    /// times and checks.
     fn wait_by_looking(
         &mut self,
         min: usize,
@@ -279,7 +278,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Takes completions out of the ring until there are `max` in `done`; no system call.
+    /// Takes completions out of the ring until `done` holds `max`; makes no system call.
     fn take_completed(&mut self, max: usize, done: &mut Vec<Completion>) {
         let room = max.saturating_sub(done.len());
         for event in self.ring.completion().take(room) {
@@ -290,20 +289,20 @@ impl Uring {
 }
 
 impl Drop for Uring {
-    /// The kernel may still write into the buffers of units under way: waits
-    /// for all of them before the buffers are freed.
+    /// The kernel may still write into the buffers of units in flight, so this waits for all of them
+    /// before the buffers are freed.
     fn drop(&mut self) {
         let mut done = Vec::new();
         while self.in_kernel() > 0 {
             if self.wait(1, None).is_err() {
-                // Better to leak the buffers than to free them under the kernel.
+                // Leaking the buffers is safer than freeing them while the kernel writes.
                 self.slots.leak();
                 return;
             }
             self.take_completed(usize::MAX, &mut done);
         }
-        // A ring is taken apart in the background; until then it would keep
-        // the file, and with it a mount, busy.
+        // The kernel destroys a ring in the background; until then a registered file would keep its
+        // mount busy.
         let _ = self.ring.submitter().unregister_files();
     }
 }
@@ -337,9 +336,9 @@ impl IoEngine for Uring {
             return QueueStatus::Busy(unit);
         };
         let entry = self.entry(file, slot, &mut unit);
-        // SAFETY: the entry names the buffer owned by `unit`, which is kept in
-        // `self.slots` until its completion is taken (and `Drop` waits for
-        // that), and a descriptor that is looked up, not dereferenced.
+        // SAFETY: the entry names the buffer owned by `unit`, which is kept in `self.slots` until
+        // its completion is taken (and `Drop` waits for that), and a descriptor that is looked up,
+        // not dereferenced.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             return QueueStatus::Busy(unit);
@@ -355,7 +354,7 @@ impl IoEngine for Uring {
                 Ok(()) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
-                    // The completion side is full: it must be emptied first.
+                    // The completion queue is full and must be emptied first.
                     Some(libc::EAGAIN | libc::EBUSY) if self.in_kernel() > 0 => break,
                     _ => return Err(EngineError::queue(KIND, "submit", error)),
                 },
@@ -371,7 +370,7 @@ impl IoEngine for Uring {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        // How long `done` is then.
+        // Limits of the total length of `done`.
         let max = done.len() + (max as usize);
         let min = done.len() + self.slots.taken().min(min as usize);
         self.take_completed(max, done);
@@ -379,7 +378,7 @@ impl IoEngine for Uring {
             if done.len() >= min {
                 break;
             }
-            // What fails here fails again in the wait, and is told there.
+            // An error here occurs again in the wait, which returns it.
             let _ = self.enter();
             self.take_completed(max, done);
         }

@@ -1,5 +1,5 @@
-//! `readv(2)` and `writev(2)`: blocks that follow each other in a file are
-//! gathered and moved by one call.
+//! `readv(2)` and `writev(2)`: adjacent blocks of a file are gathered and moved
+//! by one call.
 
 use super::trim;
 use crate::error::EngineError;
@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// Largest number of blocks in one call (`UIO_MAXIOV` of the kernel).
 const MAX_BLOCKS: usize = 1024;
 
-/// Which blocks can join those that are gathered.
+/// Block that would continue the gathered ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Next {
     ddir: Ddir,
@@ -20,8 +20,8 @@ struct Next {
     offset: u64,
 }
 
-/// The engine. It moves what it gathered when it is told to, and when a block
-/// comes that does not fit behind the others.
+/// The engine. It moves the gathered blocks on `commit`, and when a block
+/// arrives that does not follow the last one.
 #[derive(Debug)]
 pub(crate) struct Vsync {
     depth: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Vsync {
     /// Vector for the call, kept here to be allocated once.
     vector: Vec<libc::iovec>,
     done: Vec<Completion>,
-    /// Moved (or failed) since `commit` last told.
+    /// Number of blocks moved (or failed) since the last `commit`.
     handed_over: usize,
 }
 
@@ -50,8 +50,9 @@ impl Vsync {
         }
     }
 
-    /// Moves what is gathered. A call that moves only a part, or fails, tells
-    /// about the first block that it did not move; the rest gets its own call.
+    /// Moves the gathered blocks. If a call fails or moves only a part, its
+    /// result applies to the first block that was not moved, and the remaining
+    /// blocks get another call.
     fn issue(&mut self) {
         self.next = None;
         self.handed_over += self.gathered.len();
@@ -67,7 +68,7 @@ impl Vsync {
         }
     }
 
-    /// One call for all gathered blocks.
+    /// Makes one call for all gathered blocks.
     fn transfer(&mut self) -> io::Result<usize> {
         self.vector.clear();
         let mut start = None;
@@ -87,14 +88,14 @@ impl Vsync {
             i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
         let count = libc::c_int::try_from(self.vector.len()).unwrap_or(libc::c_int::MAX);
         // SAFETY: moves the position of an open file; no memory is passed. The
-        // file is open: a file is closed only when no I/O to it is under way.
+        // file is open: a file is closed only when no I/O to it is in flight.
         if unsafe { libc::lseek64(self.fd, offset, libc::SEEK_SET) } < 0 {
             return Err(io::Error::last_os_error());
         }
         let vector = self.vector.as_ptr();
         // SAFETY: `vector` names `count` pieces of memory, each of a buffer
-        // owned by a unit in `self.gathered` that nobody else touches during
-        // the call.
+        // owned by a unit in `self.gathered` that is not accessed otherwise
+        // during the call.
         let moved = unsafe {
             if ddir == Ddir::Write {
                 libc::writev(self.fd, vector, count)
@@ -105,7 +106,7 @@ impl Vsync {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Tells the blocks which of `bytes` are theirs.
+    /// Distributes `bytes` over the gathered blocks.
     fn split(&mut self, mut bytes: usize) {
         while bytes > 0
             && let Some(first) = self.gathered.front()

@@ -1,13 +1,13 @@
-//! Folders that are held open while files in them are named again and again.
+//! Directories that are kept open while files in them are accessed by name.
 //!
-//! Between two uses of a name its folder can be renamed, and a link put in its place, by
-//! whoever owns the folder above: root would then write where the link leads. A name in a
-//! held folder is a path through the descriptor (`/proc/self/fd/N/name`). The kernel goes on
-//! from the folder that is open, wherever it was moved and whatever has its name by then,
-//! so any code that takes a path can be given one. [`open`] and its companions follow no
-//! link below the folder either, component by component as `openat2(2)` with
-//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS` would: that call is missing before Linux 5.6, and
-//! filters of system calls end programs that try it.
+//! Between two uses of a path, the owner of a parent directory can rename the directory and put a
+//! link in its place; root would then write where the link points. A name in a held directory is
+//! therefore a path through the descriptor (`/proc/self/fd/N/name`). The kernel resolves it from
+//! the open directory, even if that was moved or another file has its old name, so any code that
+//! takes a path can use it. Below the directory, [`open`] and the other functions here follow no
+//! link either: they resolve each component as `openat2(2)` with
+//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS` would. That call is missing before Linux 5.6, and
+//! seccomp filters kill programs that try it.
 
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -35,24 +35,24 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Links to the open files of this process.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat,
-/// exfat, ntfs3. All files there belong to whom the mount says.
+/// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat, exfat, ntfs3. A mount
+/// option sets the owner of all files there.
 const WITHOUT_OWNERS: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
 
-/// A file that shows whose a new folder is.
+/// Name of a temporary file that shows which owner new files get.
 const PROBE: &str = "owner";
 
-/// The folders that are held now, by descriptor.
+/// Currently held folders, by descriptor.
 static HELD: RwLock<BTreeMap<RawFd, Arc<OpenFolder>>> = RwLock::new(BTreeMap::new());
 
 #[derive(Debug)]
 struct OpenFolder {
     folder: OwnedFd,
-    /// The name by which people know it.
+    /// Path to show to users.
     name: PathBuf,
 }
 
-/// A folder that is held open until this is dropped.
+/// A folder that is kept open until this value is dropped.
 #[derive(Debug)]
 pub struct HeldFolder {
     held: Arc<OpenFolder>,
@@ -60,20 +60,20 @@ pub struct HeldFolder {
 }
 
 impl HeldFolder {
-    /// Holds a folder that is there. Root follows no link on the way that another user can
-    /// change.
+    /// Opens and holds an existing folder. As root, follows no link in the path that another user
+    /// can change.
     ///
     /// # Errors
-    /// When it cannot be opened, or there is such a link.
+    /// If the folder cannot be opened, or the path has such a link.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::hold(walk::to_folder(path)?.folder, named(path).into_owned())
     }
 
-    /// Holds a folder for root if another user can put something else in its place, or in
-    /// the place of what is in it; `None` if only root can.
+    /// Holds a folder for root if another user can replace it or an entry in it; `None` if only
+    /// root can, or the process is not root.
     ///
     /// # Errors
-    /// As [`HeldFolder::open`].
+    /// As for [`HeldFolder::open`].
     pub fn if_open_to_others(path: &Path) -> io::Result<Option<Self>> {
         if !geteuid().is_root() || find(path).is_some() {
             return Ok(None);
@@ -85,11 +85,11 @@ impl HeldFolder {
         }
     }
 
-    /// Makes a folder for this user alone in another one, and holds it.
+    /// Creates a folder in `parent` that only this user can access, and holds it.
     ///
     /// # Errors
-    /// When it cannot be made, or something else, be it an empty folder of another user, has
-    /// its name by now.
+    /// If the folder cannot be created, or the name exists already or was replaced meanwhile,
+    /// even by an empty folder of another user.
     pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
         let within = walk::to_folder(parent)?.folder;
         mkdirat(&within, name, Mode::RWXU).map_err(|errno| match errno {
@@ -131,21 +131,22 @@ impl HeldFolder {
         Ok(Self { held, path })
     }
 
-    /// Path to the open folder; paths that begin with it lead into that folder alone.
+    /// Returns the path through the descriptor. Paths that begin with it always lead into this
+    /// folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name by which people know it.
+    /// Returns the path to show to users.
     pub fn name(&self) -> &Path {
         &self.held.name
     }
 
-    /// Removes the folder, which must be empty, under whatever name it has in the folder
-    /// that it is in by now.
+    /// Removes the folder, which must be empty, even if it was renamed in its parent folder or
+    /// moved.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// Error that the kernel returned, or an error if the folder cannot be found.
     pub fn remove(&self) -> io::Result<()> {
         remove_folder(self.as_fd(), self.name())
     }
@@ -164,11 +165,11 @@ impl Drop for HeldFolder {
     }
 }
 
-/// Sees to it that root is not led away, by a link on the way to a file or folder, or in its
-/// place, that another user can change.
+/// Checks that root would follow no link in `path`, including its last component, that another
+/// user can change.
 ///
 /// # Errors
-/// When there is one. What else is wrong with the path is left to whoever opens it.
+/// If there is such a link. Other problems of the path are left to the function that opens it.
 pub fn check_way(path: &Path) -> io::Result<()> {
     match walk::to(path) {
         Err(error) if error.raw_os_error().is_none() => Err(error),
@@ -179,11 +180,11 @@ pub fn check_way(path: &Path) -> io::Result<()> {
 /// Maximum number of attempts to find the name of a folder that is constantly renamed.
 const LOOKS: u32 = 100;
 
-/// Removes an open, empty folder. Its own `..` is asked where it is: a path would lead
-/// elsewhere once a link is put in its place.
+/// Removes an open, empty folder. Finds its parent through its `..` entry, because a link may
+/// have replaced a part of its path.
 ///
 /// # Errors
-/// The kernel's answer.
+/// Error that the kernel returned, or an error if the folder cannot be found.
 pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     let itself = fstat(folder)?;
     for _ in 0..LOOKS {
@@ -199,7 +200,7 @@ pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
         };
         match name.map(|name| unlinkat(&parent, &*name, AtFlags::REMOVEDIR)) {
             Some(Ok(())) => return Ok(()),
-            // It has another name by now.
+            // It was renamed meanwhile.
             None | Some(Err(Errno::NOENT | Errno::NOTDIR)) => {}
             Some(Err(errno)) => return Err(errno.into()),
         }
@@ -207,10 +208,10 @@ pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     Err(io::Error::other("it was moved, and is not found again"))
 }
 
-/// Opens a file or folder; in a held folder without following links.
+/// Opens a file or folder; in a held folder, without following links.
 ///
 /// # Errors
-/// The kernel's answer; `ELOOP` for a link.
+/// Error that the kernel returned; `ELOOP` for a link in a held folder.
 pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::CLOEXEC;
     match HeldName::of(path)? {
@@ -222,33 +223,34 @@ pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
 /// Opens a file to read it, as [`File::open`] does.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     Ok(open(path, OFlags::RDONLY, Mode::empty())?.into())
 }
 
-/// Makes a file that was not there, not even as a link, to be read and written.
+/// Creates a file for reading and writing. The name must not exist, not even as a link.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn create_new(path: &Path) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
     open(path, flags, Mode::from_raw_mode(0o666)).map(File::from)
 }
 
-/// Removes a file or link, not what it leads to; in a held folder without following links.
+/// Removes a file or link, without following it; in a held folder, without following links in the
+/// path.
 ///
 /// # Errors
-/// The kernel's answer.
+/// Error that the kernel returned.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     Ok(unlink(path, AtFlags::empty())?)
 }
 
-/// Removes what has a name as `unlinkat(2)` does: an empty folder with `AtFlags::REMOVEDIR`, else
-/// a file or link; in a held folder without following links.
+/// Removes a name as `unlinkat(2)` does: an empty folder with `AtFlags::REMOVEDIR`, else a file
+/// or link; in a held folder, without following links in the path.
 ///
 /// # Errors
-/// The kernel's answer.
+/// Error that the kernel returned.
 pub fn unlink(path: &Path, flags: AtFlags) -> Result<(), Errno> {
     match HeldName::of(path)? {
         Some(place) => unlinkat(place.folder(), place.name, flags),
@@ -256,10 +258,10 @@ pub fn unlink(path: &Path, flags: AtFlags) -> Result<(), Errno> {
     }
 }
 
-/// Makes a folder in one that is there; in a held folder without following links.
+/// Creates a folder in an existing one; in a held folder, without following links.
 ///
 /// # Errors
-/// The kernel's answer.
+/// Error that the kernel returned.
 pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
     match HeldName::of(path)? {
         Some(place) => mkdirat(place.folder(), place.name, mode),
@@ -267,11 +269,10 @@ pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
     }
 }
 
-/// Makes a folder with those above it, as far as they are not there; in a held folder
-/// without following links.
+/// Creates a folder and its missing parents; in a held folder, without following links.
 ///
 /// # Errors
-/// The kernel's answer.
+/// Error that the kernel returned.
 pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
     let make = || -> io::Result<()> {
         let Some(place) = HeldName::of(path)? else {
@@ -287,7 +288,7 @@ pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
         }
     };
     match (make(), path.parent()) {
-        // Only once more: the folder that is held may have been removed.
+        // Retried once only: the held folder itself may have been removed.
         (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {
             make_folders(above, mode)?;
             make()
@@ -309,8 +310,8 @@ pub fn look(path: &Path) -> io::Result<Stat> {
     Ok(found?)
 }
 
-/// Returns the status of the file that a path leads to, as `stat(2)` does. In a held folder links
-/// are not followed; the status of the link is returned.
+/// Returns the status of the file at a path, as `stat(2)` does. In a held folder links are not
+/// followed; the status of the link is returned.
 ///
 /// # Errors
 /// The kernel's error.
@@ -331,12 +332,12 @@ pub fn is_own(folder: impl AsFd) -> bool {
     fstat(&folder).is_ok_and(|meta| is_ours(meta.st_uid)) || !has_owners()
 }
 
-/// A path in words for people: with the name of its folder instead of the descriptor.
+/// Returns a path as text for messages, with the folder's path instead of the descriptor.
 pub fn shown(path: &Path) -> String {
     named(path).display().to_string()
 }
 
-/// A path as people know it: with the name of its folder instead of the descriptor.
+/// Returns a path with the folder's path instead of the descriptor.
 pub fn named(path: &Path) -> Cow<'_, Path> {
     match find(path) {
         Some((held, rest)) if rest.as_path().as_os_str().is_empty() => held.name.clone().into(),
@@ -345,9 +346,10 @@ pub fn named(path: &Path) -> Cow<'_, Path> {
     }
 }
 
-/// The held folder that a path begins with, and the names after it.
+/// Returns the held folder with which a path begins, and the names after it.
 fn find(path: &Path) -> Option<(Arc<OpenFolder>, Components<'_>)> {
-    // Of bytes: engines that make a call for each name ask before each of them.
+    // Compares bytes first, because this runs before each call of engines that take a path per
+    // I/O.
     let names = path
         .as_os_str()
         .as_bytes()
@@ -358,16 +360,16 @@ fn find(path: &Path) -> Option<(Arc<OpenFolder>, Components<'_>)> {
     all.get(&number).map(|held| (Arc::clone(held), names))
 }
 
-/// A name in an open folder that is, or is below, a held one.
+/// A name in a held folder, or in a folder below one.
 struct HeldName<'a> {
     held: Arc<OpenFolder>,
-    /// The folder of the name, where that is not the held one itself.
+    /// Folder of the name, if it is not the held folder itself.
     below: Option<OwnedFd>,
     name: &'a OsStr,
 }
 
 impl<'a> HeldName<'a> {
-    /// `None` for a path that leads into no held folder.
+    /// Resolves a path; `None` if it does not begin with a held folder.
     fn of(path: &'a Path) -> Result<Option<Self>, Errno> {
         let Some((held, names)) = find(path) else {
             return Ok(None);
@@ -410,7 +412,7 @@ fn is_owner_of_new(folder: &HeldFolder) -> io::Result<bool> {
     Ok(made?.st_uid == fstat(folder)?.st_uid)
 }
 
-/// The names in a folder.
+/// Returns the names in a folder.
 fn entries(folder: &OwnedFd) -> io::Result<impl Iterator<Item = Box<CStr>>> {
     let readable = openat(folder, ".", walk::FOLDER, Mode::empty())?;
     let names = Dir::new(readable)?.filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! Databases in held folders.
+//! SQLite databases in held folders.
 
 use rusqlite::ffi::{SQLITE_OK, sqlite3_vfs, sqlite3_vfs_find};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -6,20 +6,22 @@ use std::io;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-/// `stat(2)` and `lstat(2)` as `SQLite` calls them: what they fill is its own business.
+/// Type of `stat(2)` and `lstat(2)` as `SQLite` calls them. The structure that they fill is
+/// not accessed here.
 type Look = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 
-/// Functions that SQLite called before [`look`] replaced them.
+/// The `stat` and `lstat` of SQLite before [`look`] replaced `lstat`.
 static LOOKS: OnceLock<Option<(Look, Look)>> = OnceLock::new();
 
-/// From now on `SQLite` takes a path into a held folder as it is. It looks at each part of
-/// a path and writes out the links that it finds (`unixFullPathname` of `os_unix.c`); the
-/// link of a descriptor would become the name that its folder has now, and be lost with
-/// it. Its interface for replacing system calls (`xSetSystemCall`) shows it a folder there.
-/// The names of journals are made from the full name of the database.
+/// Lets `SQLite` use a path into a held folder unchanged. `SQLite` inspects each part of a
+/// path and resolves the links that it finds (`unixFullPathname` of `os_unix.c`). The link
+/// of a descriptor would become the current path of its folder, which is not protected
+/// against replacement. This replaces its `lstat` (`xSetSystemCall`) by one that reports a
+/// folder for such links. Journals are opened the same way, because `SQLite` derives their
+/// names from the full path of the database.
 ///
 /// # Errors
-/// When `SQLite` does not take it.
+/// If `SQLite` refuses the replacement.
 pub fn let_sqlite_in() -> io::Result<()> {
     static TAKEN: OnceLock<bool> = OnceLock::new();
     let taken = LOOKS.get_or_init(looks).is_some() && *TAKEN.get_or_init(replace);
@@ -27,19 +29,20 @@ pub fn let_sqlite_in() -> io::Result<()> {
     taken.then_some(()).ok_or_else(refused)
 }
 
-/// The default VFS, which lives as long as the process.
+/// Returns the default VFS, which lives as long as the process.
 fn vfs() -> Option<(*mut sqlite3_vfs, &'static sqlite3_vfs)> {
-    // SAFETY: without a name, it gives the default VFS, or null.
+    // SAFETY: without a name, the call returns the default VFS, or null.
     let vfs = unsafe { sqlite3_vfs_find(std::ptr::null()) };
-    // SAFETY: it is registered for good, and nobody changes its fields.
+    // SAFETY: it is registered for the life of the process, and its fields are never
+    // changed.
     unsafe { vfs.as_ref() }.map(|it| (vfs, it))
 }
 
 fn looks() -> Option<(Look, Look)> {
     let (vfs, calls) = vfs()?;
     let get = calls.xGetSystemCall?;
-    // SAFETY: the names are strings that end in a zero byte; the VFS is its own. What
-    // `os_unix.c` keeps under these names are functions of that type.
+    // SAFETY: the names are strings that end in a zero byte; the VFS is its own. The
+    // functions that `os_unix.c` stores under these names have this type.
     unsafe {
         let stat = get(vfs, c"stat".as_ptr())?;
         let lstat = get(vfs, c"lstat".as_ptr())?;
@@ -54,7 +57,8 @@ fn replace() -> bool {
     let Some((vfs, set)) = vfs().and_then(|(vfs, it)| Some((vfs, it.xSetSystemCall?))) else {
         return false;
     };
-    // SAFETY: `look` has the type of what it replaces, and lives as long as the process.
+    // SAFETY: `look` has the type of the function that it replaces, and lives as long as
+    // the process.
     let answer = unsafe {
         let look = transmute::<Look, unsafe extern "C" fn()>(look);
         set(vfs, c"lstat".as_ptr(), Some(look))
@@ -62,7 +66,7 @@ fn replace() -> bool {
     answer == SQLITE_OK
 }
 
-/// `lstat(2)`, but through the links that lead to open files.
+/// Does what `lstat(2)` does, but follows the links to open files in `/proc`.
 unsafe extern "C" fn look(path: *const c_char, into: *mut c_void) -> c_int {
     let Some(&Some((stat, lstat))) = LOOKS.get() else {
         return -1;
@@ -74,6 +78,6 @@ unsafe extern "C" fn look(path: *const c_char, into: *mut c_void) -> c_int {
         rest.is_empty() || number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
     });
     let call = if leads_to_open_file { stat } else { lstat };
-    // SAFETY: both take what `SQLite` gave.
+    // SAFETY: `SQLite` passes valid arguments for both calls.
     unsafe { call(path, into) }
 }

@@ -1,4 +1,4 @@
-//! The way to a folder.
+//! Resolution of a path to a folder, component by component.
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
@@ -9,25 +9,25 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// A folder itself, to be worked in.
+/// Flags to open a folder for access to its entries.
 pub(super) const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// Whatever has a name, to be looked at.
+/// Flags to open a file of any kind for inspection only.
 pub(super) const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// As many links as the kernel follows for a path.
+/// Maximum number of links in a path, which is that of the kernel.
 const MOST_LINKS: u32 = 40;
 
-/// The way into a folder.
+/// A resolved path.
 pub(super) struct Way {
-    /// It need not be readable.
+    /// Folder or file at the end of the path; it may be unreadable.
     pub(super) folder: OwnedFd,
-    /// Somebody besides root can put something else in the place of a name on the way, or
-    /// of one in the folder.
+    /// True if a user other than root can replace a component of the path, or an entry of the
+    /// folder.
     pub(super) is_open_to_others: bool,
 }
 
-/// Goes into a folder.
+/// Resolves a path to a folder.
 pub(super) fn to_folder(path: &Path) -> io::Result<Way> {
     let mut way = to(path)?;
     way.folder = openat(&way.folder, ".", PLACE | OFlags::DIRECTORY, Mode::empty())?;
@@ -35,11 +35,11 @@ pub(super) fn to_folder(path: &Path) -> io::Result<Way> {
     Ok(way)
 }
 
-/// Goes to a file or folder. Root follows links only where nobody else can change them: a
-/// user might have put them there to lead root away.
+/// Resolves a path to a file or folder. As root, follows only links that no other user can
+/// change, because a user may have created the link to redirect root.
 pub(super) fn to(path: &Path) -> io::Result<Way> {
     let (mut at, rest) = start(path)?;
-    // The names that are still to come, the next one last.
+    // Remaining names, the next one last.
     let mut names = names_of(rest);
     let mut is_open_to_others = false;
     let mut links = 0;
@@ -86,7 +86,7 @@ fn start(path: &Path) -> Result<(OwnedFd, &Path), Errno> {
     Ok((openat(CWD, start, PLACE, Mode::empty())?, path))
 }
 
-/// The last one first.
+/// Returns the names of a path, the last one first.
 fn names_of(path: &Path) -> Vec<OsString> {
     let names = path.components().rev();
     let named = names.filter(|name| matches!(name, Component::Normal(_) | Component::ParentDir));

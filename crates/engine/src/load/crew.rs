@@ -1,4 +1,4 @@
-//! The threads of the streams, from their preparation to their last word.
+//! The threads of the streams.
 
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
@@ -43,28 +43,28 @@ pub(super) fn output_name(stream: &str, when: &str) -> String {
     format!("{stream}.{when}.txt")
 }
 
-/// Between two looks at the stop flag while a stream waits for its start.
+/// Interval of checks of the stop flag while a stream waits for its start.
 const LOOK_EVERY_NS: u64 = 50_000_000;
-/// Between two looks at a command of the user.
+/// Interval of checks whether a command of the user has ended.
 const LOOK_AT_COMMAND_EVERY_NS: u64 = 10_000_000;
 
 /// Message from a thread.
 pub(super) enum Event {
-    /// It is ready to start.
+    /// The stream is ready to start.
     Ready,
-    /// Something to tell the user.
+    /// Message for the user.
     Note(Note),
     /// Change of the stream's clock; the thread waits until the sender is dropped.
     Clock(Turn, Sender<()>),
-    /// It cannot start, or was not let.
+    /// The stream failed to start, or was stopped before its start.
     NotStarted(Option<EngineError>),
-    /// It has ended.
+    /// The stream has ended.
     Finished(Box<Finished>),
-    /// It panicked, which goes on when all threads have ended.
+    /// The thread panicked. The panic is propagated when all threads have ended.
     Panicked,
 }
 
-/// Says that a thread panicked: nobody is to wait for it.
+/// Reports a panic of the thread, so that the conductor does not wait for it.
 struct LastWord<'a>(&'a Sender<(usize, Event)>, usize);
 
 impl Drop for LastWord<'_> {
@@ -75,10 +75,10 @@ impl Drop for LastWord<'_> {
     }
 }
 
-/// Ends a command and all that it started.
+/// Kills a command and all processes that it started.
 fn end_group(shell: &mut Child) {
     if let Some(group) = i32::try_from(shell.id()).ok().and_then(Pid::from_raw) {
-        // What has just ended by itself needs no end.
+        // This fails if the group has just ended.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
     let _ = shell.wait();
@@ -96,7 +96,7 @@ pub(super) struct Post<'a> {
     pub(super) start: &'a StartLine<u64>,
     pub(super) gaps: WorkerGaps,
     pub(super) seed: u64,
-    /// Seeds of what each stream of the load writes.
+    /// Seeds of the written content of each stream of the load.
     pub(super) fill_seeds: &'a [u64],
     pub(super) events: Sender<(usize, Event)>,
     /// Index of the stream in the load.
@@ -104,7 +104,7 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// The life of the thread.
+    /// Runs the stream from its preparation to its end.
     pub(super) fn serve(self) {
         let _last_word = LastWord(&self.events, self.index);
         if may_own_file_table(self.stream.engine.kind) {
@@ -127,11 +127,12 @@ impl Post<'_> {
     }
 
     fn tell(&self, event: Event) {
-        // Who does not listen any more needs no answer.
+        // If the receiver is gone, nothing waits for the event.
         let _ = self.events.send((self.index, event));
     }
 
-    /// Processors and priorities. What is not allowed is said, and left.
+    /// Sets the thread's CPUs and priorities. Reports each setting that the kernel refuses and
+    /// continues without it.
     fn take_place(&self) {
         let process = &self.stream.process;
         let mut refused = Vec::new();
@@ -175,7 +176,7 @@ impl Post<'_> {
         Some(set)
     }
 
-    /// Runs a command of the user, its output in a file beside the logs.
+    /// Runs a command of the user, with its output in a file beside the logs.
     fn run_command(&self, command: Option<&str>, when: &str) -> Result<(), EngineError> {
         let (Some(command), Some(_)) = (command, Loads::here()) else {
             return Ok(());
@@ -190,7 +191,7 @@ impl Post<'_> {
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
-            // Its own group: what it starts can be ended with it.
+            // Its own process group, so that the processes it starts can be killed with it.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -225,7 +226,7 @@ impl Post<'_> {
         }
     }
 
-    /// `None`: it was not let start.
+    /// Prepares and runs the stream; `None` if it was stopped before its start.
     fn prepare_and_run(&self) -> Result<Option<Finished>, EngineError> {
         #[cfg(feature = "sim")]
         if self.stream.engine.kind == EngineKind::Sim {
@@ -234,7 +235,7 @@ impl Post<'_> {
         with_engine(&self.stream.engine, OnEngine(self))?
     }
 
-    /// In virtual time, which stands still until the start.
+    /// Runs the stream in virtual time, which stands still until the start.
     #[cfg(feature = "sim")]
     fn simulate(&self) -> Result<Option<Finished>, EngineError> {
         let now_ns = AtomicU64::new(MonotonicClock.now());
@@ -260,8 +261,8 @@ impl Post<'_> {
         Ok(start_ns.map(|start_ns| worker.run(start_ns)))
     }
 
-    /// Waits for `startdelay`: when its clock starts, `None` when stopped
-    /// meanwhile.
+    /// Waits for `startdelay`. Returns the start time of the stream's clock, or `None` if it was
+    /// stopped meanwhile.
     fn delayed(&self, gate_ns: u64, clock: impl Clock) -> Option<u64> {
         let Some(delay) = self.stream.schedule.start_delay else {
             return Some(gate_ns);
@@ -382,7 +383,7 @@ impl Post<'_> {
     }
 
     fn pass_bytes(&self) -> u64 {
-        // Each block is trimmed and written.
+        // In this mode each block is trimmed and written.
         let times = if self.stream.blocks.rw.trim_then_write {
             2
         } else {
@@ -391,7 +392,7 @@ impl Post<'_> {
         self.plan.total_bytes.saturating_mul(times)
     }
 
-    /// As many as can be in flight or wait to be checked.
+    /// Allocates as many buffers as blocks can be in flight or wait to be checked.
     fn buffers(&self, largest: u32) -> Result<Vec<IoBuf>, EngineError> {
         let threads = self
             .stream
@@ -402,7 +403,7 @@ impl Post<'_> {
             0 => self.stream.engine.iodepth,
             threads => self.stream.engine.iodepth * 2 + threads,
         };
-        // Nothing is moved, so there is nothing to hold it.
+        // An engine that moves no data needs no room for it.
         let bytes = match has_buffers(self.stream) {
             true => largest as usize,
             false => 1,

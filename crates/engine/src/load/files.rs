@@ -1,10 +1,9 @@
 //! The files of a stream: from the names and sizes of a job file to open files.
 //!
-//! [`FilePlan::resolve`] looks at the paths and settles sizes by fio's rules,
-//! [`FilePlan::lay_out`] makes what is missing, and a [`FileTable`] holds open
-//! what a running stream needs. Prepare the streams of a load one after the
-//! other, each with both steps: a stream that names no size takes that of the
-//! file which an earlier one has made.
+//! [`FilePlan::resolve`] inspects the paths and determines sizes by fio's rules,
+//! [`FilePlan::lay_out`] creates missing files and data, and a [`FileTable`] holds the open files
+//! of a running stream. Prepare the streams of a load one after the other, each with both steps: a
+//! stream without a size uses the size of a file that an earlier stream created.
 
 mod lay_out;
 mod look;
@@ -28,19 +27,19 @@ use assay_model::load::{Load, Stream};
 use assay_model::units::Bytes;
 use std::path::PathBuf;
 
-/// The files of a stream with their sizes settled.
+/// The files of a stream with their final sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePlan {
-    /// In the order of their numbers.
+    /// Files, ordered by number.
     pub(crate) files: Vec<PlannedFile>,
-    /// Bytes that one pass moves: what fio calls the total I/O size of a loop.
-    /// Nearly [`u64::MAX`] where the end is a full device.
+    /// Bytes that one pass moves, which fio calls the total I/O size of a loop. Nearly
+    /// [`u64::MAX`] if the stream ends when the device is full.
     pub(crate) total_bytes: u64,
     /// Possibly unintended effects, reported when the files are laid out.
     warnings: Vec<String>,
 }
 
-/// One of them.
+/// A file of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedFile {
     pub(crate) path: PathBuf,
@@ -48,7 +47,7 @@ pub(crate) struct PlannedFile {
     pub(crate) kind: FileKind,
     /// Size that the file must have, or that the device has.
     pub(crate) file_size: u64,
-    /// The region that the stream works on.
+    /// Region that the stream uses.
     pub(crate) span: FilePart,
 }
 
@@ -64,26 +63,24 @@ impl PlannedFile {
 pub(crate) enum FileKind {
     /// A regular file.
     Regular,
-    /// Nothing yet: it will be a regular file.
+    /// No file exists yet; a regular file will be created.
     Missing,
     /// A block device.
     BlockDevice,
     /// One of the memory devices, such as `/dev/null`.
     CharDevice,
-    /// Not looked at: the engine opens no file itself, it needs only the name,
-    /// or whoever runs the load has made the file ready.
+    /// The path was not inspected: the engine needs only the name, or the caller has prepared the
+    /// file.
     NameOnly,
 }
 
 impl FilePlan {
-    /// Looks at the files of `stream` and settles their sizes. Nothing is
-    /// created or changed.
+    /// Inspects the files of `stream` and determines their sizes. Creates and changes nothing.
     ///
     /// # Errors
-    /// [`EngineError::Job`] with what does not fit and what to do: writing
-    /// where it is forbidden, a size that nobody gave, an offset beyond the
-    /// end, a path that leads to no storage. [`EngineError::File`] when a path
-    /// cannot be looked at.
+    /// [`EngineError::Job`] with the problem and a remedy: writing is forbidden, the size is
+    /// unknown, an offset is beyond the end, a path is not a file or block device.
+    /// [`EngineError::File`] if a path cannot be inspected.
     pub(crate) fn resolve(stream: &Stream, load: &Load) -> Result<Self, EngineError> {
         if load.readonly && stream.blocks.rw.changes() {
             return Err(problem(
@@ -110,17 +107,17 @@ impl FilePlan {
         Ok(plan)
     }
 
-    /// The paths, by number.
+    /// Returns the paths, by number.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// The parts of the files to work on, by number.
+    /// Returns the regions of the files, by number.
     pub(crate) fn parts(&self) -> Vec<FilePart> {
         self.files.iter().map(|file| file.span).collect()
     }
 
-    /// The paths with the sizes of the files.
+    /// Returns the paths with the sizes of the files.
     pub(crate) fn sizes(&self) -> Vec<(PathBuf, Bytes)> {
         let sizes = self.files.iter();
         sizes
@@ -128,7 +125,7 @@ impl FilePlan {
             .collect()
     }
 
-    /// Files that will have to be made, where none may be.
+    /// Checks that missing files or data may be created.
     fn check_creation(
         &self,
         stream: &Stream,
@@ -174,7 +171,7 @@ const fn needs_only_names(stream: &Stream) -> bool {
         || is_of_directories(engine)
 }
 
-/// Something that does not fit in a stream.
+/// Creates the error of a stream with invalid settings.
 fn problem(stream: &Stream, problem: String) -> EngineError {
     EngineError::Job {
         job: stream.name.clone(),

@@ -1,8 +1,8 @@
 //! Log files: every I/O, or averages over time, as rows of numbers.
 //!
-//! While the clock runs, an I/O costs one entry of 48 bytes, whichever files
-//! are made of it later ([`samples`]); with averaging, a few additions
-//! ([`windows`], [`bins`]). Text is made afterwards ([`rows`], [`files`]).
+//! While the clock runs, an I/O costs one entry of 48 bytes for all files together ([`samples`]),
+//! or with averaging a few additions ([`windows`], [`bins`]). The text is created afterwards
+//! ([`rows`], [`files`]).
 
 mod bins;
 mod files;
@@ -27,7 +27,7 @@ use rustix::time::{ClockId, clock_gettime};
 use samples::{IoSample, Samples};
 use windows::Windows;
 
-/// One of the files.
+/// Kind of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LogKind {
     Bandwidth,
@@ -39,7 +39,7 @@ enum LogKind {
 }
 
 impl LogKind {
-    /// fio's word for it in the file's name.
+    /// Returns fio's name of the kind, used in file names.
     const fn name(self) -> &'static str {
         match self {
             Self::Bandwidth => "bw",
@@ -56,9 +56,9 @@ impl LogKind {
 #[derive(Debug)]
 enum Entries {
     Nothing,
-    /// Each of them.
+    /// Every I/O.
     Every(Samples),
-    /// Their averages.
+    /// Averages over time.
     Averaged(Box<Windows>),
 }
 
@@ -66,7 +66,7 @@ enum Entries {
 #[derive(Debug)]
 struct Setup {
     options: Logs,
-    /// The kinds of files with the first parts of their names.
+    /// Kinds of files with the prefixes of their names.
     wanted: Vec<(LogKind, String)>,
     /// Number of the stream, from 1.
     number: u32,
@@ -84,17 +84,16 @@ pub(crate) struct LogSet {
     setup: Setup,
     entries: Entries,
     histograms: Option<BinLog>,
-    /// Before that time there is nothing to do but to count.
+    /// Time until which an I/O only needs to be counted.
     next_ns: u64,
 }
 
 impl LogSet {
-    /// The logs that stream `number` (from 1) of the job `job_name` asks for;
-    /// `None` if it asks for none.
+    /// Opens the logs that stream `number` (from 1) of the job `job_name` requests; `None` if it
+    /// requests none.
     ///
     /// # Errors
-    /// If the clock for the times is unknown, or there is no thread to be had
-    /// that compresses.
+    /// If the clock for the times is unknown, or the thread that compresses cannot be started.
     pub(crate) fn open(
         options: &Logs,
         stats: &StatsOptions,
@@ -135,19 +134,19 @@ impl LogSet {
         Ok(Some(set))
     }
 
-    /// The stream's clock starts now.
+    /// Records the time of the log's clock when the stream's clock starts.
     pub(crate) fn begin(&mut self) {
         if let Some(clock) = self.setup.clock {
             let now = clock_gettime(clock);
-            // Both are positive for every clock that counts from an epoch.
+            // Both values are positive for every clock that counts from an epoch.
             let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
             let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
             self.setup.epoch_ms = seconds * 1_000 + nanos / 1_000_000;
         }
     }
 
-    /// An I/O was completed, `at_ns` after the start of the stream.
-    /// `slat_ns` is `None` for synchronous engines, which have none.
+    /// Records an I/O that completed `at_ns` after the start of the stream. `slat_ns` is `None` for
+    /// synchronous engines, which have no submission latency.
     #[inline]
     #[expect(
         clippy::too_many_arguments,
@@ -177,7 +176,7 @@ impl LogSet {
         }
     }
 
-    /// Time passes without an I/O.
+    /// Closes the windows that have ended, without an I/O.
     #[inline]
     pub(crate) fn tick(&mut self, at_ns: u64) {
         if at_ns >= self.next_ns {
@@ -185,7 +184,7 @@ impl LogSet {
         }
     }
 
-    /// The stream's clock stops; what is unfinished is finished.
+    /// Closes the open windows when the stream's clock stops.
     pub(crate) fn finish(&mut self, end_ns: u64) {
         if let Entries::Averaged(windows) = &mut self.entries {
             windows.finish(end_ns);
@@ -210,7 +209,7 @@ impl LogSet {
     }
 }
 
-/// The files asked for. What is not measured has no latency file.
+/// Returns the requested files. A latency that is not measured has no file.
 fn wanted(options: &Logs, stats: &StatsOptions, job_name: &str) -> Vec<(LogKind, String)> {
     let prefix = |name: &String| match name.as_str() {
         "" => job_name.to_owned(),
@@ -230,7 +229,7 @@ fn wanted(options: &Logs, stats: &StatsOptions, job_name: &str) -> Vec<(LogKind,
     .collect()
 }
 
-/// The clock whose times are added; `None`: times since the start.
+/// Returns the clock whose time is added to the rows; `None` for times since the start.
 fn clock(options: &Logs, job_name: &str) -> Result<Option<ClockId>, EngineError> {
     if let Some(id) = options.epoch_clock {
         return ClockId::try_from(id)

@@ -9,8 +9,9 @@ use assay_model::load::verify::SaveState;
 use assay_model::load::{Load, Stream};
 use std::path::{Path, PathBuf};
 
-/// Paths of all logs, traces, states of verification and outputs of commands that a load
-/// may write. What is dumped of damaged blocks is named by its offset, and not among them.
+/// Returns the paths of all logs, traces, verification states and command outputs that a
+/// load may write. Dumps of damaged blocks are not included, because their names contain
+/// an offset.
 pub fn outputs(load: &Load) -> Vec<PathBuf> {
     let folder = load.aux_path.as_deref().unwrap_or(Path::new(""));
     let mut outputs: Vec<PathBuf> = Vec::new();
@@ -44,9 +45,8 @@ fn of_commands(stream: &Stream) -> impl Iterator<Item = String> {
     given.map(|(_, when)| output_name(&stream.name, when))
 }
 
-/// Regular files that a stream would make, or make longer, before it starts, whatever it
-/// does with them then. Of a stream whose files cannot be settled there are none: it does
-/// not start either.
+/// Returns the regular files that a stream would create or extend before it starts. Empty
+/// if the sizes of its files cannot be determined, because such a stream does not start.
 pub fn laid_out(load: &Load, stream: &Stream) -> Vec<PathBuf> {
     FilePlan::resolve(stream, load).map_or_else(|_| Vec::new(), |plan| plan.to_lay_out(stream))
 }

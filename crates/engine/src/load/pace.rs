@@ -1,6 +1,6 @@
-//! When the next I/O may go: rates, pauses, least rates, and what streams owe
-//! each other. All times are on the stream's clock, in nanoseconds; nothing
-//! here looks at a clock or sleeps.
+//! Time of the next I/O: rates, pauses, minimum rates, and the proportions between streams.
+//! All times are on the stream's clock, in nanoseconds; this module neither reads a clock nor
+//! sleeps.
 
 mod depth;
 mod flow;
@@ -25,21 +25,21 @@ pub(crate) struct Pacing {
     limits: PerDirection<Option<Limit>>,
     thinking: Option<Thinking>,
     least: PerDirection<Option<LeastRate>>,
-    /// Thinking does not count against the rate.
+    /// True if pauses do not count against the rate.
     ignore_think_time: bool,
 }
 
-/// Which direction goes next, and when.
+/// Direction and time of the next I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) ddir: Ddir,
-    /// Time until then; 0: now.
+    /// Time until the I/O is due; 0 if it is due now.
     pub(crate) delay_ns: u64,
 }
 
 impl Pacing {
-    /// As `pace` says, from `start_ns` on; `seed` names random arrivals.
-    /// `None`: there is nothing to keep, so the loop need not ask.
+    /// Creates the limits of `pace`, from `start_ns` on, with `seed` for random arrivals.
+    /// `None` if there is no limit, so that the worker loop can skip the checks.
     pub(crate) fn new(pace: &PaceLimits, start_ns: u64, seed: u64) -> Option<Self> {
         let mut rng = SplitMix64::new(seed);
         let pacing = Self {
@@ -63,7 +63,8 @@ impl Pacing {
         (!nothing || pacing.thinking.is_some()).then_some(pacing)
     }
 
-    /// Returns the time until an I/O of that direction may be issued, in nanoseconds; 0: now.
+    /// Returns the time until an I/O of that direction may be issued, in nanoseconds; 0 if it
+    /// may be issued now.
     #[inline]
     pub(crate) fn delay_ns(&self, ddir: Ddir, now_ns: u64) -> u64 {
         match &self.limits[ddir] {
@@ -72,8 +73,8 @@ impl Pacing {
         }
     }
 
-    /// Which direction goes next where `drawn` would: in a mix of reads and
-    /// writes, one that is held back lets the other go first (as in fio).
+    /// Chooses the direction of the next I/O, given the `drawn` one. In a mix of reads and
+    /// writes, the other direction goes first if it is due earlier (as in fio).
     pub(crate) fn steer(&self, drawn: Ddir, is_mixed: bool, now_ns: u64) -> Turn {
         let turn = |ddir| Turn {
             ddir,
@@ -92,7 +93,7 @@ impl Pacing {
         }
     }
 
-    /// An I/O was handed over.
+    /// Records that an I/O was submitted.
     #[inline]
     pub(crate) fn issued(&mut self, ddir: Ddir, bytes: u32, now_ns: u64) {
         if let Some(limit) = &mut self.limits[ddir] {
@@ -103,7 +104,7 @@ impl Pacing {
         }
     }
 
-    /// An I/O came back, with that many bytes moved.
+    /// Records a completed I/O with the number of bytes moved.
     #[inline]
     pub(crate) fn completed(&mut self, ddir: Ddir, bytes: u32) {
         if let Some(thinking) = &mut self.thinking {
@@ -114,14 +115,14 @@ impl Pacing {
         }
     }
 
-    /// The pause that is due, to be made when nothing is in flight any more;
-    /// then call [`paused`](Self::paused).
+    /// Returns the pause that is due. The caller waits until nothing is in flight, makes the
+    /// pause and calls [`paused`](Self::paused).
     #[inline]
     pub(crate) fn pause_due(&self, now_ns: u64) -> Option<Pause> {
         self.thinking.as_ref()?.due(now_ns)
     }
 
-    /// A pause was made, from `begin_ns` to `now_ns`.
+    /// Records a pause from `begin_ns` to `now_ns`.
     pub(crate) fn paused(&mut self, begin_ns: u64, now_ns: u64) {
         if let Some(thinking) = &mut self.thinking {
             thinking.paused(now_ns);
@@ -135,8 +136,8 @@ impl Pacing {
         }
     }
 
-    /// A least rate that was not kept, in words; asked after completions, but
-    /// not while ramping up.
+    /// Returns a message if a minimum rate was not kept. Called after completions, except
+    /// during the ramp.
     pub(crate) fn too_slow(&mut self, now_ns: u64) -> Option<String> {
         Ddir::ALL.into_iter().find_map(|ddir| {
             let problem = self.least[ddir].as_mut()?.not_kept(now_ns)?;
@@ -144,7 +145,7 @@ impl Pacing {
         })
     }
 
-    /// The measured time begins: nothing from before is made up for or counted.
+    /// Restarts all limits when the measured time begins.
     pub(crate) fn restart(&mut self, now_ns: u64) {
         for ddir in Ddir::ALL {
             if let Some(limit) = &mut self.limits[ddir] {

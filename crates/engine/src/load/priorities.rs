@@ -1,4 +1,4 @@
-//! Which I/Os get a priority of their own.
+//! I/Os with their own priority.
 
 use assay_model::load::priority::{IoPriority, PriorityShare};
 use assay_model::load::{Ddir, PerDirection, Stream};
@@ -8,13 +8,13 @@ use assay_model::rng::SplitMix64;
 #[derive(Clone, Debug)]
 pub(super) struct Priorities {
     shares: PerDirection<Vec<PriorityShare>>,
-    /// The stream's.
+    /// Priority of the stream.
     own: IoPriority,
     rng: SplitMix64,
 }
 
 impl Priorities {
-    /// `None`: all I/Os have that of their stream.
+    /// Creates the draw; `None` if all I/Os have the priority of their stream.
     pub(super) fn new(stream: &Stream, seed: u64) -> Option<Self> {
         let shares = &stream.engine.priorities;
         let any = shares.iter().any(|(_, shares)| !shares.is_empty());
@@ -40,7 +40,8 @@ impl Priorities {
         IoPriority::NONE
     }
 
-    /// The priority that an I/O had which was given this one.
+    /// Returns the priority that applies to an I/O for which
+    /// [`Priorities::draw`] returned `given`.
     pub(super) fn in_force(&self, given: IoPriority) -> IoPriority {
         if given == IoPriority::NONE {
             self.own

@@ -1,4 +1,5 @@
-//! Running a load: first the files of all streams, then wave after wave.
+//! Running a load: first the files of all streams, then one wave after the
+//! other.
 
 mod bandwidth;
 mod conductor;
@@ -28,12 +29,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs a load until all its streams have ended or it is stopped. Streams that
-/// fail are part of the report; disks and evidence are the observer's to add.
-/// Those that replay must have taken their files from their traces ([`adopt`]).
+/// Runs a load until all its streams have ended or it is stopped. The report
+/// includes failed streams; the observer adds disk statistics and evidence.
+/// Before, [`adopt`] must set the files of streams that replay a trace.
 ///
-/// The files of all streams are made before the first one starts, in their
-/// order; they stay when the load ends.
+/// The files of all streams are created before the first one starts, in the
+/// order of the streams; they are not removed when the load ends.
 #[cfg(feature = "loads")]
 pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) -> LoadReport {
     let signals = Signals {
@@ -43,8 +44,8 @@ pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) ->
     conduct(load, signals, observer).report
 }
 
-/// As [`run()`], until `stop` is set at the latest; no reports are sent
-/// meanwhile. For whoever has a word to stop of its own.
+/// Runs a load as [`run()`] does, until `stop` is set at the latest, without
+/// interim reports. For callers with their own stop flag.
 #[cfg(feature = "loads")]
 pub fn run_until(load: &Load, stop: &AtomicBool, observer: &mut dyn LoadObserver) -> LoadReport {
     let signals = Signals {
@@ -65,14 +66,14 @@ pub(crate) struct Signals<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LoadOutcome {
     pub(crate) report: LoadReport,
-    /// Why streams could not start or go on, in order. (Failed I/Os are in
-    /// their reports.)
+    /// Errors of streams that could not start or continue, in order. (Failed
+    /// I/Os are in the streams' reports.)
     pub(crate) errors: Vec<EngineError>,
-    /// A stream was over before its ramp was.
+    /// True if a stream ended before its ramp did.
     pub(crate) over_in_ramp: bool,
 }
 
-/// As [`run()`].
+/// Runs a load as [`run()`] does, and also returns the errors.
 pub(crate) fn conduct(
     load: &Load,
     signals: Signals<'_>,
@@ -89,16 +90,17 @@ pub(crate) fn conduct(
 struct Stage<'a> {
     load: &'a Load,
     signals: Signals<'a>,
-    /// A stream has ended the load for all.
+    /// Set when a stream ends the load for all.
     halted: AtomicBool,
     files: SharedFiles,
     flows: FlowTable,
     shared: Vec<StreamShared>,
-    /// `None`: the stream cannot run, or has nothing to do.
+    /// Plans of the streams; `None` if a stream cannot run, or has nothing to
+    /// do.
     plans: Vec<Option<FilePlan>>,
     /// Gaps shared by the streams that report as one, by report number.
     gaps: HashMap<u32, Arc<SharedGaps>>,
-    /// Seeds of what each stream writes.
+    /// Seeds of the written content of each stream.
     fill_seeds: Vec<u64>,
 }
 
@@ -114,7 +116,7 @@ impl<'a> Stage<'a> {
             .collect();
         let seeds = load.streams.iter().map(|stream| load.seed_of(stream));
         Self {
-            // Apart from all that is drawn from the seeds themselves.
+            // A separate sequence from all draws of the seeds themselves.
             fill_seeds: seeds
                 .map(|seed| SplitMix64::new(!seed).next_u64())
                 .collect(),
@@ -142,7 +144,7 @@ impl<'a> Stage<'a> {
         self.halted.store(true, Ordering::Relaxed);
     }
 
-    /// Settles the files of all streams and makes them.
+    /// Determines the files of all streams and creates them.
     fn prepare(&mut self, outcome: &mut LoadOutcome, observer: &mut dyn LoadObserver) {
         for (index, stream) in self.load.streams.iter().enumerate() {
             if self.is_stopped() {
@@ -171,7 +173,7 @@ impl<'a> Stage<'a> {
         observer: &mut dyn LoadObserver,
     ) -> Result<FilePlan, EngineError> {
         let mut plan = FilePlan::resolve(stream, self.load)?;
-        // The file of a job is as its plan has made it.
+        // The plan of a job has already prepared the file.
         if Loads::here().is_some() {
             plan.lay_out(stream, &self.files, self.signals.stop, &mut |note| {
                 observer.note(&note);
@@ -180,7 +182,7 @@ impl<'a> Stage<'a> {
         Ok(plan)
     }
 
-    /// A stream that cannot start.
+    /// Records a stream that cannot start.
     fn cannot_run(
         &self,
         index: usize,

@@ -1,9 +1,9 @@
-//! Which I/O comes next: direction, file, offset, length.
+//! The sequence of I/Os: direction, file, offset, length.
 //!
-//! A pass goes once over the regions of all files. What a pass does follows
-//! fio: sequential directions each go from the beginning, random offsets each
-//! come once (unless asked otherwise), and a mix of directions shares the
-//! bytes of one pass. Offsets come from assay's own generators.
+//! One pass covers the regions of all files once, by fio's rules: each
+//! sequential direction starts from the beginning, each random offset occurs
+//! once (unless requested otherwise), and a mix of directions shares the bytes
+//! of one pass. Offsets come from assay's own generators.
 
 mod draw;
 mod free_map;
@@ -31,19 +31,19 @@ use rules::Rules;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) ddir: Ddir,
-    /// Number among the stream's files.
+    /// Number of the file among the stream's files.
     pub(crate) file: u32,
     pub(crate) offset: u64,
     pub(crate) length: u32,
 }
 
-/// The I/Os of a stream, in order. A clone gives the same again from where it
-/// was taken (which is how written offsets are found anew for checking).
+/// The I/Os of a stream, in order. A clone repeats the sequence from the point
+/// where it was cloned (which reproduces the written offsets for checking).
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
     kind: SequenceKind,
     seed: u64,
-    /// Each pass has the same order (fio's `randrepeat`).
+    /// True if each pass has the same order (fio's `randrepeat`).
     repeat: bool,
 }
 
@@ -60,12 +60,12 @@ enum SequenceKind {
 }
 
 impl Sequence {
-    /// The sequence of `stream` over `spans`, the regions of its files by
-    /// their number; `seed` names all that is random.
+    /// Creates the sequence of `stream` over `spans`, the regions of its files
+    /// by number. `seed` determines all random choices.
     ///
     /// # Errors
-    /// No block fits into any region, zones exceed one, or a map of blocks has
-    /// no memory.
+    /// If no block fits into any region, zones are longer than a region, or
+    /// memory for a map of blocks is exhausted.
     pub(crate) fn new(stream: &Stream, spans: &[FilePart], seed: u64) -> Result<Self, EngineError> {
         let rules = Rules::new(stream);
         let longest = spans.iter().map(|span| span.length).max().unwrap_or(0);
@@ -93,8 +93,8 @@ impl Sequence {
         })
     }
 
-    /// The next I/O. `None`: the pass is over. (A stream that is limited by
-    /// time alone begins anew by itself, except where several files are done
+    /// Returns the next I/O; `None` at the end of the pass. (An endless
+    /// sequence starts over instead, except where several files are processed
     /// one after the other.)
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Step> {
@@ -112,9 +112,9 @@ impl Sequence {
         }
     }
 
-    /// Draws the direction of the next I/O, for whoever may change it
-    /// ([`Pacing::steer`](super::pace::Pacing::steer)) before it is taken with
-    /// [`next_of`](Self::next_of).
+    /// Draws the direction of the next I/O. The caller may change it
+    /// ([`Pacing::steer`](super::pace::Pacing::steer)) before it takes the I/O
+    /// with [`next_of`](Self::next_of).
     pub(crate) fn draw(&mut self) -> Ddir {
         match &mut self.kind {
             SequenceKind::Plain(plain) => plain.draw(),
@@ -124,8 +124,8 @@ impl Sequence {
         }
     }
 
-    /// The next I/O, in direction `ddir` of those it has: of a mix either, else
-    /// the one that was drawn.
+    /// Returns the next I/O in direction `ddir`: in a mix either direction,
+    /// else the one that was drawn.
     pub(crate) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
         match &mut self.kind {
             SequenceKind::Plain(plain) => plain.next_of(ddir),
@@ -135,7 +135,8 @@ impl Sequence {
         }
     }
 
-    /// Takes the write that belongs to the last trim, if it is missing.
+    /// Returns the write that belongs to the last trim, if it was not returned
+    /// yet.
     pub(crate) fn take_owed_write(&mut self) -> Option<Step> {
         match &mut self.kind {
             SequenceKind::Mixed(mixed) => mixed.pending.take(),
@@ -143,7 +144,8 @@ impl Sequence {
         }
     }
 
-    /// Reads and writes are mixed: a direction that was drawn may be changed.
+    /// Returns true if reads and writes are mixed, so that a drawn direction
+    /// may be changed.
     pub(crate) const fn is_mixed(&self) -> bool {
         match &self.kind {
             SequenceKind::Plain(plain) => plain.is_mixed(),
@@ -153,8 +155,8 @@ impl Sequence {
         }
     }
 
-    /// The next pass (fio's loops, and the rest of `io_size`): the same order
-    /// again with `randrepeat`, else another.
+    /// Starts the next pass (for fio's loops and a large `io_size`), in the
+    /// same order with `randrepeat`, else in another.
     pub(crate) fn begin_again(&mut self) {
         if !self.repeat {
             self.seed = SplitMix64::new(self.seed).next_u64();

@@ -5,18 +5,19 @@ use assay_model::load::report::{StreamProgress, StreamReport, StreamState};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One for each stream.
+/// Shared state of one stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamShared {
-    /// The stream is to end: I/O under way is waited for, no more is begun.
+    /// Requests the stream's end: I/O in flight is completed, and no more is
+    /// issued.
     stop: AtomicBool,
-    /// Somebody waits for that: what takes long is left out.
+    /// Set when the caller waits for the end: slow final steps are skipped.
     abandoned: AtomicBool,
     progress: Mutex<StreamProgress>,
-    /// An interim report is wanted.
+    /// Requests an interim report.
     report_wanted: AtomicBool,
     interim: Mutex<Option<Box<StreamReport>>>,
-    /// Totals at the ends of the intervals that a steady state is judged by.
+    /// Totals at the ends of the intervals of the steady-state detection.
     steady: Mutex<Vec<SteadyTotals>>,
 }
 
@@ -72,7 +73,7 @@ impl StreamShared {
         self.report_wanted.store(false, Ordering::Relaxed);
     }
 
-    /// The last interim report.
+    /// Returns the last interim report.
     pub(super) fn interim(&self) -> Option<StreamReport> {
         lock(&self.interim).as_deref().cloned()
     }
@@ -81,7 +82,7 @@ impl StreamShared {
         lock(&self.steady).push(totals);
     }
 
-    /// Totals at the end of interval `number`, if it is over.
+    /// Returns the totals at the end of interval `number`, if it is over.
     pub(super) fn steady(&self, number: usize) -> Option<SteadyTotals> {
         lock(&self.steady).get(number).copied()
     }

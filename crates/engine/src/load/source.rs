@@ -23,15 +23,15 @@ pub(super) enum IoSource {
 
 /// Next action from the source.
 pub(super) enum Given {
-    /// This block.
+    /// An I/O of this block.
     Step(Step),
-    /// Nothing before that time.
+    /// No action before this time.
     NotBefore(u64),
     /// A flush of this file.
     Flush(u32, FlushCall),
-    /// Nothing.
+    /// The end of the pass.
     Over,
-    /// It cannot be known.
+    /// A failure to read the next action.
     Failed(EngineError),
 }
 
@@ -40,14 +40,14 @@ pub(super) enum Given {
 pub(super) struct Goal {
     pub(super) bytes_left: u64,
     pub(super) ios_left: u64,
-    /// When the order of offsets has come to its end, it begins again.
+    /// True if the order of offsets starts over at its end.
     repeat: bool,
 }
 
 impl Goal {
     pub(super) fn of_pass(stream: &Stream, pass_bytes: u64, source: &IoSource) -> Self {
         let length = &stream.length;
-        // As in fio, a trim and its write count as one.
+        // As in fio, a trim and its write count as one I/O.
         let ios = length
             .number_ios
             .map(|ios| match stream.blocks.rw.trim_then_write {
@@ -73,13 +73,14 @@ impl Goal {
         self.bytes_left == 0 || self.ios_left == 0
     }
 
-    /// One pass over the order of offsets, however long the job lasts.
+    /// Sets the goal to one pass over the order of offsets, independent of the job's
+    /// duration.
     pub(super) const fn take_one_pass(&mut self, pass_bytes: u64) {
         self.bytes_left = pass_bytes;
         self.repeat = false;
     }
 
-    /// No more of this pass.
+    /// Ends the pass.
     pub(super) const fn give_up(&mut self) {
         self.ios_left = 0;
     }
@@ -91,21 +92,21 @@ impl Goal {
     }
 }
 
-/// A sequence, and the step of it that waits for its turn.
+/// A sequence, and its next step while that waits.
 pub(super) struct PacedSequence {
     sequence: Sequence,
-    /// Direction of the next block, when it must still wait.
+    /// Direction of the next block, if it was drawn but must wait.
     drawn: Option<Ddir>,
     held: Option<Step>,
 }
 
-/// A trace, and how far it is.
+/// A trace, and the position in it.
 pub(super) struct Replay {
     path: PathBuf,
     options: Trace,
     reader: TraceReader,
     held: Option<TraceStep>,
-    /// When the step held is due, counted from the first.
+    /// Time at which the held step is due, relative to the first step.
     due_ns: u64,
     begun_ns: Option<u64>,
     /// Delay of the held step, in nanoseconds.
@@ -141,7 +142,7 @@ impl IoSource {
         matches!(self, Self::Replay(..))
     }
 
-    /// The next block where nothing can stand in its way.
+    /// Returns the next block of an order, without checking rates.
     #[inline]
     pub(super) fn next(&mut self, goal: &Goal) -> Option<Step> {
         match self {
@@ -174,7 +175,7 @@ impl IoSource {
         }
     }
 
-    /// Takes the write that belongs to a trim that was issued, if it is missing.
+    /// Returns the write that belongs to an issued trim, if it was not issued yet.
     pub(super) fn take_owed_write(&mut self) -> Option<Step> {
         let Self::Order(order) = self else {
             return None;
@@ -197,7 +198,7 @@ impl IoSource {
         }
     }
 
-    /// Starts over.
+    /// Restarts from the beginning.
     pub(super) fn begin_again(&mut self) -> Result<(), EngineError> {
         match self {
             Self::Order(order) => {
@@ -303,7 +304,7 @@ impl Replay {
     }
 }
 
-/// The largest block that a trace holds.
+/// Returns the length of the longest block of a trace, in bytes.
 pub(super) fn longest(reader: &TraceReader) -> u32 {
     let longest = &reader.summary().longest;
     longest.iter().map(|(_, length)| *length).max().unwrap_or(0)

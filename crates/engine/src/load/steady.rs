@@ -29,9 +29,9 @@ struct Judgement {
 #[derive(Debug)]
 pub(crate) struct SteadyWatch {
     asked: SteadyState,
-    /// Samples that a window holds.
+    /// Number of samples in a window.
     window: usize,
-    /// Samples still to be left out in the beginning.
+    /// Number of samples to skip at the beginning.
     ramp_left: u64,
     samples: VecDeque<IntervalFigures>,
     /// Evaluation of the window, once it is full.
@@ -40,7 +40,7 @@ pub(crate) struct SteadyWatch {
 }
 
 impl SteadyWatch {
-    /// A watch without samples.
+    /// Creates a detector without samples.
     pub(crate) fn new(asked: &SteadyState) -> Self {
         let interval_ns = asked.interval.0.max(1);
         let window = (asked.duration.0 / interval_ns).max(1);
@@ -54,9 +54,9 @@ impl SteadyWatch {
         }
     }
 
-    /// Takes the figures of one more interval: I/Os per second, bytes per
-    /// second, mean latency. Whether the steady state is attained; once it is,
-    /// it stays so, and what was seen then is kept.
+    /// Adds the figures of one interval: I/Os per second, bytes per second, mean latency. Returns
+    /// true if the steady state is attained. From then on it always returns true, and the figures
+    /// are kept.
     pub(crate) fn sample(&mut self, iops: u64, bw: u64, lat_ns: u64) -> bool {
         if self.attained {
             return true;
@@ -79,8 +79,8 @@ impl SteadyWatch {
         self.attained
     }
 
-    /// Returns the requested criterion and the figures seen. Value, deviation and slope are 0 until
-    /// the window is full; so is a percentage of zero.
+    /// Returns the requested criterion and the measured figures. Value, deviation and slope are 0
+    /// until the window is full; so is a percentage of zero.
     pub(crate) fn reached(&self) -> SteadyStateReached {
         let list = |figure: fn(&IntervalFigures) -> u64| self.samples.iter().map(figure).collect();
         let judged = self.judged.unwrap_or_default();
@@ -99,7 +99,7 @@ impl SteadyWatch {
         }
     }
 
-    /// The figures that the criterion looks at, oldest first.
+    /// Returns the figures that the criterion uses, oldest first.
     fn figures(&self) -> Vec<f64> {
         let figure = |sample: &IntervalFigures| match self.asked.criterion {
             SteadyCriterion::Iops | SteadyCriterion::IopsSlope => sample.iops,
@@ -111,7 +111,7 @@ impl SteadyWatch {
     }
 
     /// Returns the value to compare with the limit: an absolute value, or a percentage of the mean
-    /// if requested. There is no percentage of zero: a device that stands still is not in a steady
+    /// if requested. `None` for a percentage of zero: a device without progress is not in a steady
     /// state.
     fn compared(&self, judged: Judgement) -> Option<f64> {
         let value = match self.asked.criterion {
@@ -127,7 +127,7 @@ impl SteadyWatch {
     }
 }
 
-/// Mean, largest deviation and slope of equally spaced values.
+/// Returns the mean, largest deviation and slope of equally spaced values.
 ///
 /// The slope is that of ordinary least squares with x = 0, 1, 2...: the sum of
 /// (x - mean x)(y - mean y), divided by the sum of (x - mean x)^2. One value

@@ -1,5 +1,5 @@
-//! Counts of a stream beside its latencies: how deep the queue was, and how
-//! long it worked in each direction.
+//! Counters of a stream beside its latencies: queue depths, and the run time of each
+//! direction.
 
 use assay_model::load::report::DepthUse;
 use assay_model::load::{Ddir, PerDirection};
@@ -9,25 +9,25 @@ use assay_model::load::{Ddir, PerDirection};
 pub(super) struct Depths(DepthUse);
 
 impl Depths {
-    /// An I/O was queued, with which so many are in flight.
+    /// Counts an I/O that was queued, with the resulting number of I/Os in flight.
     #[inline]
     pub(super) fn queued(&mut self, in_flight: u32) {
         self.0.level[level_class(in_flight)] += 1;
     }
 
-    /// So many were handed over together.
+    /// Counts I/Os that were submitted together.
     #[inline]
     pub(super) fn submitted(&mut self, together: usize) {
         self.0.submit[batch_class(together)] += 1;
     }
 
-    /// So many came back together.
+    /// Counts I/Os that completed together.
     #[inline]
     pub(super) fn completed(&mut self, together: usize) {
         self.0.complete[batch_class(together)] += 1;
     }
 
-    /// A synchronous engine has one I/O in flight, whatever happens.
+    /// Returns the counters of a synchronous engine, which always has one I/O in flight.
     pub(super) fn of_synchronous(ios: u64) -> DepthUse {
         let mut depths = DepthUse::default();
         depths.level[level_class(1)] = ios;
@@ -41,13 +41,14 @@ impl Depths {
     }
 }
 
-/// 1, 2, 4, 8, 16, 32, 64: the largest that is not above `in_flight`.
+/// Returns the class of a depth: the largest of 1, 2, 4, 8, 16, 32, 64 that is not above
+/// `in_flight`.
 #[inline]
 fn level_class(in_flight: u32) -> usize {
     in_flight.max(1).ilog2().min(6) as usize
 }
 
-/// 0, up to 4, 8, 16, 32, 64, and more.
+/// Returns the class of a batch: 0, up to 4, 8, 16, 32, 64, and more.
 #[inline]
 fn batch_class(together: usize) -> usize {
     match together {
@@ -78,19 +79,19 @@ impl RunTimes {
         }
     }
 
-    /// A phase begins; `ios` are the totals so far.
+    /// Starts a phase; `ios` are the totals so far.
     pub(super) fn begin_phase(&mut self, now_ns: u64, ios: PerDirection<u64>) {
         self.phase_start_ns = now_ns;
         self.ios_before = ios;
     }
 
-    /// It ends.
+    /// Ends the phase and starts the next.
     pub(super) fn end_phase(&mut self, now_ns: u64, ios: PerDirection<u64>) {
         self.done_ns = self.until(now_ns, ios);
         self.begin_phase(now_ns, ios);
     }
 
-    /// Run times, were the phase to end now.
+    /// Returns the run times, as if the phase ended now.
     pub(super) fn until(&self, now_ns: u64, ios: PerDirection<u64>) -> PerDirection<u64> {
         let phase_ns = now_ns.saturating_sub(self.phase_start_ns);
         PerDirection::from_fn(|ddir: Ddir| {

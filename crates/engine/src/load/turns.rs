@@ -1,14 +1,15 @@
-//! When the clock of a stream stops before its work does, and when it goes on: whoever
-//! watches the load is told while the stream waits, and reads the counters at that moment.
+//! Notification when the clock of a stream stops before its work ends, and when it resumes: the
+//! observer of the load reads the counters while the stream waits.
 
 use super::Turn;
 use assay_model::job::{EngineKind, OpenSync};
 use assay_model::load::Stream;
 use std::sync::mpsc::{Sender, channel};
 
-/// Tells who watches the load that the clock of a stream turns.
+/// Notifies the observer of the load when the clock of a stream stops or resumes.
 pub(super) struct Turns {
-    /// Sends a turn with an end to drop once it was heard; `false` where nobody listens.
+    /// Sends a turn, with a sender to drop when it was handled; returns `false` if the receiver
+    /// is gone.
     send: Box<dyn Fn(Turn, Sender<()>) -> bool>,
 }
 
@@ -19,11 +20,11 @@ impl Turns {
         }
     }
 
-    /// Waits until the counters have been read, or nobody will do so.
+    /// Sends a turn and waits until the counters have been read, or the receiver is gone.
     pub(super) fn tell(&self, turn: Turn) {
         let (answer, waits) = channel();
         if (self.send)(turn, answer) {
-            // Nothing is ever sent: the other end is dropped.
+            // No value is ever sent: the other end is dropped.
             let _ = waits.recv();
         }
     }
@@ -32,7 +33,7 @@ impl Turns {
 /// Returns true if bytes of a stream may move while its clock is stopped. Dirty pages left in the
 /// page cache are written back when they are read back, when a device is closed, and when a file
 /// that was truncated before is closed (ext4, XFS); each pass but the first begins with an empty
-/// page cache; and a command of the user may do anything.
+/// page cache; and a command of the user may do any I/O.
 pub(super) fn has_turns(stream: &Stream) -> bool {
     let durability = &stream.durability;
     let kind = stream.engine.kind;

@@ -1,4 +1,4 @@
-//! A job as a load: one stream for each of its workers.
+//! Conversion of a job to a load with one stream for each worker.
 
 use assay_model::job::{Content, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
@@ -11,21 +11,21 @@ use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, 
 use assay_model::units::Nanos;
 use std::path::Path;
 
-/// A worker is given up at the next bad spot.
+/// Number of bad spots that a worker skips; it ends at the next one.
 const BAD_SPOTS_PASSED: u32 = 63;
 
-/// The streams of a job on the file at `path`, in one wave and reported as one.
-/// The same seed gives the same I/O.
+/// Returns the streams of a job on the file at `path`, in one wave and reported as one. The same
+/// seed gives the same sequence of I/Os.
 pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
     let streams = (1..=job.numjobs).map(|number| Stream {
         number,
         clone: number - 1,
         schedule: Schedule {
-            // What one cannot do is not measured on the others.
+            // If one worker fails, the others are not measured alone.
             exit_all_on_error: true,
             ..Schedule::default()
         },
-        // Its state and that of its cache are the trial's business.
+        // The trial prepares the file and its cache.
         files: Files::prepared(vec![path.to_owned()]),
         region: Region {
             size: Some(Extent::Bytes(job.size.0)),
@@ -37,7 +37,7 @@ pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
         engine: Engine {
             kind: job.ioengine,
             iodepth: job.iodepth,
-            // It costs nothing, and saves looking it up at each I/O.
+            // This has no cost and saves the kernel a lookup at each I/O.
             register_files: true,
             ..Engine::default()
         },
@@ -65,7 +65,7 @@ pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
     }
 }
 
-/// Each pass in another order.
+/// Returns the blocks of a job. Each pass has another order.
 fn blocks(job: &Job, seed: u64) -> Blocks {
     let (read, write) = directions(job);
     let block = u32::try_from(job.bs.0).unwrap_or(u32::MAX);
@@ -94,8 +94,8 @@ fn directions(job: &Job) -> (bool, bool) {
     }
 }
 
-/// A job's `io_size` ends it, however often the region was done. Only whole
-/// blocks count.
+/// Returns the length of a job. Its `io_size` ends the job regardless of the number of passes;
+/// only whole blocks count.
 fn length(job: &Job) -> Length {
     let whole_blocks = |size: u64| size - size.checked_rem(job.bs.0).unwrap_or(0);
     Length {
@@ -107,8 +107,8 @@ fn length(job: &Job) -> Length {
     }
 }
 
-/// A job's limit holds for reads and writes together, a stream's for each: a
-/// mix divides it as it divides the I/Os.
+/// Returns the rate limits of a stream. A job's limit applies to reads and writes together, a
+/// stream's to each direction, so a mix divides it in the ratio of its I/Os.
 fn pace(job: &Job) -> PaceLimits {
     let (read, write) = directions(job);
     let percent = u64::from(job.read_percent.min(100));

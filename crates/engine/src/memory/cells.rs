@@ -1,4 +1,5 @@
-//! Words of memory under test: every read and write of them really happens.
+//! Words of memory under test, with reads and writes that the compiler never
+//! removes.
 
 use super::Region;
 use std::io;
@@ -6,11 +7,11 @@ use std::ptr::NonNull;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Bytes of a word.
+/// Length of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// A region as words of 64 bits. Reads and writes are volatile: a compiler that
-/// knows what was written must not answer in the place of the memory.
+/// A region as 64-bit words. Reads and writes are volatile, so that the compiler
+/// cannot replace a read by the value last written.
 #[derive(Debug)]
 pub struct Cells {
     region: Region,
@@ -18,16 +19,16 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// So many words; all are 0.
+    /// Allocates `words` words, all 0.
     ///
     /// # Errors
-    /// As [`Region::new`].
+    /// As for [`Region::new`].
     pub fn new(words: usize) -> io::Result<Self> {
         let region = Region::new(words.saturating_mul(WORD))?;
         Ok(Self { region, words })
     }
 
-    /// The memory itself.
+    /// Returns the underlying memory.
     pub const fn region_mut(&mut self) -> &mut Region {
         &mut self.region
     }
@@ -42,7 +43,7 @@ impl Cells {
         self.words == 0
     }
 
-    /// The address of a word.
+    /// Returns the address of a word.
     pub fn address(&self, index: usize) -> u64 {
         self.word(index).as_ptr() as u64
     }
@@ -57,22 +58,22 @@ impl Cells {
     /// Reads a word.
     #[inline]
     pub fn read(&self, index: usize) -> u64 {
-        // SAFETY: `word` is within the region, aligned and initialised, and nobody
-        // writes it while it is borrowed.
+        // SAFETY: `word` is within the region, aligned and initialised, and is not
+        // written while it is borrowed.
         unsafe { self.word(index).read_volatile() }
     }
 
-    /// Reads a word past the caches, where the processor lets programs do so; else
-    /// as [`Self::read`].
+    /// Reads a word from memory instead of the caches, if the processor lets user
+    /// programs evict a line; otherwise reads as [`Self::read`].
     pub fn read_again(&self, index: usize) -> u64 {
         evict(self.word(index));
         self.read(index)
     }
 
-    /// The place of a word.
+    /// Returns a pointer to a word.
     ///
     /// # Panics
-    /// When there is no such word.
+    /// If `index` is out of range.
     #[inline]
     fn word(&self, index: usize) -> NonNull<u64> {
         assert!(index < self.words, "there is no such word");
@@ -82,13 +83,13 @@ impl Cells {
     }
 }
 
-/// Writes a line of the cache back and drops it.
+/// Writes a cache line back and evicts it.
 #[cfg(target_arch = "x86_64")]
 fn evict(word: NonNull<u64>) {
     use std::arch::x86_64::{_mm_clflush, _mm_mfence};
     compiler_fence(Ordering::SeqCst);
     // SAFETY: every x86-64 has these; the line is one of a live region, and its
-    // content stays.
+    // content does not change.
     unsafe {
         _mm_mfence();
         _mm_clflush(word.as_ptr().cast());
@@ -97,18 +98,18 @@ fn evict(word: NonNull<u64>) {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Writes a line of the cache back and drops it. Linux lets programs do so.
+/// Writes a cache line back and evicts it, which Linux allows to user programs.
 #[cfg(target_arch = "aarch64")]
 fn evict(word: NonNull<u64>) {
     compiler_fence(Ordering::SeqCst);
-    // SAFETY: the line is one of a live region, and its content stays.
+    // SAFETY: the line is one of a live region, and its content does not change.
     unsafe {
         std::arch::asm!("dsb sy", "dc civac, {0}", "dsb sy", in(reg) word.as_ptr(), options(nostack));
     }
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Other processors do not let programs.
+/// Does nothing, because other processors do not let user programs evict a line.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const fn evict(_word: NonNull<u64>) {}
 

@@ -1,15 +1,15 @@
-//! Dependent loads: each tells where the next one goes, so that none can begin
-//! before the one before has ended.
+//! Dependent loads: each load returns the address of the next, so that no load can
+//! begin before the previous one has ended.
 
 use super::Region;
 use assay_model::rng::SplitMix64;
 use std::io;
 
-/// Loads between two looks at the count.
+/// Number of loads per iteration of the loop.
 const UNROLLED: u64 = 16;
 
-/// A ring through all lines of a region, in random order: a prefetcher finds
-/// nothing to guess by.
+/// A cycle through all lines of a region in random order, which a prefetcher cannot
+/// predict.
 #[derive(Debug)]
 pub struct Chain {
     region: Region,
@@ -20,10 +20,11 @@ pub struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
-    /// Through so many bytes, one place a line. The order follows from the seed.
+    /// Creates a cycle through `bytes` bytes with one pointer per line. The seed
+    /// determines the order.
     ///
     /// # Errors
-    /// As [`Region::new`].
+    /// As for [`Region::new`].
     pub fn new(bytes: usize, line_bytes: usize, seed: u64) -> io::Result<Self> {
         let line_bytes = line_bytes.max(size_of::<usize>()).next_power_of_two();
         let lines = (bytes / line_bytes).max(1);
@@ -34,7 +35,7 @@ impl Chain {
             unsafe { region.start().add(line * line_bytes).cast::<usize>() }
         };
         for line in 0..lines {
-            // SAFETY: a place in the region, of which there is no other reference.
+            // SAFETY: a place in the region, to which no other reference exists.
             unsafe { place(line).write(line) };
         }
         // Sattolo's algorithm: a permutation that is one cycle.
@@ -47,26 +48,26 @@ impl Chain {
         for line in 0..lines {
             // SAFETY: the place holds the number of a line, written above.
             let next = place(unsafe { place(line).read() });
-            // SAFETY: as above; the number becomes the pointer that it stands for.
+            // SAFETY: as above; the number is replaced by the pointer to that line.
             unsafe { place(line).cast::<*const u8>().write(next.as_ptr().cast()) };
         }
         let at = region.start().as_ptr().cast::<*const u8>();
         Ok(Self { region, at })
     }
 
-    /// The memory that it leads through.
+    /// Returns the memory of the cycle.
     pub const fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Follows it for so many loads, rounded up to a multiple of 16; returns how many
-    /// there were.
+    /// Follows the cycle for `loads` loads, rounded up to a multiple of 16, and
+    /// returns the number of loads made.
     pub fn walk(&mut self, loads: u64) -> u64 {
         let rounds = loads.div_ceil(UNROLLED);
         let mut at = self.at;
         for _ in 0..rounds {
             for _ in 0..UNROLLED {
-                // SAFETY: every place of the ring holds a pointer to a place of it.
+                // SAFETY: every place of the cycle holds a pointer to a place of it.
                 at = unsafe { at.read() }.cast();
             }
         }

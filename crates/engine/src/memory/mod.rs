@@ -1,6 +1,5 @@
-//! Main memory: regions of it, loops over them that are made of vector
-//! instructions, chains of dependent loads, and words whose reads no compiler
-//! may leave out.
+//! Benchmarks of main memory: memory regions, loops of vector instructions over
+//! arrays, chains of dependent loads, and words with volatile access.
 
 mod cells;
 mod chase;
@@ -15,7 +14,7 @@ pub use region::Region;
 use crate::sys;
 use rustix::thread::CpuSet;
 
-/// Binds the calling thread to a CPU; whether the kernel did.
+/// Binds the calling thread to a CPU. Returns true if the kernel allowed it.
 pub fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();
     if cpu as usize >= CpuSet::MAX_CPU {
@@ -25,8 +24,8 @@ pub fn bind_to(cpu: u32) -> bool {
     rustix::thread::sched_setaffinity(None, &set).is_ok()
 }
 
-/// CPUs that the calling thread may use, by number; none when the kernel does not
-/// tell.
+/// Returns the numbers of the CPUs that the calling thread may use; empty if
+/// the kernel does not report them.
 pub fn usable_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return Vec::new();
@@ -37,7 +36,8 @@ pub fn usable_cpus() -> Vec<u32> {
         .collect()
 }
 
-/// Page faults with I/O of the calling thread since it started.
+/// Returns the number of page faults with I/O of the calling thread since it
+/// started.
 pub fn major_faults() -> u64 {
     sys::thread_faults().major
 }

@@ -3,11 +3,11 @@
 use std::io;
 use std::ptr::NonNull;
 
-/// Alignment of regions in bytes: huge pages of 2 MiB fit into them.
+/// Alignment of regions in bytes, which is that of huge pages of 2 MiB.
 const ALIGNMENT: usize = 2 << 20;
 
-/// Zeroed memory that nobody else has, given back when it is dropped. Pages are
-/// taken from the machine when they are touched first, near to the CPU that does.
+/// Zeroed, private memory, unmapped on drop. The kernel allocates each page when it is first
+/// accessed, on the NUMA node of the accessing CPU.
 #[derive(Debug)]
 pub struct Region {
     /// Start of the whole mapping.
@@ -24,10 +24,10 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// So many bytes, with huge pages where the kernel gives them.
+    /// Maps `bytes` bytes, with huge pages if the kernel provides them.
     ///
     /// # Errors
-    /// When the address space or the machine has no room.
+    /// If the address space or the memory is exhausted.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let none = || io::Error::from_raw_os_error(libc::ENOMEM);
         let bytes = bytes.max(1);
@@ -55,7 +55,7 @@ impl Region {
         })
     }
 
-    /// Bytes of it.
+    /// Returns the length in bytes.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -70,12 +70,12 @@ impl Region {
         self.huge_asked
     }
 
-    /// Takes all its pages now and keeps them from being swapped (`mlock(2)`).
+    /// Allocates all pages now and prevents swapping (`mlock(2)`).
     ///
     /// # Errors
-    /// When this user may not lock so much, or there is no room.
+    /// If this user may not lock as much memory, or memory is exhausted.
     pub fn lock(&mut self) -> io::Result<()> {
-        // SAFETY: pages of this mapping; their content stays.
+        // SAFETY: pages of this mapping; their content does not change.
         let answer = unsafe { libc::mlock(self.start.as_ptr().cast(), self.bytes) };
         if answer == 0 {
             Ok(())
@@ -108,7 +108,7 @@ mod tests {
         let region = Region::new(5 << 20).unwrap();
         assert_eq!(region.address() % ALIGNMENT as u64, 0);
         let last = region.start().as_ptr().wrapping_add((5 << 20) - 1);
-        // SAFETY: the last byte of the region, which nobody else has.
+        // SAFETY: the last byte of the region, to which no other reference exists.
         unsafe { last.write_volatile(7) };
         // SAFETY: as above.
         assert_eq!(unsafe { last.read_volatile() }, 7);

@@ -1,19 +1,20 @@
-//! The checksums that stand behind a header, in fio's layout.
+//! The checksums that follow a header, in fio's layout.
 //!
-//! Where fio's differ from the published ones (as read from, and tested
-//! against, fio 3.33):
+//! fio's checksums differ from the published ones as follows (as read from, and
+//! tested against, fio 3.33):
 //! - CRC-7 is CRC-7/MMC, CRC-16 is CRC-16/ARC, CRC-64 is CRC-64/REDIS.
 //! - CRC-32 is CRC-32/CKSUM, and CRC-32C is CRC-32/ISCSI, both without the
 //!   inversion at the end.
 //! - xxHash has the seed 1.
 //! - SHA-1 is stored as five words with the lowest byte first.
-//! - SHA-256 is padded with the length in the wrong byte order, and of the
-//!   result only the lowest byte of each word is stored, in front of what was
-//!   the last, padded block. That still finds all but one in 2^64 differences.
-//! - SHA-512 is never computed: stored are the first 128 bytes of the data,
-//!   overwritten from the front by the last (length modulo 128) ones. Damage
-//!   in between goes unseen. **Here the true SHA-512 is written**, followed by
-//!   zeros, so fio rejects it; what fio wrote is accepted as far as it goes.
+//! - SHA-256 is padded with the length in the wrong byte order. Only the lowest
+//!   byte of each word of the result is stored, followed by the rest of the
+//!   last, padded block. It still detects all but one in 2^64 differences.
+//! - SHA-512 is never computed: fio stores the first 128 bytes of the data,
+//!   overwritten from the front by the last (length modulo 128) bytes, so
+//!   damage between them is not detected. **assay writes the true SHA-512**,
+//!   followed by zeros, which fio rejects. When it checks a block of fio, assay
+//!   compares these stored bytes.
 
 use assay_model::load::verify::VerifyKind;
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_32_CKSUM, CRC_64_REDIS, Crc};
@@ -31,7 +32,7 @@ static CRC32: Crc<u32> = Crc::<u32>::new(&CRC_32_UNINVERTED);
 static CRC64: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
 const CRC_32_UNINVERTED: Algorithm<u32> = Algorithm {
     xorout: 0,
-    // CRC of "123456789": the published one without its inversion.
+    // CRC of "123456789": the published value without its inversion.
     check: !CRC_32_CKSUM.check,
     ..CRC_32_CKSUM
 };
@@ -49,10 +50,10 @@ const SHA256_START: [u32; 8] = [
 ];
 const SHA256_BLOCK: usize = 64;
 const SHA512_BLOCK: usize = 128;
-/// The longest checksum.
+/// Length of the longest checksum, in bytes.
 const MOST_BYTES: usize = SHA512_BLOCK;
 
-/// Size of the checksum behind a header.
+/// Returns the size of the checksum after a header, in bytes.
 pub(super) const fn bytes(kind: VerifyKind) -> usize {
     match kind {
         VerifyKind::Crc7 => 1,
@@ -73,7 +74,7 @@ pub(super) const fn bytes(kind: VerifyKind) -> usize {
     }
 }
 
-/// For messages.
+/// Returns the name for messages.
 pub(super) const fn name(kind: VerifyKind) -> &'static str {
     match kind {
         VerifyKind::Crc7 => "crc7",
@@ -97,7 +98,8 @@ pub(super) const fn name(kind: VerifyKind) -> &'static str {
     }
 }
 
-/// Writes the checksum of `data` to `sum`, which has [`bytes`] of its kind.
+/// Writes the checksum of `data` to `sum`, which has the length that [`bytes`]
+/// returns.
 pub(super) fn write(kind: VerifyKind, data: &[u8], sum: &mut [u8]) {
     match kind {
         VerifyKind::Crc7 => sum.copy_from_slice(&[CRC7.checksum(data)]),
@@ -128,7 +130,7 @@ pub(super) fn write(kind: VerifyKind, data: &[u8], sum: &mut [u8]) {
     }
 }
 
-/// Compares the checksum of `data` with the one that stands before it.
+/// Compares the checksum of `data` with the stored one.
 pub(super) fn check(kind: VerifyKind, data: &[u8], stored: &[u8]) -> Result<(), String> {
     let mut space = [0; MOST_BYTES];
     let computed = &mut space[..bytes(kind)];
@@ -145,7 +147,7 @@ pub(super) fn check(kind: VerifyKind, data: &[u8], stored: &[u8]) -> Result<(), 
     ))
 }
 
-/// Without the inversion at the end.
+/// Computes CRC-32C without the inversion at the end.
 pub(super) fn crc32c(data: &[u8]) -> u32 {
     !::crc32c::crc32c(data)
 }
@@ -170,8 +172,9 @@ fn sha256_of_fio(data: &[u8]) -> [u8; SHA256_BLOCK] {
     last
 }
 
-/// With less than 128 bytes of data, fio stores and compares memory that was
-/// never set; such blocks are not accepted.
+/// Returns true if `stored` is fio's SHA-512 field for `data`. For less than
+/// 128 bytes of data, fio stores and compares uninitialized memory; such blocks
+/// are rejected.
 fn is_sha512_of_fio(data: &[u8], stored: &[u8]) -> bool {
     let (blocks, rest) = data.as_chunks::<SHA512_BLOCK>();
     let (tail, beyond) = stored.split_at(rest.len());

@@ -1,5 +1,4 @@
-//! Files for whoever wants to see what a damaged block looks like
-//! (`verify_dump`).
+//! Files with the content of a damaged block (`verify_dump`).
 
 use super::{BlockMark, Expected, Header, Mismatch, Verifier, header, header_bytes};
 use crate::error::EngineError;
@@ -9,14 +8,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 impl Verifier {
-    /// Writes the interval of `block` that the mismatch is about to
-    /// `<name of file>.<offset>.received` in `folder`, and what should have
-    /// been there to `….expected`, which is not always known: see
-    /// [`Verifier::expected_block`]. What had such a name is replaced; a link is not
-    /// followed. The paths are those of the files written.
+    /// Writes the mismatching interval of `block` to `<name of file>.<offset>.received` in
+    /// `folder`, and its expected content to `….expected`, if that is known: see
+    /// [`Verifier::expected_block`]. Replaces existing files of these names, without following
+    /// links. Returns the paths of the files written.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// If a file cannot be written.
     pub(crate) fn dump(
         &self,
         folder: &Path,
@@ -76,8 +74,8 @@ impl Verifier {
         Header::decode(from.get(..header::BYTES)?).ok()
     }
 
-    /// Returns true if content made from the header's seed has the checksum that the header
-    /// carries.
+    /// Returns true if content generated from the header's seed has the checksum stored after the
+    /// header.
     fn content_is_ours(&self, length: usize, header: Header, block: &[u8], skip: usize) -> bool {
         if matches!(self.kind, VerifyKind::Header | VerifyKind::PatternHeader) {
             return false;

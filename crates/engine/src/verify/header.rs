@@ -1,5 +1,5 @@
-//! The part of a header that all kinds of check share: fio's
-//! `struct verify_header` on a machine with the lowest byte first, 40 bytes.
+//! The common part of all headers: fio's `struct verify_header` on a
+//! little-endian machine, 40 bytes.
 //!
 //! | at | bytes | |
 //! |---|---|---|
@@ -20,7 +20,7 @@ use assay_model::load::verify::VerifyKind;
 pub(super) const BYTES: usize = 40;
 const MAGIC: u16 = 0xacca;
 const CRC_AT: usize = 36;
-/// fio once told CRC-32C in hardware from CRC-32C in software.
+/// Code that an older fio used for CRC-32C computed in hardware.
 const CRC32C_HARDWARE: u16 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header, or says why it is none.
+    /// Decodes a header; the error describes why the bytes are not a header.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let Some(bytes) = bytes.first_chunk::<BYTES>() else {
             return Err(format!("too few bytes for a header: {}", bytes.len()));
@@ -88,7 +88,7 @@ fn at<const N: usize>(bytes: &[u8; BYTES], place: usize) -> [u8; N] {
     std::array::from_fn(|i| bytes[place + i])
 }
 
-/// fio's number of a kind of check.
+/// Returns fio's code of a kind of check.
 pub(super) const fn code(kind: VerifyKind) -> u16 {
     match kind {
         VerifyKind::Header => 1,

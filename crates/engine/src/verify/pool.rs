@@ -1,4 +1,4 @@
-//! Threads that check blocks, so that the stream can go on reading
+//! Threads that check blocks in parallel with the stream's reads
 //! (`verify_async`).
 
 use super::{Expected, Mismatch, Verifier};
@@ -11,7 +11,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Blocks that may be in the pool for each of its threads.
+/// Maximum number of blocks in the pool for each of its threads.
 const BLOCKS_PER_THREAD: usize = 8;
 
 /// A block to check.
@@ -21,7 +21,7 @@ pub(crate) struct Check {
     /// Length of the block; its buffer may be longer.
     pub(crate) length: u32,
     pub(crate) expected: Expected,
-    /// The caller's own mark.
+    /// Tag for the caller's use.
     pub(crate) tag: u64,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct CheckPool {
 #[derive(Debug, Default)]
 struct PoolShared {
     queues: Mutex<Queues>,
-    /// There is work, or there will be none any more.
+    /// Signals that a block waits, or that the pool was closed.
     work: Condvar,
-    /// A block was checked.
+    /// Signals that a block was checked.
     done: Condvar,
 }
 
@@ -52,17 +52,17 @@ struct PoolShared {
 struct Queues {
     waiting: VecDeque<Check>,
     done: Vec<Checked>,
-    /// Blocks taken in and not yet given back.
+    /// Number of blocks submitted and not yet returned.
     inside: usize,
     closed: bool,
 }
 
 impl CheckPool {
-    /// Starts `threads` threads (at least one), on the given processors only
-    /// (none: on any).
+    /// Starts `threads` threads (at least one), on the given processors only,
+    /// or on any if `cpus` is empty.
     ///
     /// # Errors
-    /// There are not so many threads to be had, or not those processors.
+    /// If the threads cannot be started, or may not run on these processors.
     pub(crate) fn new(
         threads: u32,
         cpus: &[u32],
@@ -81,8 +81,8 @@ impl CheckPool {
                 .name("assay-verify".to_owned())
                 .spawn(move || {
                     if let Some(cpus) = cpus {
-                        // The set was tried before; a processor that has gone
-                        // since is no reason to leave blocks unchecked.
+                        // The set was tested before. If a processor was removed
+                        // since then, the blocks are checked on any other.
                         let _ = sched_setaffinity(None, &cpus);
                     }
                     check_all(&shared, &verifier);
@@ -93,8 +93,8 @@ impl CheckPool {
         Ok(pool)
     }
 
-    /// Takes a block in, or gives it back if the pool is full: then take out
-    /// what is done first.
+    /// Submits a block. If the pool is full, the error returns the block; the
+    /// caller must first remove checked blocks.
     pub(crate) fn submit(&self, check: Check) -> Result<(), Check> {
         let mut queues = lock(&self.shared.queues);
         if queues.inside >= BLOCKS_PER_THREAD * self.threads.len() {
@@ -107,12 +107,13 @@ impl CheckPool {
         Ok(())
     }
 
-    /// The blocks that are checked by now.
+    /// Returns the blocks that were checked so far.
     pub(crate) fn take_done(&self) -> Vec<Checked> {
         take_done(&mut lock(&self.shared.queues))
     }
 
-    /// Waits until a block is checked; empty if there is none in the pool.
+    /// Waits until a block is checked and returns the checked blocks; empty if
+    /// no block is in the pool.
     pub(crate) fn wait_done(&self) -> Vec<Checked> {
         let idle = |queues: &mut Queues| queues.done.is_empty() && queues.inside > 0;
         let queues = self.shared.done.wait_while(lock(&self.shared.queues), idle);
@@ -157,7 +158,8 @@ fn check_all(shared: &PoolShared, verifier: &Verifier) {
     }
 }
 
-/// The set of these processors, once it is known that threads may run there.
+/// Returns the set of these processors, after testing that a thread may run
+/// there; `None` if `cpus` is empty.
 fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
     if cpus.is_empty() {
         return Ok(None);
@@ -169,7 +171,7 @@ fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
         }
         set.set(cpu as usize);
     }
-    // Tried on a thread of its own: the caller stays where it is.
+    // Tested on a separate thread, so that the caller keeps its processors.
     let tried = std::thread::scope(|scope| {
         let attempt = std::thread::Builder::new().spawn_scoped(scope, || {
             sched_setaffinity(None, &set).map_err(io::Error::from)

@@ -1,6 +1,6 @@
 //! Record of an interrupted stream's writes, kept for a later check.
 //!
-//! The file is fio's (version 3), all numbers with the lowest byte first:
+//! The file has fio's format (version 3); all numbers are little-endian.
 //!
 //! | bytes | |
 //! |---|---|
@@ -10,10 +10,9 @@
 //!
 //! The data is a [`Record`]: the completed writes, newest first.
 //!
-//! fio takes the writes before the last `depth` ones for completed, but an I/O
-//! may be overtaken by any number of others. assay therefore adds a second
-//! record of the same layout, which fio does not look at. Its name is
-//! `assay: not completed`, and it lists two pairs for each write that was
+//! fio assumes that all writes except the last `depth` ones were completed, but any number of
+//! later I/Os may overtake one. assay therefore adds a second record of the same layout, which fio
+//! ignores. Its name is `assay: not completed`, and it lists two pairs for each write that was
 //! **not** completed: its file and offset, its number and length.
 
 #[cfg(test)]
@@ -30,7 +29,7 @@ const VERSION: u64 = 3;
 /// Version, length and checksum.
 const HEAD_BYTES: usize = 24;
 const NOT_COMPLETED: &str = "assay: not completed";
-/// A file beyond this is none of ours: 64 files at an I/O depth of 65536.
+/// Largest accepted length in bytes: the state of 64 files at an I/O depth of 65536.
 const MOST_BYTES: u64 = 128 << 20;
 
 /// Writes of a stream up to its interruption.
@@ -42,9 +41,9 @@ pub(crate) struct VerifyState {
     pub(crate) stream: u64,
     /// I/Os in flight at once.
     pub(crate) depth: u32,
-    /// Number of its files.
+    /// Number of the stream's files.
     pub(crate) files: u32,
-    /// Writes handed to the kernel.
+    /// Number of writes submitted to the kernel.
     pub(crate) issued: u64,
     /// File and offset of the last completed writes, newest first; at most
     /// `depth` for each file are kept.
@@ -53,16 +52,16 @@ pub(crate) struct VerifyState {
     pub(crate) in_flight: Option<Vec<InFlight>>,
 }
 
-/// A write of which nobody knows whether it reached the device.
+/// A write that may or may not have reached the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InFlight {
-    /// The how many-th write of the stream, from 0.
+    /// Number of the write in its stream, from 0.
     pub(crate) number: u64,
-    /// Number of its file.
+    /// Number of the file.
     pub(crate) file: u64,
-    /// In its file.
+    /// Offset in the file, in bytes.
     pub(crate) offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
 }
 
@@ -76,8 +75,8 @@ impl VerifyState {
         ))
     }
 
-    /// Returns true if the write with that number (from 0) to these bytes of a file is known to
-    /// have completed, so that its data must be found.
+    /// Returns true if write `number` (from 0) to these bytes of a file is known to have
+    /// completed, so that its data must be found.
     pub(crate) fn should_verify(&self, number: u64, file: u64, bytes: &Range<u64>) -> bool {
         let Some(in_flight) = &self.in_flight else {
             return self.fio_would_verify(number, file, bytes.start);
@@ -96,10 +95,10 @@ impl VerifyState {
         is_old || number < self.issued && self.completed.contains(&(file, offset))
     }
 
-    /// Writes the state, and makes sure that it is on the device.
+    /// Writes the state and flushes it to the device.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn save(&self, path: &Path) -> Result<(), EngineError> {
         let body = self.encode();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());
@@ -118,7 +117,7 @@ impl VerifyState {
     /// Reads a state that assay or fio saved.
     ///
     /// # Errors
-    /// The file cannot be read, or is not such a state.
+    /// If the file cannot be read, or is not such a state.
     pub(crate) fn load(path: &Path) -> Result<Self, EngineError> {
         let failed = |source| EngineError::file("read the verify state from", path, source);
         let length = fs::metadata(path).map_err(failed)?.len();
@@ -230,7 +229,7 @@ impl Record {
         bytes.extend_from_slice(&self.files.to_le_bytes());
         bytes.extend_from_slice(&self.issued.to_le_bytes());
         bytes.extend_from_slice(&self.stream.to_le_bytes());
-        // assay's orders and contents do not come from fio's generator.
+        // Zeros, because assay does not use fio's random generator.
         bytes.extend_from_slice(&[0; RANDOM_BYTES]);
         let name = self.name.as_bytes();
         let name = &name[..name.len().min(NAME_BYTES - 1)];
@@ -244,7 +243,7 @@ impl Record {
         bytes
     }
 
-    /// Takes a record from the front of `bytes`; `None` if they are too few.
+    /// Removes a record from the front of `bytes`; `None` if they are too short.
     fn take(bytes: &mut &[u8]) -> Option<Self> {
         let listed = number(bytes)?;
         let (depth, files) = (half(bytes)?, half(bytes)?);

@@ -1,9 +1,8 @@
-//! Exhaustive search for broken rules among everything that can happen under a policy.
+//! Exhaustive search for violated rules over all sequences of events under a policy.
 //!
-//! A breadth-first search through every state of a small world: three blocks, three writes, reads,
-//! flushes, a timer, one failure, a power cut, in every order. Each broken rule is found by a
-//! shortest path; a rule that the search does not find broken cannot be broken in a world of that
-//! size.
+//! A breadth-first search through every state of a small model: three blocks, three writes, reads,
+//! flushes, a timer, one failure, a power cut, in every order. For each violated rule it finds a
+//! shortest path. A rule for which it finds none cannot be violated in a model of that size.
 
 mod world;
 
@@ -14,46 +13,46 @@ use crate::policy::Policy;
 use std::collections::HashSet;
 use world::World;
 
-/// States at most; the searches need less than a tenth.
+/// Maximum number of states; the searches need less than a tenth.
 const MOST_STATES: usize = 1_000_000;
 
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The policy.
+    /// Policy that was checked.
     pub policy: Policy,
-    /// States that were seen.
+    /// Number of states reached.
     pub states: usize,
-    /// States of these with an open transfer.
+    /// Number of states with an open transfer.
     pub open_states: usize,
-    /// `true` if these are all states.
+    /// `true` if all states were reached.
     pub complete: bool,
-    /// For each rule that can be broken, a shortest way to it.
+    /// A shortest path to a violation, for each rule that can be violated.
     pub holes: Vec<Hole>,
 }
 
 impl Checked {
-    /// `true` if a rule holds in all states.
+    /// Returns `true` if a rule holds in all states.
     pub fn holds(&self, rule: Rule) -> bool {
         self.complete && self.hole(rule).is_none()
     }
 
-    /// Returns the shortest way to break a rule.
+    /// Returns the shortest path to a violation of a rule.
     pub fn hole(&self, rule: Rule) -> Option<&Hole> {
         self.holes.iter().find(|hole| hole.rule == rule)
     }
 }
 
-/// A way to break a rule.
+/// A path to the violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// Broken rule.
+    /// Violated rule.
     pub rule: Rule,
-    /// Steps that break it.
+    /// Steps of the path.
     pub steps: Vec<DriverStep>,
 }
 
-/// An event, and what the driver did.
+/// An event, and the driver's reaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverStep {
     /// Event of the step.
@@ -62,22 +61,22 @@ pub struct DriverStep {
     pub did: Vec<&'static str>,
 }
 
-/// A state, and how it was reached.
+/// A state, and its predecessor.
 struct Seen {
     world: World,
     from: Option<(usize, WorldEvent)>,
 }
 
-/// Requests in a row that the world has room for before a transfer is left open.
+/// Maximum number of consecutive requests in the model before a transfer is left open.
 pub const MOST_AFTER: u32 = 2;
 
-/// Searches all states that a policy can come to.
+/// Searches all states that a policy can reach.
 ///
 /// # Errors
-/// When the world is too small for the policy to do anything.
+/// If the model is too small for the policy to open a transfer.
 pub fn check(policy: Policy) -> Result<Checked, FlashError> {
     match policy {
-        // No transfer would ever be left open, and every rule hold for nothing.
+        // No transfer would ever be left open, and every rule would hold trivially.
         Policy::Open { after, .. } if after > MOST_AFTER => Err(FlashError(format!(
             "policy {policy} cannot be checked: the checked model has room for {MOST_AFTER} \
              requests in a row before a transfer is left open (check open-after-{MOST_AFTER}: all \
@@ -123,7 +122,7 @@ fn search(policy: Policy) -> Checked {
     }
 }
 
-/// The events until state `last`, and one more.
+/// Returns the path to state `last`, followed by `event`.
 fn way(seen: &[Seen], last: usize, event: WorldEvent) -> Vec<DriverStep> {
     let mut steps = vec![step(seen, last, event)];
     let mut at = last;

@@ -1,40 +1,40 @@
-//! A small world in which a policy is let loose: a driver, a card with three blocks, and a
-//! user who remembers what was promised.
+//! A small model for the search: a driver, a card with three blocks, and a user with a record
+//! of the guaranteed data.
 //!
-//! The driver is the one that is simulated ([`Host`]). What the card does is as weak as the
-//! standard lets it be: written data are safe only when programming has ended, programming
-//! begins when a transfer ends, and a card that is programming promises nothing to a command.
+//! The driver is the simulated one ([`Host`]). The card guarantees only what the standard
+//! requires: written data are safe only after programming has ended, programming begins when
+//! a transfer ends, and the reaction of a programming card to a command is undefined.
 
 use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
 use assay_model::job::Direction;
 use std::fmt;
 
-/// Blocks of the card.
+/// Number of blocks of the card.
 const BLOCKS: usize = 3;
-/// Writes of the user.
+/// Maximum number of writes.
 const MOST_WRITES: u8 = 3;
-/// After so many ticks without a request the timer ends an open transfer.
+/// Number of ticks without a request after which the timer ends an open transfer.
 const TIMER_TICKS: u8 = 2;
 
 assay_model::named! {
-    /// Rule that a policy must keep.
+    /// A rule that a policy must keep.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Rule {
-        /// A power cut loses what a flush has promised.
+        /// A power cut loses no flushed data.
         FlushedIsKept = "flushed-is-kept",
-        /// A read gives older data than were written.
+        /// A read returns the data that were written last.
         ReadIsFresh = "read-is-fresh",
-        /// A command is sent to a card that is programming.
+        /// No command is sent to a card that is programming.
         CardIsReady = "card-is-ready",
-        /// Programming failed, and a flush says that all is well.
+        /// A flush reports a failure to program.
         FailureIsTold = "failure-is-told",
-        /// A transfer is open though its timer ran out, or the driver does not know of it.
+        /// No transfer is open after its timer has expired, or unknown to the driver.
         TransferEnds = "transfer-ends",
     }
 }
 
 impl Rule {
-    /// Meaning of the rule, a sentence.
+    /// Returns the rule as a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::FlushedIsKept => "what a flush has promised outlives a power cut",
@@ -46,7 +46,7 @@ impl Rule {
     }
 }
 
-/// Event that can happen.
+/// An event of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorldEvent {
     /// The user writes a block.
@@ -84,23 +84,23 @@ impl fmt::Display for WorldEvent {
 struct Card {
     /// Version of each block in flash.
     flash: [u8; BLOCKS],
-    /// Newer versions that it has taken.
+    /// Newer versions in the card's buffer.
     taken: [Option<u8>; BLOCKS],
-    /// The transfer that was not ended.
+    /// The open transfer, if any.
     open: Option<Direction>,
     programming: bool,
-    /// Programming failed, and nobody has asked yet.
+    /// Programming failed, and the failure was not reported yet.
     failed: bool,
 }
 
 impl Card {
-    /// CMD12.
+    /// Handles CMD12.
     fn stop(&mut self) {
         self.open = None;
         self.programming |= self.taken.iter().any(Option::is_some);
     }
 
-    /// Programming ends; whether well.
+    /// Ends programming, with success or failure.
     fn finish(&mut self, well: bool) {
         self.programming = false;
         for (flash, taken) in self.flash.iter_mut().zip(&mut self.taken) {
@@ -114,7 +114,7 @@ impl Card {
     }
 }
 
-/// Full state of the model: host, card, and promised data.
+/// State of the model: host, card, and guaranteed data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     host: Host,
@@ -122,28 +122,28 @@ pub struct World {
     /// Ticks since the last request.
     idle: u8,
     writes: u8,
-    /// Versions that were acknowledged.
+    /// Acknowledged versions.
     written: [u8; BLOCKS],
-    /// Versions that a flush has promised.
+    /// Flushed versions.
     flushed: [u8; BLOCKS],
-    /// The card may still fail.
+    /// `true` if the card may still fail.
     can_fail: bool,
-    /// The user was told of a failure, or the power is off: nothing is promised any more.
+    /// `true` after a reported failure or a power cut, when nothing is guaranteed any more.
     over: bool,
 }
 
 /// Result of an event.
 pub struct Next {
-    /// The world then.
+    /// State after the event.
     pub world: World,
     /// Descriptions of the driver's actions.
     pub did: Vec<&'static str>,
-    /// Rules that the event broke.
+    /// Rules that the event violated.
     pub broken: Vec<Rule>,
 }
 
 impl World {
-    /// A new card, and a driver that has sent nothing.
+    /// Creates a model with a new card, and a driver that has sent nothing.
     pub fn new(policy: Policy) -> Self {
         Self {
             host: Host::new(policy),
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// `true` if a transfer is open.
+    /// Returns `true` if a transfer is open.
     pub fn has_open(&self) -> bool {
         self.card.open.is_some()
     }
@@ -246,7 +246,7 @@ impl Next {
         }
     }
 
-    /// The driver waits until the card is ready, and asks how it went.
+    /// Waits until the card is ready, and reads its status.
     fn wait(&mut self) {
         self.did.push("CMD13 until it is ready");
         if self.world.card.programming {
@@ -280,7 +280,7 @@ impl Next {
         world.written[block] = world.writes;
     }
 
-    /// The card gives what it has in flash: it may not look at what it is programming.
+    /// Reads from flash: the card need not return data that it is programming.
     fn read(&mut self, block: usize) {
         self.did.push("data");
         let world = &self.world;
@@ -319,7 +319,7 @@ impl Next {
         let world = &mut self.world;
         world.over = true;
         let lost = world.card.flash.iter().zip(&world.flushed);
-        // What failed is another rule's.
+        // Data lost by a failure belongs to another rule.
         if !world.card.failed && lost.into_iter().any(|(flash, flushed)| flash < flushed) {
             self.broken.push(Rule::FlushedIsKept);
         }

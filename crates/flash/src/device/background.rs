@@ -3,8 +3,8 @@
 use super::noise::Noise;
 use crate::time::Picos;
 
-/// Work that is done in the background as long as there is not too much of it: what a cache
-/// holds, what an SLC area has to fold, what garbage collection has to move.
+/// Background work up to a limit: data in a cache, data to be folded from an SLC area, data
+/// to be moved by garbage collection.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     block: Picos,
@@ -13,7 +13,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Room for so many blocks of work, each of which takes so long.
+    /// Creates an idle bucket for `blocks` blocks of work, each of which takes `block`.
     pub fn empty(block: Picos, blocks: u64) -> Self {
         Self {
             block,
@@ -22,7 +22,7 @@ impl Bucket {
         }
     }
 
-    /// The same without any room left.
+    /// Creates a bucket that is full.
     pub fn full(block: Picos, blocks: u64) -> Self {
         let empty = Self::empty(block, blocks);
         Self {
@@ -31,21 +31,20 @@ impl Bucket {
         }
     }
 
-    /// Adds the work of so many blocks, which came from `begun` until `now`; how long that
-    /// has to wait until it fits.
+    /// Adds the work of `blocks` blocks that arrived from `begun` until `now`. Returns the
+    /// time to wait until it fits.
     pub fn add(&mut self, begun: Picos, now: Picos, blocks: u64, noise: &mut Noise) -> Picos {
         self.empty_at = self.empty_at.max(begun) + noise.on(self.block.times(blocks));
         (self.empty_at - now) - self.capacity
     }
 
-    /// When all is done.
+    /// Returns the time at which all work is done.
     pub const fn empty_at(&self) -> Picos {
         self.empty_at
     }
 }
 
-/// Regions of addresses in memory. Each has one place, which the last one that used it has:
-/// a direct-mapped cache.
+/// Regions of the address map in memory, as a direct-mapped cache.
 #[derive(Clone, Debug)]
 pub struct Regions {
     held: Vec<Option<u64>>,
@@ -54,7 +53,7 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// So many places, for regions of so many blocks.
+    /// Creates an empty cache of `places` regions of `blocks` blocks each.
     pub fn new(places: u32, blocks: u64, load: Picos) -> Self {
         Self {
             held: vec![None; places.max(1) as usize],
@@ -97,7 +96,7 @@ mod tests {
         assert_eq!(add(at(0), 1), Picos(10));
         // All is done by then.
         assert_eq!(add(at(100), 2), Picos(0));
-        // What comes slowly is done meanwhile.
+        // Work that arrives slowly is done in the meantime.
         assert_eq!(add((Picos(200), Picos(240)), 6), Picos(0));
         let mut full = Bucket::full(Picos(10), 2);
         assert_eq!(

@@ -4,20 +4,20 @@ use crate::part::{Flash, blocks};
 use crate::policy::BlockRequest;
 use crate::time::Picos;
 
-/// The layout of a card, and which of its units are being written.
+/// The layout of a card, and its erase units that are being written.
 #[derive(Clone, Debug)]
 pub struct Layout {
     page: (u64, Picos),
     unit: (u64, Picos),
     map: (u64, Picos),
     close: Picos,
-    /// Units that are being written, the last used last.
+    /// Units that are being written, the most recently used last.
     open: Vec<u64>,
     most_open: usize,
 }
 
 impl Layout {
-    /// Nothing is being written.
+    /// Creates a layout in which no unit is being written.
     pub fn new(flash: &Flash) -> Self {
         let us = Picos::from_us;
         Self {
@@ -69,7 +69,8 @@ impl Layout {
     }
 }
 
-/// The cost of each of these more than a request of its length needs.
+/// Returns the extra cost of the units that the request touches beyond the
+/// minimum for its length.
 fn across(request: &BlockRequest, (size, cost): (u64, Picos)) -> Picos {
     let end = request.block.saturating_add(request.blocks);
     let touched = end.div_ceil(size) - request.block / size;

@@ -1,8 +1,7 @@
-//! Host driver, bus and card together, in virtual time.
+//! Simulation of host driver, bus and card together, in virtual time.
 //!
-//! Requests are given in the order in which they are issued, each with the moment of that.
-//! What they need is free at some moment (the bus, a unit of the card), and they take it
-//! then: first come, first served.
+//! Requests are passed in the order of issue, each with its issue time. A request takes a
+//! resource (the bus, a unit of the card) as soon as it is free: first come, first served.
 
 mod background;
 mod layout;
@@ -20,12 +19,12 @@ use background::{Bucket, Regions};
 use layout::Layout;
 use noise::Noise;
 
-/// A request that was carried out.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedRequest {
-    /// When the host knew of its end.
+    /// Time at which the host knew of the end.
     pub end: Picos,
-    /// Time spent in each phase, from its issue on.
+    /// Time spent in each phase, from the issue on.
     pub spent: Spent,
 }
 
@@ -45,7 +44,7 @@ impl Costs {
     }
 }
 
-/// The device.
+/// A simulated device.
 #[derive(Clone, Debug)]
 pub struct Device {
     host: Host,
@@ -57,12 +56,12 @@ pub struct Device {
     flush: Picos,
     depth: u32,
     max_blocks: u64,
-    /// When each unit of the card is free.
+    /// Time at which each unit of the card becomes free.
     units: Vec<Picos>,
     bus_free: Picos,
-    /// Programming that an open transfer leaves for later.
+    /// Programming that an open transfer has deferred.
     owed: Picos,
-    /// When the last request ended.
+    /// Time at which the last request ended.
     idle_since: Picos,
     cache: Option<Bucket>,
     gc: Option<Bucket>,
@@ -77,11 +76,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device that is idle and empty, whose garbage collection has no reserve left: as it
-    /// is after long use.
+    /// Creates a device that is idle and empty, with no reserve for garbage collection, as after
+    /// long use.
     ///
     /// # Errors
-    /// When the part lacks what the policy needs.
+    /// If the part lacks a feature that the policy needs.
     pub fn new(part: &DeviceModel, policy: Policy) -> Result<Self, FlashError> {
         let name = &part.name;
         let counted = match (policy, part.set_count_us) {
@@ -139,36 +138,37 @@ impl Device {
         })
     }
 
-    /// The same, whose noise follows from another seed.
+    /// Sets the seed of the noise.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         self.noise = Noise::new(self.noise_percent, seed);
         self
     }
 
-    /// Requests that may be in flight.
+    /// Returns the number of requests that may be in flight.
     pub const fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Blocks of the largest request.
+    /// Returns the number of blocks of the largest request.
     pub const fn max_blocks(&self) -> u64 {
         self.max_blocks
     }
 
-    /// Commands that were sent to a card that was still programming: a hole of the policy.
+    /// Returns the number of commands that were sent to a card that was still programming, which
+    /// is a flaw of the policy.
     pub const fn sent_while_busy(&self) -> u64 {
         self.while_busy
     }
 
-    /// Returns the programming time that remains at that moment, although the host was told that
-    /// the writes are done. Data in a volatile cache is not counted.
+    /// Returns the programming time that remains at that moment, although the writes were
+    /// reported as done. Data in a volatile cache is not counted.
     pub fn unfinished(&self, at: Picos) -> Picos {
         let busy = self.units.iter().map(|free| *free - at).max();
         busy.unwrap_or_default() + self.owed
     }
 
-    /// Carries out a request that is issued at `at`.
+    /// Executes a request that is issued at `at`.
     pub fn request(&mut self, at: Picos, request: &BlockRequest) -> CompletedRequest {
         self.expire(at);
         let mut course = Course::from(at);
@@ -194,7 +194,7 @@ impl Device {
         }
     }
 
-    /// Carries out a flush that is issued at `at`.
+    /// Executes a flush that is issued at `at`.
     pub fn flush(&mut self, at: Picos) -> CompletedRequest {
         self.expire(at);
         let mut course = Course::from(at);
@@ -213,7 +213,7 @@ impl Device {
         }
     }
 
-    /// The timer of an open transfer, if it ran out before `at`.
+    /// Ends an open transfer, if its timer expired before `at`.
     fn expire(&mut self, at: Picos) {
         let deadline = self.idle_since + self.timer;
         if self.host.has_open()
@@ -224,7 +224,7 @@ impl Device {
         }
     }
 
-    /// Ends an open transfer: the card begins what was left for later.
+    /// Ends an open transfer, after which the card starts the deferred programming.
     fn stop(&mut self, stop: Stop, course: &mut Course) {
         course.wait(RequestPhase::Break, self.costs(stop.direction).stop);
         let owed = std::mem::take(&mut self.owed);
@@ -235,14 +235,14 @@ impl Device {
         self.units[0] = ready;
     }
 
-    /// The unit that is free first.
+    /// Returns the unit that becomes free first.
     fn next_unit(&self) -> usize {
         let free = self.units.iter().enumerate();
         free.min_by_key(|(_, free)| **free)
             .map_or(0, |(unit, _)| unit)
     }
 
-    /// The command, until data can flow. A card that is busy holds the line meanwhile.
+    /// Sends the command and waits until data can flow. A busy card delays it.
     fn begin(&mut self, plan: &Plan, request: &BlockRequest, unit: usize, course: &mut Course) {
         if !plan.opens {
             return course.wait(RequestPhase::Command, self.costs(request.direction).resume);
@@ -264,7 +264,7 @@ impl Device {
         }
     }
 
-    /// The data; when they began to flow.
+    /// Transfers the data, and returns the time at which the transfer began.
     fn transfer(&mut self, request: &BlockRequest, course: &mut Course) -> Picos {
         course.until(RequestPhase::Transfer, self.bus_free);
         let begun = course.now;
@@ -274,7 +274,7 @@ impl Device {
         begun
     }
 
-    /// Accounts for the work that a write leaves in the card, beside its data.
+    /// Accounts for the work that a write causes in the card, in addition to its data.
     fn store(&mut self, request: &BlockRequest, begun: Picos, course: &mut Course) {
         let follows = request.block == self.written_to;
         self.written_to = request.block.saturating_add(request.blocks);

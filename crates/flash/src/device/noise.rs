@@ -3,33 +3,34 @@
 use crate::time::Picos;
 use assay_model::rng::SplitMix64;
 
-/// Divisor of the variation that all times of a trial share, relative to that of single times:
-/// temperature, and the place of the data in the flash.
+/// Divisor of the variation that all times of a trial share, relative to that of single times.
+/// It represents temperature and the location of the data in the flash.
 const TRIAL_SHARE: u64 = 5;
-/// A factor of one.
+/// Factor of one, in millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// Varies times, evenly to both sides, each by itself and all of a trial together.
+/// Varies times uniformly to both sides: each time independently, and all times of a trial
+/// together.
 #[derive(Clone, Debug)]
 pub struct Noise {
     rng: SplitMix64,
-    /// To each side, in millionths of a time.
+    /// Maximum variation to each side, in millionths of a time.
     most: u64,
     /// Factor for all times of this trial, in millionths.
     trial: u64,
 }
 
 impl Noise {
-    /// So many percent to each side.
+    /// Creates a variation of `percent` to each side.
     pub fn new(percent: f64, seed: u64) -> Self {
-        // Percent are ten thousand millionths.
+        // Percent to millionths is a factor of ten thousand.
         let most = Picos::from_us(percent / 100.0).0;
         let mut rng = SplitMix64::new(seed);
         let trial = factor(&mut rng, most / TRIAL_SHARE);
         Self { rng, most, trial }
     }
 
-    /// Varies a usual time at random.
+    /// Varies a time at random.
     pub fn on(&mut self, time: Picos) -> Picos {
         if self.most == 0 {
             return time;
@@ -71,7 +72,7 @@ mod tests {
             assert!((least / mean - 0.95).abs() < 1e-3, "{least} of {mean}");
             assert!((most / mean - 1.05).abs() < 1e-3, "{most} of {mean}");
         }
-        // So many single times would leave hardly 0.05 % between trials.
+        // Independent variation alone would leave hardly 0.05 % between trials.
         let shifted = trials.iter().filter(|(mean, ..)| (mean - 1.0).abs() > 2e-3);
         assert!(shifted.count() > 20);
         assert_eq!(of_trial(7), of_trial(7));

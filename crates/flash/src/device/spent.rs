@@ -3,20 +3,20 @@
 use crate::time::Picos;
 
 assay_model::named! {
-    /// Phase of a request: the part that it waits for.
+    /// Phase of a request, named after the resource for which it waits.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum RequestPhase {
-        /// Opening a transfer or going on with one: driver, command, firmware.
+        /// Opening or continuing a transfer: driver, command, firmware.
         Command = "command",
         /// Fetching the first blocks of a read.
         Ramp = "ramp",
         /// Waiting in the card's queue.
         Queue = "queue",
-        /// Data on the bus, and waiting for it.
+        /// Data on the bus, and waiting for the bus.
         Transfer = "transfer",
-        /// The card is programming.
+        /// Waiting for the card's programming.
         Program = "program",
-        /// Ending a transfer that was left open.
+        /// Ending an open transfer.
         Break = "break",
         /// Loading addresses.
         Map = "map",
@@ -25,12 +25,12 @@ assay_model::named! {
     }
 }
 
-/// The time of each phase.
+/// Time of each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent([Picos; RequestPhase::ALL.len()]);
 
 impl Spent {
-    /// More time of a phase.
+    /// Adds time to a phase.
     pub fn add(&mut self, phase: RequestPhase, time: Picos) {
         self.0[phase as usize] += time;
     }
@@ -42,7 +42,7 @@ impl Spent {
         }
     }
 
-    /// Time of a phase.
+    /// Returns the time of a phase.
     pub const fn of(&self, phase: RequestPhase) -> Picos {
         self.0[phase as usize]
     }

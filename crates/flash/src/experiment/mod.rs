@@ -1,9 +1,9 @@
-//! The multi-block experiment: a published before/after table, fitted and explained.
+//! The multi-block experiment: a model fitted to a published before/after table.
 //!
 //! Each figure of the table is simulated as its tool measured it. Nine parameters are fitted
-//! to the logarithms of the sixteen figures, all with the same weight; none belongs to one
-//! figure. For each figure the fit is repeated without it, and that prediction's error
-//! stands beside the fit's.
+//! to the logarithms of the sixteen figures with equal weights; none belongs to a single
+//! figure. For each figure the fit is also repeated without it, and the error of that
+//! prediction is reported too.
 
 mod model;
 mod published;
@@ -18,28 +18,28 @@ use crate::part::DeviceModel;
 use crate::policy::Policy;
 use crate::workload::Timed;
 
-/// The part whose parameters the experiment estimates.
+/// Name of the part whose parameters the experiment estimates.
 pub const PART: &str = "rtsx-sd-pro-plus-128";
 
-/// A parameter with its error.
+/// A parameter with its standard error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Name of the parameter.
     pub name: &'static str,
     /// Unit of the value.
     pub unit: &'static str,
-    /// The estimate.
+    /// Estimated value.
     pub value: f64,
-    /// Standard error; `None` where the table does not determine it.
+    /// Standard error; `None` if the table does not determine it.
     pub error: Option<f64>,
 }
 
 /// A figure of the table, or of a policy that was not measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedFigure {
-    /// The line it stands in.
+    /// Row of the figure.
     pub row: PublishedRow,
-    /// The policy.
+    /// Policy of the figure.
     pub policy: Policy,
     /// Published figure, in the row's unit.
     pub published: Option<f64>,
@@ -49,7 +49,7 @@ pub struct PublishedFigure {
     pub left_out: Option<f64>,
     /// Simulated time of an I/O, by phase.
     pub timed: Timed,
-    /// Microseconds of an I/O as the tool sees it.
+    /// Time of an I/O as the tool measures it, in microseconds.
     pub io_us: f64,
 }
 
@@ -60,26 +60,27 @@ impl PublishedFigure {
             .map(|published| percent(self.model, published))
     }
 
-    /// The same of the prediction without this figure.
+    /// Returns the error of the prediction without this figure, in percent.
     pub fn left_out_percent(&self) -> Option<f64> {
         self.published
             .zip(self.left_out)
             .map(|(published, left_out)| percent(left_out, published))
     }
 
-    /// Microseconds of a phase in an I/O, as the tool sees it.
+    /// Returns the time of a phase in an I/O as the tool measures it, in microseconds.
     pub fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.as_the_tool_sees(self.timed.spent.of(phase).as_us())
     }
 
-    /// Microseconds of programming that one I/O leaves behind when the window ends.
+    /// Returns the programming time that one I/O leaves unfinished at the end of the window,
+    /// in microseconds.
     pub fn left_us(&self) -> f64 {
-        // What is spent is that of all I/Os, what is left that of the last.
+        // `spent` is the sum over all I/Os, `left` is that of the last.
         let ios = self.timed.ios as f64;
         self.as_the_tool_sees(self.timed.left.as_us() * ios)
     }
 
-    /// Time that all requests took, as a part of the tool's I/O.
+    /// Scales a time of all requests to one I/O as the tool measures it.
     fn as_the_tool_sees(&self, us: f64) -> f64 {
         match self.timed.spent.total().as_us() {
             0.0 => 0.0,
@@ -100,7 +101,7 @@ pub struct Experiment {
     /// Fitted parameters.
     pub parameters: Vec<Parameter>,
     observations: Vec<Observation>,
-    /// For each observation, the model that was fitted without it.
+    /// The model fitted without each observation.
     without: Vec<Model>,
 }
 
@@ -116,7 +117,7 @@ impl Experiment {
     /// Fits the model to the published table.
     ///
     /// # Errors
-    /// When the part is missing, which a test rules out.
+    /// If the part is missing, which a test excludes.
     pub fn of_table() -> Result<Self, FlashError> {
         let part = DeviceModel::find(PART)
             .ok_or_else(|| FlashError(format!("the part {PART} is missing")))?;
@@ -126,10 +127,10 @@ impl Experiment {
         })
     }
 
-    /// Fits the model to the published table, beginning at `start`.
+    /// Fits the model to the published table, starting at `start`.
     ///
     /// # Errors
-    /// When the part cannot be simulated with the policies of the table.
+    /// If the part cannot be simulated with the policies of the table.
     pub fn from(start: &Model) -> Result<Self, FlashError> {
         let observations = observations();
         for seen in &observations {
@@ -153,7 +154,7 @@ impl Experiment {
     /// Returns all cells of the table under a policy.
     ///
     /// # Errors
-    /// When the part lacks a parameter that the policy needs.
+    /// If the part lacks a parameter that the policy needs.
     pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, FlashError> {
         rows()
             .into_iter()
@@ -181,7 +182,7 @@ impl Experiment {
     }
 }
 
-/// The sixteen figures.
+/// Returns the sixteen figures.
 fn observations() -> Vec<Observation> {
     let both = |row: PublishedRow| {
         [(Policy::Closed, row.before), (Policy::OPEN, row.after)]
@@ -211,7 +212,7 @@ fn estimate(start: &Model, observations: &[Observation]) -> (Model, Vec<Paramete
     (start.with(&fitted.values), parameters.collect())
 }
 
-/// Mean and largest of the absolute values.
+/// Returns the mean and the maximum of the absolute values.
 pub fn mean_and_worst(errors: &[f64]) -> (f64, f64) {
     let count = errors.len().max(1) as f64;
     let sum: f64 = errors.iter().map(|error| error.abs()).sum();

@@ -1,4 +1,4 @@
-//! The model of the experiment: a part, the tool that measures it, and what is free.
+//! The model of the experiment: a part, the tool that measures it, and the fitted parameters.
 
 use super::published::{PublishedRow, Tool};
 use crate::BLOCK_BYTES;
@@ -14,11 +14,11 @@ use assay_model::job::Direction;
 pub struct Model {
     /// Card, bus and host.
     pub part: DeviceModel,
-    /// The windows of GNOME Disks take longer by this factor than their requests.
+    /// Factor by which the timed windows of GNOME Disks are longer than their requests.
     pub disks_factor: f64,
 }
 
-/// A parameter that is fitted.
+/// A fitted parameter.
 pub struct Free {
     /// Name of the parameter, as in the file of a part.
     pub name: &'static str,
@@ -31,7 +31,7 @@ const fn free(name: &'static str, unit: &'static str, place: fn(&mut Model) -> &
     Free { name, unit, place }
 }
 
-/// Every fitted parameter. The time of a block that is read is the wire's, and the sizes of the
+/// The fitted parameters. The time of a read block is that of the bus, and the sizes of the
 /// ramps were chosen beforehand.
 pub const FREE: [Free; 9] = [
     free("read.command", "µs", |model| {
@@ -55,21 +55,22 @@ pub const FREE: [Free; 9] = [
     free("gnome-disks", "factor", |model| &mut model.disks_factor),
 ];
 
-/// I/Os that are simulated for a figure of fio. All take the same time after the first.
+/// Number of I/Os that are simulated for a figure of fio. After the first, all take the same
+/// time.
 const IOS: u64 = 8;
-/// Samples of GNOME Disks; all are alike, too.
+/// Number of simulated samples of GNOME Disks, which are also equal.
 const SAMPLES: u64 = 2;
-/// The extent: 64 GiB.
+/// Length of the region: 64 GiB.
 const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
 
 impl Model {
-    /// The values of what is fitted.
+    /// Returns the values of the fitted parameters.
     pub fn values(&self) -> Vec<f64> {
         let mut model = self.clone();
         FREE.iter().map(|free| *(free.place)(&mut model)).collect()
     }
 
-    /// The same model with other values of what is fitted.
+    /// Returns the model with other values of the fitted parameters.
     pub fn with(&self, values: &[f64]) -> Self {
         let mut model = self.clone();
         for (free, value) in FREE.iter().zip(values) {
@@ -78,10 +79,10 @@ impl Model {
         model
     }
 
-    /// Simulates a line of the table under a policy.
+    /// Simulates a row of the table under a policy.
     ///
     /// # Errors
-    /// When the part lacks what the policy needs.
+    /// If the part lacks a feature that the policy needs.
     pub fn time(&self, row: &PublishedRow, policy: Policy) -> Result<Timed, FlashError> {
         let mut device = Device::new(&self.part, policy)?;
         Ok(match (row.tool, row.direction) {
@@ -99,10 +100,10 @@ impl Model {
         }
     }
 
-    /// The rate of a line in its unit.
+    /// Returns the rate of a row in its unit.
     ///
     /// # Errors
-    /// When the part lacks what the policy needs.
+    /// If the part lacks a feature that the policy needs.
     pub fn rate(&self, row: &PublishedRow, policy: Policy) -> Result<f64, FlashError> {
         let us = self.time(row, policy)?.mean_us() * self.factor(row.tool);
         let bytes = row.bytes as f64;

@@ -7,7 +7,7 @@ pub const SOURCE: &str =
     "mmc: rtsx, patch version 3, December 2021; SD card Samsung Pro Plus 128 GB";
 
 assay_model::named! {
-    /// The tool that measured.
+    /// The tool that measured a figure.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Tool {
         /// GNOME Disks: samples of 10 MiB.
@@ -17,22 +17,22 @@ assay_model::named! {
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PublishedRow {
-    /// Who measured.
+    /// Tool that measured the row.
     pub tool: Tool,
     /// Workload of the row.
     pub workload: &'static str,
-    /// The size of an I/O, as it was written.
+    /// Size of an I/O, as published.
     pub block_size: &'static str,
-    /// Which way.
+    /// Direction of the row.
     pub direction: Direction,
-    /// The same in bytes.
+    /// Size of an I/O in bytes.
     pub bytes: u64,
     /// Unit of the figures.
     pub unit: &'static str,
-    /// Bytes per second that are one of the unit.
+    /// Factor from the unit to bytes per second.
     pub unit_bytes: f64,
     /// Rate with the policy `closed`.
     pub before: f64,
@@ -40,7 +40,7 @@ pub struct PublishedRow {
     pub after: f64,
 }
 
-/// The table.
+/// Returns the table.
 pub fn rows() -> Vec<PublishedRow> {
     use Direction::{Read, Write};
     use Tool::{Disks, Fio};

@@ -1,4 +1,4 @@
-//! The jobs that ask: micro-patterns, each point of which is one job.
+//! The jobs that measure the traits: micro-patterns, with one job for each point.
 
 use super::Trait;
 use assay_model::job::{EngineKind, FlashPattern, Flush, FlushCall, Job, Pause, Purpose, Rw};
@@ -8,23 +8,24 @@ use assay_model::units::{Bytes, Nanos};
 use assay_stats::latency::Distribution;
 use assay_stats::percentile::Percentile;
 
-/// A job, and which point of which series it is.
+/// A job, and the point of a series that it measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraitJob {
-    /// Trait that the job is about.
+    /// Trait that the job measures.
     pub what: Trait,
-    /// Which of several series.
+    /// Name of the series, if the trait has several.
     pub part: &'static str,
     /// Position on the axis: bytes, a count or seconds.
     pub x: f64,
-    /// Figure of the measurement that counts.
+    /// Figure of the measurement that is used.
     pub figure: Figure,
     /// The job.
     pub job: Job,
 }
 
 impl TraitJob {
-    /// The point that a job of a stored run was, by its name; `None` for any other job.
+    /// Returns the point that a job of a stored run measures, by the job's name; `None` for
+    /// other jobs.
     pub fn of(job: &Job) -> Option<Self> {
         let what = Trait::ALL.into_iter().find(|what| {
             let rest = job.name.strip_prefix(what.name());
@@ -50,25 +51,25 @@ impl TraitJob {
     }
 }
 
-/// Figure of a measurement that counts.
+/// Figure of a measurement that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// The mean latency of reads.
+    /// Mean latency of reads.
     Read,
-    /// Their median: what stalls now and then takes no part in the cost of a command.
+    /// Median latency of reads, which occasional stalls do not affect.
     TypicalRead,
-    /// That of writes.
+    /// Mean latency of writes.
     Write,
-    /// That of flushes.
+    /// Mean latency of flushes.
     Flush,
-    /// The time of the trial for each read.
+    /// Elapsed time of the trial divided by the number of reads.
     PerRead,
-    /// The course over time.
+    /// Rate over time.
     Course,
 }
 
 impl Figure {
-    /// Returns the figure that counts for the points of a series.
+    /// Returns the figure that is used for the points of a series.
     fn about(what: Trait, part: &str) -> Self {
         match (what, part) {
             (Trait::ReadCosts, _) => Self::TypicalRead,
@@ -81,7 +82,7 @@ impl Figure {
         }
     }
 
-    /// In microseconds.
+    /// Returns the figure in microseconds; `None` if it was not measured or is a course.
     pub fn of(self, measured: &Measurement) -> Option<f64> {
         let mean = |record: &LatencyRecord| {
             (record.count > 0).then(|| record.sum_ns as f64 / record.count as f64 / 1e3)
@@ -103,40 +104,40 @@ impl Figure {
     }
 }
 
-/// Limits of the questions: region, times, and permitted operations.
+/// Limits of the jobs: region, times, and permitted operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
-    /// The region to work on.
+    /// Size of the region.
     pub size: Bytes,
-    /// The smallest direct I/O.
+    /// Size of the smallest direct I/O.
     pub sector: Bytes,
-    /// The longest time of a trial.
+    /// Duration of a trial.
     pub trial: Nanos,
-    /// The longest of the write that goes on.
+    /// Duration of the long write.
     pub fill: Nanos,
     /// `true` if writes are permitted.
     pub writes: bool,
-    /// One I/O after the other.
+    /// Engine for one I/O in flight.
     pub engine: EngineKind,
-    /// Several I/Os in flight.
+    /// Engine for several I/Os in flight.
     pub deep: Option<EngineKind>,
 }
 
 const K: u64 = 1024;
 const M: u64 = 1024 * K;
-/// Region in which addresses should not matter.
+/// Size of a region in which the address map should have no effect.
 const NEAR: u64 = 64 * M;
-/// The same, for what comes back to the same places.
+/// Size of such a region for jobs that return to the same addresses.
 const VERY_NEAR: u64 = 2 * M;
-/// Random writes between two pauses.
+/// Number of random writes between two pauses.
 pub const BURST: u32 = 64;
-/// Random writes go on for so long before they are measured without pauses.
+/// Duration of random writes before they are measured without pauses.
 const TIRING: Nanos = Nanos::secs(2);
 /// Time limit of jobs that end after a number of bytes.
 const LONG: Nanos = Nanos::secs(60);
 
 impl Scope {
-    /// Returns all jobs that fit in.
+    /// Returns all jobs that the limits allow.
     pub fn jobs(&self) -> Vec<TraitJob> {
         let mut all = self.sizes();
         all.extend(self.boundaries());
@@ -182,7 +183,8 @@ impl Scope {
         }
     }
 
-    /// Sizes from a sector to 512 KiB, the largest request that hosts commonly make.
+    /// Returns reads of sizes from a sector to 512 KiB, which is the largest request of most
+    /// hosts.
     fn sizes(&self) -> Vec<TraitJob> {
         let powers = (9..=19).map(|power| 1_u64 << power);
         let sizes = powers.filter(|size| *size >= self.sector.0);
@@ -193,7 +195,7 @@ impl Scope {
         sizes.map(read).collect()
     }
 
-    /// Reads of 4 KiB across the multiples of a size, and right behind them.
+    /// Returns reads of 4 KiB across the multiples of a size, and directly after them.
     fn boundaries(&self) -> Vec<TraitJob> {
         let half = 2 * K;
         if !half.is_multiple_of(self.sector.0.max(1)) {
@@ -212,8 +214,8 @@ impl Scope {
             .collect()
     }
 
-    /// Writes of 16 KiB that are shifted. Pauses let what goes on in the background end: a
-    /// write that waits for that hides what its own shift costs.
+    /// Returns writes of 16 KiB with shifted offsets. Pauses let background work end, because
+    /// a write that waits for it hides the cost of its shift.
     fn map_unit(&self) -> Vec<TraitJob> {
         let shifts = [0, 512, K, 2 * K, 4 * K, 8 * K];
         let shifts = shifts
@@ -233,7 +235,8 @@ impl Scope {
         shifts.map(ask).collect()
     }
 
-    /// One write after the other in each of several units; the same as reads beside it.
+    /// Returns jobs that write to several units in turn, and the same jobs as reads for
+    /// comparison.
     fn open_units(&self) -> Vec<TraitJob> {
         let unit = (self.size.0 / 32).min(16 * M) / M * M;
         if unit == 0 {
@@ -253,25 +256,25 @@ impl Scope {
             .collect()
     }
 
-    /// Random reads over more and more.
+    /// Returns random reads over regions of increasing size.
     fn map_span(&self) -> Vec<TraitJob> {
         let spans = (20..=40).map(|power| 1_u64 << power);
         let spans = spans.take_while(|span| *span <= self.size.0);
         let ask = |span| {
             let mut job = self.job("", Rw::RandRead, 4 * K, span);
-            // What is loaded once is no part of it.
+            // The ramp excludes the first load of each region.
             job.ramp_time = self.trial;
             Self::asked(Trait::MapSpan, "", span, job)
         };
         spans.map(ask).collect()
     }
 
-    /// Bursts of writes, each with a flush behind it.
+    /// Returns bursts of writes, each followed by a flush.
     fn flush(&self) -> Vec<TraitJob> {
         let bursts = (0..=10).map(|power| 1_u32 << power);
         let ask = |writes: u32| {
             let mut job = self.job("", Rw::Write, 16 * K, NEAR);
-            // A few of the large ones fit in.
+            // Long enough for a few of the largest bursts.
             job.runtime = Some(Nanos(self.trial.0 * 4));
             job.flush = Flush {
                 every: Some((writes, FlushCall::Fdatasync)),
@@ -283,17 +286,17 @@ impl Scope {
         bursts.map(ask).collect()
     }
 
-    /// A write that goes on, more than the region over.
+    /// Returns a long sequential write, of more than the whole region.
     fn fill(&self) -> TraitJob {
         let mut job = self.job("", Rw::Write, 128 * K, self.size.0);
         job.runtime = Some(self.fill);
-        // Enough writes in each that one more or less is no other level.
+        // Intervals with many writes, so that one more or less does not change the level.
         job.interval = Nanos(self.fill.0 / 240);
         job.purpose = Some(Purpose::Sustained);
         Self::asked(Trait::Slc, "", 0, job)
     }
 
-    /// Reads of 16 KiB in order, and at random places nearby.
+    /// Returns reads of 16 KiB in order, and at random offsets nearby.
     fn jumps(&self) -> Vec<TraitJob> {
         [(0, Rw::Read), (1, Rw::RandRead)]
             .map(|(x, rw)| {
@@ -303,7 +306,7 @@ impl Scope {
             .into()
     }
 
-    /// A write, a pause, a read.
+    /// Returns reads that follow a write and a pause.
     fn deferred(&self) -> Vec<TraitJob> {
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandRw, 16 * K, VERY_NEAR);
@@ -319,7 +322,7 @@ impl Scope {
         [0, 10, 160, 500].map(ask).into()
     }
 
-    /// As many as a few trials have time for.
+    /// Returns the number of write-read pairs that fit into a few trials.
     fn pairs(&self, pause_ms: u64) -> u64 {
         let trial_ms = self.trial.0 / 1_000_000;
         (trial_ms.saturating_mul(4))
@@ -327,8 +330,8 @@ impl Scope {
             .map_or(100, |pairs| pairs.clamp(8, 50))
     }
 
-    /// Random writes without a pause, and bursts of them with pauses between; what was rested
-    /// before is used up by then.
+    /// Returns random writes without a pause, and in bursts with pauses. The ramp uses up the
+    /// reserve of earlier idle time.
     fn recovery(&self) -> Vec<TraitJob> {
         const PAUSES: u64 = 6;
         let ask = |ms: u64| {
@@ -344,7 +347,7 @@ impl Scope {
         [0, 50, 200, 1000].map(ask).into()
     }
 
-    /// Random reads, several in flight.
+    /// Returns random reads at several queue depths.
     fn queue(&self) -> Vec<TraitJob> {
         let Some(engine) = self.deep else {
             return Vec::new();

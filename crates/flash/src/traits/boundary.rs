@@ -1,29 +1,29 @@
-//! Sizes whose multiples cost a read that lies across.
+//! Sizes with costs for reads across their multiples.
 //!
-//! A read across a multiple of U crosses a boundary of G always when U is a multiple of G, and
-//! in U of G cases when it is a smaller power of two. So the cost grows as `min(1, U / G)` up to
-//! U = G, and what is there belongs to the sum of a few of these.
+//! A read across a multiple of U always crosses a boundary of G if U is a multiple of G, and in
+//! U of G cases if U is a smaller power of two. So the cost grows as `min(1, U / G)` up to U =
+//! G, and the measured cost is a sum of a few of these terms.
 
 use super::series::Series;
 use super::{TraitFinding, Why};
 use assay_model::number::as_u64;
 use assay_model::units::Bytes;
 
-/// Standard errors that a step needs.
+/// Minimum size of a step, in standard errors.
 const SIGMAS: f64 = 6.0;
-/// Share of a read that it needs.
+/// Minimum size of a step, as a share of a read.
 const SHARE: f64 = 0.015;
 /// Required distance to the next best explanation, in squared standard errors.
 const CLEAR: f64 = 16.0;
-/// The squared standard errors that are left for each point, at most.
+/// Maximum residual of each point, in squared standard errors.
 const LEFT: f64 = 9.0;
 
-/// Boundaries at most.
+/// Maximum number of boundaries.
 const MOST: usize = 3;
-/// Rounds of the descent: each leaves a fraction of the distance.
+/// Rounds of the descent; each reduces the distance to a fraction.
 const ROUNDS: usize = 60;
 
-/// One U: how much more across it than beside it, and its standard error.
+/// Extra time across multiples of a unit over beside them, with its standard error.
 struct BoundaryStep {
     unit: f64,
     extra: f64,
@@ -31,7 +31,7 @@ struct BoundaryStep {
     base: f64,
 }
 
-/// Boundaries that explain the steps, and what is left.
+/// A set of boundaries that explains the steps, and the residual.
 #[derive(Clone, Debug)]
 struct Explained {
     /// Indices of units, and costs.
@@ -44,7 +44,7 @@ pub(super) fn find(across: &Series, beside: &Series) -> Result<TraitFinding, Why
     if steps.len() < 5 {
         return Err(Why::TooFew);
     }
-    // From none on, one more as long as it earns it.
+    // Starts without boundaries and adds one as long as the fit improves enough.
     let mut best = vec![explain(&steps, &[])];
     for count in 1..=MOST {
         let next = all_of(count, &steps);
@@ -95,8 +95,8 @@ fn all_of(count: usize, steps: &[BoundaryStep]) -> Vec<Explained> {
     explained
 }
 
-/// The costs of these boundaries that fit best, none below 0: one after the other is set to
-/// its best until none changes any more (coordinate descent, which ends at the least squares).
+/// Fits the costs of these boundaries, none below 0. Each cost in turn is set to its optimum
+/// until none changes any more (coordinate descent, which converges to the least squares).
 fn explain(steps: &[BoundaryStep], at: &[usize]) -> Explained {
     let share = |of: usize, step: &BoundaryStep| (step.unit / steps[of].unit).min(1.0);
     let told = |costs: &[f64], step: &BoundaryStep| -> f64 {
@@ -125,8 +125,8 @@ fn explain(steps: &[BoundaryStep], at: &[usize]) -> Explained {
     }
 }
 
-/// The statement, unless a cost is too small, or more than noise is left, or the last unit of
-/// all is one of them: what lies behind it may be larger.
+/// Returns the finding, unless a cost is too small, or the residual exceeds the noise, or the
+/// largest unit is among the boundaries: the true one may then be larger.
 fn state(steps: &[BoundaryStep], best: &Explained) -> Option<TraitFinding> {
     let adequate = best.squares <= LEFT * steps.len() as f64;
     let large = |(at, cost): &(usize, f64)| {

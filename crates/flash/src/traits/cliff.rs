@@ -1,21 +1,21 @@
-//! Costs that grow behind a point, or up to one.
+//! Costs that grow beyond a point, or up to one.
 
 use super::boundary::bytes;
 use super::series::Series;
 use super::{TraitFinding, Why};
 
-/// Standard errors that an effect needs.
+/// Minimum size of an effect, in standard errors.
 const SIGMAS: f64 = 6.0;
-/// Share of the time without it that an effect needs.
+/// Minimum size of an effect, as a share of the time without it.
 const SHARE: f64 = 0.03;
 /// Largest distance of a likely explanation from the best one, in squared standard errors.
 const LIKELY: f64 = 16.0;
-/// The squared standard errors that are left for each point, at most.
+/// Maximum residual of each point, in squared standard errors.
 const LEFT: f64 = 9.0;
-/// Steps of a knee's place in an octave.
+/// Number of tested positions of a knee per octave.
 const STEPS: i32 = 4;
 
-/// `base + slope * shape(x)` with the least squares.
+/// Least-squares fit of `base + slope * shape(x)`.
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     base: f64,
@@ -52,8 +52,7 @@ fn fit(points: &[(f64, f64, f64)], shape: impl Fn(f64) -> f64) -> Fit {
     }
 }
 
-/// The place of a knee that fits best, with its fit, and from where to where others are as
-/// likely.
+/// Returns the best fit of a knee, and the range of positions that are similarly likely.
 fn knee(points: &[(f64, f64, f64)], shape: fn(f64, f64) -> f64) -> Option<(Fit, f64, f64)> {
     let (first, last) = (points.first()?.0, points.last()?.0);
     let octaves = libm::log2(last / first);
@@ -82,7 +81,8 @@ fn is_adequate(fit: &Fit, points: &[(f64, f64, f64)]) -> bool {
     fit.squares <= LEFT * points.len() as f64
 }
 
-/// Reads at random in S find their address in C of S cases.
+/// Determines the span of the address map: of random reads in a span S, a share of C / S finds its
+/// address in memory.
 pub(super) fn map_span(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 6 {
@@ -111,7 +111,8 @@ pub(super) fn map_span(series: &Series) -> Result<TraitFinding, Why> {
 /// it.
 const ALIKE: f64 = 0.15;
 
-/// A flush costs something by itself, and for what is in the buffer then, until that is full.
+/// Determines the costs of a flush: a fixed time, and a time for the buffered data until the
+/// buffer is full.
 pub(super) fn flush(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 5 {
@@ -127,7 +128,7 @@ pub(super) fn flush(series: &Series) -> Result<TraitFinding, Why> {
             buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
         });
     }
-    // What rises or falls in some other way is not alike.
+    // Other changes with the burst size are unclear.
     are_alike(&points).then_some(()).ok_or(Why::Unclear)?;
     Ok(TraitFinding::Flush {
         flush_us: fit(&points, |_| 0.0).base,
@@ -135,8 +136,8 @@ pub(super) fn flush(series: &Series) -> Result<TraitFinding, Why> {
     })
 }
 
-/// `true` if all differences are too small to matter, or are small, no more than noise and without
-/// a trend.
+/// Returns `true` if all differences are too small to matter, or are small, within the noise and
+/// without a trend.
 fn are_alike(points: &[(f64, f64, f64)]) -> bool {
     let by_time = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| a.1.total_cmp(&b.1);
     let (Some(low), Some(high)) = (points.iter().min_by(by_time), points.iter().max_by(by_time))
@@ -150,8 +151,8 @@ fn are_alike(points: &[(f64, f64, f64)]) -> bool {
     gap <= SHARE * low.1 || (gap <= noise && gap <= ALIKE * low.1 && !has_trend)
 }
 
-/// A line up to some point, and a level from there on, which meet between the two; or only
-/// the line.
+/// Fits a line up to some point and a constant level from there on, which meet between the two
+/// points; or only the line.
 fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
     let rises = |line: &Fit, until: f64| {
         line.slope > SIGMAS * line.slope_error
@@ -178,7 +179,8 @@ fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
     (adequate && is_end_known(points, at)).then_some((line, at))
 }
 
-/// `true` if the points tell a line that goes on from one that ends within their range.
+/// Returns `true` if the points distinguish a line that continues from one that ends within their
+/// range.
 fn is_end_known(points: &[(f64, f64, f64)], at: usize) -> bool {
     let (Some((last, ..)), Some((low, high))) = (
         points.last(),

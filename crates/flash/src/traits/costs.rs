@@ -6,23 +6,23 @@ use crate::BLOCK_BYTES;
 use crate::fit::fit;
 use assay_model::number::as_u64;
 
-/// A prediction of a size that was left out may be off by so much.
+/// Maximum error of the prediction of an omitted size, as a share.
 const MOST_OFF: f64 = 0.10;
-/// The fit may be off by so much at any size,
+/// Maximum residual of the fit at any size, as a share,
 const MOST_LEFT: f64 = 0.08;
-/// or by so many standard errors of a size, where those are more.
+/// or in standard errors, if that is larger.
 const SIGMAS: f64 = 2.0;
-/// The largest standard error of a statement, as a share of the value.
+/// Maximum standard error of a finding, as a share of the value.
 const MOST_ERROR: f64 = 0.25;
 
-/// A line with a ramp: microseconds for blocks.
+/// A line with a ramp: time in microseconds by number of blocks.
 #[derive(Clone, Debug)]
 struct CostFit {
     command: (f64, Option<f64>),
     block: (f64, Option<f64>),
     ramp: f64,
     ramp_blocks: f64,
-    /// The largest residual, as a share.
+    /// Largest residual, as a share.
     worst: f64,
     /// Sum of squared residuals.
     squares: f64,
@@ -67,7 +67,8 @@ pub(super) fn find(series: &Series) -> Result<TraitFinding, Why> {
     }
 }
 
-/// The worst prediction of a point between others that was left out.
+/// Returns the largest error of predictions of an inner point that was omitted
+/// from the fit.
 fn left_out(points: &[(f64, f64)], ramps: &[f64]) -> f64 {
     let mut worst = 0.0_f64;
     for at in 1..points.len() - 1 {
@@ -78,13 +79,13 @@ fn left_out(points: &[(f64, f64)], ramps: &[f64]) -> f64 {
     worst
 }
 
-/// Without a ramp, or with the one of these lengths that fits best.
+/// Returns the fit without a ramp, or with the best of these ramp lengths.
 fn best(points: &[(f64, f64)], ramps: &[f64]) -> CostFit {
     let plain = line(points, 0.0);
     let ramps = ramps.iter().map(|blocks| line(points, *blocks));
     let ramped = ramps.min_by(|a, b| a.squares.total_cmp(&b.squares));
     match ramped {
-        // A parameter more has to earn it.
+        // An additional parameter must halve the residuals.
         Some(ramped) if ramped.squares < plain.squares * 0.5 => ramped,
         _ => plain,
     }

@@ -1,13 +1,12 @@
-//! Properties that flash shows when patterns of I/O ask for them (after uFLIP, CIDR 2009, and
-//! flashbench).
+//! Properties of flash that patterns of I/O reveal (after uFLIP, CIDR 2009, and flashbench).
 //!
-//! - [`ask`]: the jobs that ask, each for one point of a series.
-//! - [`series`]: the measured answers.
-//! - [`find`]: the conclusion: a statement, or that nothing is visible.
+//! - [`ask`]: the jobs, each for one point of a series.
+//! - [`series`]: the measured values.
+//! - [`find`]: the conclusion: a finding, or that nothing is visible.
 //!
-//! A statement needs trials that tell the noise, an effect of six standard errors that is large
-//! enough to matter, a shape that only one explanation fits, and a fit that leaves no more than
-//! noise. Anything else is not visible.
+//! A finding requires repeated trials, an effect of six standard errors that is large enough to
+//! matter, a shape that only one explanation fits, and residuals within the noise. Otherwise
+//! the trait is not visible.
 
 pub mod ask;
 mod boundary;
@@ -21,26 +20,26 @@ use assay_model::units::{Bytes, Nanos};
 use series::Answers;
 
 assay_model::named! {
-    /// Property of flash that can be asked for.
+    /// A measurable property of flash.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Trait {
         /// Cost of a read, and of each of its blocks.
         ReadCosts = "read-costs",
-        /// Pages, erase units, allocation units: what reads across their boundaries cost.
+        /// Pages, erase units, allocation units: costs of reads across their boundaries.
         Boundaries = "boundaries",
-        /// Mapping unit: the data that one address stands for.
+        /// Mapping unit: the data to which one address refers.
         MapUnit = "map-unit",
         /// Units that can be written at the same time.
         OpenUnits = "open-units",
         /// Span of the addresses that the device keeps in memory.
         MapSpan = "map-span",
-        /// The write buffer, and what flushing costs.
+        /// Write buffer, and the cost of a flush.
         Flush = "flush",
-        /// The area that is written fast.
+        /// Area that is written fast.
         Slc = "slc",
-        /// Ending a sequence.
+        /// Cost of ending a sequence.
         Break = "break",
-        /// Work that a write leaves for later.
+        /// Deferred work of a write.
         Deferred = "deferred",
         /// Speed that random writes regain after pauses.
         Recovery = "recovery",
@@ -49,11 +48,11 @@ assay_model::named! {
     }
 }
 
-/// Findings after the power came back.
+/// Finding on a trait.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TraitFinding {
-    /// `command + block * n` microseconds for n blocks of 512 bytes, and `ramp` more for each
-    /// of the first `ramp_blocks`; with standard errors.
+    /// Costs of an I/O of n blocks of 512 bytes: `command + block * n` microseconds, and `ramp`
+    /// more for each of the first `ramp_blocks`; with standard errors.
     Costs {
         /// Time of an I/O in microseconds, with its standard error.
         command_us: (f64, f64),
@@ -61,99 +60,100 @@ pub enum TraitFinding {
         block_us: (f64, f64),
         /// Extra time of each of the first blocks in microseconds, and their number.
         ramp: Option<(f64, u64)>,
-        /// The worst prediction of a size that was not used in the fit, in percent.
+        /// Largest error in percent of the prediction of a size that was not used in the fit.
         worst_pct: f64,
     },
-    /// Sizes whose multiples cost a read that lies across, and how much.
+    /// Sizes with a cost for reads across their multiples, and that cost in microseconds.
     Boundaries(Vec<(Bytes, f64)>),
-    /// Writes that are shifted against units of this cost so much more, in microseconds.
+    /// Extra cost of writes that are not aligned to a unit.
     MapUnit {
-        /// The unit.
+        /// Mapping unit.
         unit: Bytes,
-        /// Microseconds.
+        /// Extra time in microseconds.
         extra_us: f64,
     },
-    /// From `least` to `most` units can be written in turn; one more costs `extra_us` a write.
+    /// Number of units that can be written in turn, which is from `least` to `most`; one more
+    /// costs `extra_us` per write.
     OpenUnits {
-        /// That many were fast.
+        /// Largest number of units that was fast.
         least: u32,
-        /// One more than that many was slow.
+        /// One less than the smallest number of units that was slow.
         most: u32,
-        /// Microseconds.
+        /// Extra time in microseconds.
         extra_us: f64,
     },
-    /// Random reads cost more when they spread over more than this.
+    /// Span beyond which random reads cost more.
     MapSpan {
-        /// Between this
+        /// Lower bound of the span.
         least: Bytes,
-        /// and this.
+        /// Upper bound of the span.
         most: Bytes,
-        /// Microseconds of a read that finds no address.
+        /// Extra time of a read whose address is not in memory, in microseconds.
         extra_us: f64,
     },
-    /// A flush costs this, and more for what was written before it.
+    /// Cost of a flush, fixed and for the data written before it.
     Flush {
-        /// Microseconds of a flush of next to nothing.
+        /// Time of a flush without data, in microseconds.
         flush_us: f64,
-        /// Microseconds for each KiB before it, up to a burst between these two; without the
-        /// second, up to the largest that was tried.
+        /// Time for each KiB written before, in microseconds, and the burst sizes between which
+        /// it ends. Without the second size, it holds up to the largest burst measured.
         buffer: Option<(f64, Bytes, Option<Bytes>)>,
     },
-    /// So much is written fast.
+    /// Amount of data that is written fast.
     Slc {
-        /// Amount that is written fast.
+        /// Size of the fast area.
         bytes: Bytes,
-        /// Bytes per second until then.
+        /// Rate within it, in bytes per second.
         fast: f64,
-        /// And from then on.
+        /// Rate after it, in bytes per second.
         slow: f64,
     },
-    /// A read that does not follow the one before takes so many microseconds more.
+    /// Extra cost of a read that does not follow the previous one.
     Break {
-        /// Microseconds.
+        /// Extra time in microseconds.
         extra_us: f64,
     },
-    /// A read right behind a write takes longer.
+    /// Extra time of a read directly after a write.
     Deferred {
-        /// Microseconds.
+        /// Extra time in microseconds.
         extra_us: f64,
-        /// After that pause it does not.
+        /// Pause after which it disappears.
         gone_after: Option<Nanos>,
     },
-    /// Random writes are faster after a pause.
+    /// Speed-up of random writes after a pause.
     Recovery {
-        /// Microseconds of a write without one.
+        /// Time of a write without a pause, in microseconds.
         busy_us: f64,
-        /// After it.
+        /// Time of a write after a pause, in microseconds.
         rested_us: f64,
-        /// The shortest pause that gives nearly all of that.
+        /// Shortest pause with nearly the full gain.
         pause: Nanos,
     },
-    /// Several reads in flight are faster, by this factor.
+    /// Speed-up of several reads in flight.
     Queue {
-        /// The factor.
+        /// Factor of the speed-up.
         gain: f64,
-        /// The depth that gives nearly all of it.
+        /// Smallest depth with nearly the full speed-up.
         depth: u32,
     },
-    /// Nothing that can be stated.
+    /// No finding, with the reason.
     NotVisible(Why),
 }
 
-/// Why nothing can be stated.
+/// Reason why there is no finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Not enough points were measured, or not often enough.
     TooFew,
     /// There is no effect above the noise.
     Flat,
-    /// There is an effect, but no shape that only one explanation has.
+    /// There is an effect, but its shape has more than one explanation.
     Unclear,
 }
 
 /// Derives the finding on a trait from the answers.
 pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
-    // The long write is no series: one course has many intervals.
+    // The long write has no series: one course has many intervals.
     if !answers.all_of(what).all(|(_, series)| series.is_repeated()) {
         return TraitFinding::NotVisible(Why::TooFew);
     }

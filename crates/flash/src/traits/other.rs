@@ -1,4 +1,4 @@
-//! Differences between two ways to do the same, and the course of a long write.
+//! Differences between two variants of an I/O, and the rate of a long write over time.
 
 use super::boundary::bytes;
 use super::series::{Course, Series, SeriesPoint};
@@ -6,17 +6,18 @@ use super::{TraitFinding, Why};
 use assay_model::number::{as_u32, as_u64};
 use assay_model::units::Nanos;
 
-/// Standard errors that a difference needs.
+/// Minimum size of a difference, in standard errors.
 const SIGMAS: f64 = 6.0;
-/// Share of the smaller time that it needs.
+/// Minimum size of a difference, as a share of the smaller time.
 const SHARE: f64 = 0.03;
 /// Permitted error of a reported difference, as a share of it; [`SLIGHT`] where that is more.
 const OFF: f64 = 0.15;
-/// Permitted error of a reported difference, as a share of an I/O: half of the least difference.
+/// Permitted error of a reported difference, as a share of an I/O: half of the minimum
+/// difference.
 const SLIGHT: f64 = SHARE / 2.0;
-/// Standard errors in what it may be off: chance adds up to more in 1 of 100 cases.
+/// Factor from the standard error to the error that is exceeded by chance in 1 of 100 cases.
 const SURE: f64 = 2.6;
-/// An effect is over when so much of it is left.
+/// Remaining share of an effect below which it counts as over.
 const REST: f64 = 0.1;
 
 /// Returns the extra time of the second point over the first, when that is more than noise.
@@ -27,7 +28,7 @@ fn more(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f6
     if enough { Ok(extra) } else { Err(Why::Flat) }
 }
 
-/// The same, when noise lets it be told how much more that is.
+/// Returns the extra time, if it is more than noise and its error is small enough to report it.
 fn told(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f64, Why> {
     let extra = more(series, first, second)?;
     let error = series.error(first).hypot(series.error(second));
@@ -40,7 +41,7 @@ fn told(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f6
     }
 }
 
-/// Reads in order (0) against reads nearby (1).
+/// Compares sequential reads (0) with reads at random offsets nearby (1).
 pub(super) fn jump(series: &Series) -> Result<TraitFinding, Why> {
     let (Some(order), Some(random)) = (series.at(0.0), series.at(1.0)) else {
         return Err(Why::TooFew);
@@ -49,7 +50,7 @@ pub(super) fn jump(series: &Series) -> Result<TraitFinding, Why> {
     Ok(TraitFinding::Break { extra_us })
 }
 
-/// Reads behind a write and a pause of so many milliseconds, against reads alone.
+/// Compares reads after a write and a pause (in milliseconds) with reads alone.
 pub(super) fn deferred(series: &Series, alone: &Series) -> Result<TraitFinding, Why> {
     let (Some(at_once), Some(alone)) = (series.at(0.0), alone.at(1.0)) else {
         return Err(Why::TooFew);
@@ -61,7 +62,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<TraitFinding, 
     let gone = |point: &&SeriesPoint| point.mean() - alone.mean() < REST * extra_us;
     let paused = series.0.iter().filter(|point| point.x > 0.0);
     let gone_after = paused.clone().find(gone).map(|point| millis(point.x));
-    // Over once, over for good.
+    // The effect must not return after longer pauses.
     let later = paused
         .skip_while(|point| !gone(point))
         .all(|point| gone(&point));
@@ -74,7 +75,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<TraitFinding, 
     }
 }
 
-/// Random writes in bursts, with pauses of so many milliseconds.
+/// Evaluates bursts of random writes with pauses, in milliseconds.
 pub(super) fn recovery(series: &Series) -> Result<TraitFinding, Why> {
     let (Some(first), Some(last)) = (series.0.first(), series.0.last()) else {
         return Err(Why::TooFew);
@@ -96,7 +97,7 @@ pub(super) fn recovery(series: &Series) -> Result<TraitFinding, Why> {
     })
 }
 
-/// The time of a read for each depth.
+/// Evaluates the time of a read at each depth.
 pub(super) fn queue(series: &Series) -> Result<TraitFinding, Why> {
     let Some(alone) = series.at(1.0) else {
         return Err(Why::TooFew);
@@ -116,16 +117,16 @@ pub(super) fn queue(series: &Series) -> Result<TraitFinding, Why> {
     })
 }
 
-/// Intervals that a level needs.
+/// Minimum number of intervals of a level.
 const LEAST_INTERVALS: usize = 4;
-/// The fast level is so much faster.
+/// Minimum ratio of the fast to the slow level.
 const CLIFF: f64 = 1.2;
-/// Nine of ten intervals of a level are within this share of its median.
+/// Maximum distance from the median, as a share, of nine tenths of a level's intervals.
 const TIGHT: f64 = 0.15;
 /// Permitted difference between trials.
 const AGREE: f64 = 0.2;
 
-/// Every course has one cliff, at the same place.
+/// Evaluates the long writes, each of which must have one cliff, at the same position.
 pub(super) fn slc(courses: &[Course]) -> Result<TraitFinding, Why> {
     if courses.is_empty() {
         return Err(Why::TooFew);
@@ -145,7 +146,7 @@ pub(super) fn slc(courses: &[Course]) -> Result<TraitFinding, Why> {
     }
 }
 
-/// Bytes until the cliff, and the rates on both sides.
+/// Returns the bytes until the cliff, and the rates before and after it.
 fn cliff(course: &Course) -> Result<(f64, f64, f64), Why> {
     let all = &course.bytes;
     if all.len() < 3 * LEAST_INTERVALS {

@@ -7,30 +7,30 @@ use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::distributions::{normal_quantile, student};
 use std::collections::BTreeMap;
 
-/// Trials never agree better than this by anything but chance.
+/// Lower limit of the relative deviation; trials agree better only by chance.
 const LEAST_NOISE: f64 = 0.003;
-/// Fewer degrees of freedom than this tell nothing of the noise.
+/// Minimum degrees of freedom for an estimate of the noise.
 const LEAST_FREEDOM: usize = 3;
 /// Tail probability of the quantiles that widen an error.
 const TAIL: f64 = 0.001;
 
-/// One point: where, and the microseconds of each trial.
+/// A point of a series: its position, and the time of each trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesPoint {
-    /// A size, a count, a pause.
+    /// Position: a size, a count or a pause.
     pub x: f64,
-    /// Microseconds of an I/O, trial by trial.
+    /// Time of an I/O in each trial, in microseconds.
     pub us: Vec<f64>,
 }
 
 impl SeriesPoint {
-    /// The mean over the trials.
+    /// Returns the mean over the trials.
     pub fn mean(&self) -> f64 {
         self.us.iter().sum::<f64>() / self.us.len().max(1) as f64
     }
 
-    /// The lower quartile of the trials: what else goes on only adds to a time, and adds to
-    /// some trials more than to others.
+    /// Returns the lower quartile of the trials. Other activity only adds to a time, and it
+    /// affects some trials more than others.
     pub fn undisturbed(&self) -> f64 {
         let mut us = self.us.clone();
         us.sort_by(f64::total_cmp);
@@ -41,24 +41,25 @@ impl SeriesPoint {
     }
 }
 
-/// Points of one question, by `x`.
+/// Points of one series, ordered by `x`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series(pub Vec<SeriesPoint>);
 
 impl Series {
-    /// Trials beyond the first of each point: what is known of the noise comes from these.
+    /// Returns the degrees of freedom of the noise: the number of trials beyond the first of each
+    /// point.
     pub fn freedom(&self) -> usize {
         let points = self.0.iter();
         points.map(|point| point.us.len().saturating_sub(1)).sum()
     }
 
-    /// `true` if the points were measured often enough to know their noise: twice on average, and
-    /// three times where there are only two of them.
+    /// Returns `true` if the points were measured often enough to estimate their noise: twice on
+    /// average, and three times if there are only two points.
     pub fn is_repeated(&self) -> bool {
         self.freedom() >= self.0.len().max(LEAST_FREEDOM)
     }
 
-    /// The standard deviation of a trial, as a share of its point's mean.
+    /// Returns the standard deviation of a trial, as a share of its point's mean.
     fn deviation(&self) -> f64 {
         let squares = |point: &SeriesPoint| -> f64 {
             let mean = point.mean();
@@ -69,23 +70,23 @@ impl Series {
         (all / self.freedom().max(1) as f64).sqrt()
     }
 
-    /// The standard error of a point's mean, in microseconds. A deviation that few trials tell
-    /// may be too small by chance: it is widened so that thresholds in standard errors are
-    /// passed by chance as rarely as with many trials.
+    /// Returns the standard error of a point's mean, in microseconds. With few trials the
+    /// deviation may be too small by chance. The error is therefore widened, so that thresholds
+    /// in standard errors are exceeded by chance as rarely as with many trials.
     pub fn error(&self, point: &SeriesPoint) -> f64 {
         let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
         point.mean() * share / (point.us.len().max(1) as f64).sqrt()
     }
 
-    /// The standard error of the mean of as many trials as the points have on average, as a
-    /// share of it.
+    /// Returns the standard error of the mean for the average number of trials per point, as a
+    /// share of the mean.
     pub fn share_of_error(&self) -> f64 {
         let trials: usize = self.0.iter().map(|point| point.us.len()).sum();
         self.deviation().max(LEAST_NOISE)
             / (trials.max(1) as f64 / self.0.len().max(1) as f64).sqrt()
     }
 
-    /// The point at `x`.
+    /// Returns the point at `x`.
     pub fn at(&self, x: f64) -> Option<&SeriesPoint> {
         self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
     }
@@ -99,12 +100,12 @@ impl Series {
     }
 }
 
-/// Student's t over the normal distribution's quantile.
+/// Returns the ratio of the quantiles of Student's t and the normal distribution.
 fn widened(freedom: usize) -> f64 {
     student::quantile(TAIL, freedom as f64) / normal_quantile(TAIL)
 }
 
-/// The rate over time of a write that goes on: bytes of each interval, and its length in
+/// The rate of a long write over time: bytes of each interval, and the interval's length in
 /// seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
@@ -122,7 +123,8 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// From the trials of the jobs that asked; those that did not complete say nothing.
+    /// Collects the answers from the trials of the given jobs. Trials that did not complete are
+    /// ignored.
     pub fn of_trials(asked: &[TraitJob], trials: &[TrialRecord]) -> Self {
         let mut answers = Self::default();
         for one in asked {
@@ -163,7 +165,7 @@ impl Answers {
         }
     }
 
-    /// The series of a trait, by its part.
+    /// Returns the series of a trait, by its part.
     pub fn of(&self, what: Trait, part: &'static str) -> Series {
         let found = self.series.get(&(what.name(), part));
         found.cloned().unwrap_or_default()
@@ -177,7 +179,7 @@ impl Answers {
             .map(|((_, part), series)| (*part, series))
     }
 
-    /// The writes that went on.
+    /// Returns the courses of the long writes.
     pub fn courses(&self) -> &[Course] {
         &self.courses
     }

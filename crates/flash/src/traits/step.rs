@@ -1,26 +1,27 @@
-//! Costs that are there up to a point, or from one on.
+//! Costs that apply up to a point, or from a point on.
 
 use super::boundary::bytes;
 use super::series::Series;
 use super::{TraitFinding, Why};
 use assay_model::number::as_u32;
 
-/// Standard errors between two levels.
+/// Minimum difference of two levels, in standard errors.
 const SIGMAS: f64 = 6.0;
-/// Share of the lower level that the difference needs.
+/// Minimum difference, as a share of the lower level.
 const SHARE: f64 = 0.03;
-/// No point of a level is further from its mean than this share of the difference.
+/// Maximum distance of a point from the mean of its level, as a share of the difference.
 const TIGHT: f64 = 0.25;
 
-/// Two levels, and the point where the second begins.
+/// Two levels, and the position of the step.
 struct Levels {
-    /// Index of the first point of the second.
+    /// Index of the first point of the second level.
     at: usize,
     before: f64,
     after: f64,
 }
 
-/// The levels of values with standard errors; `base` is what a difference is compared with.
+/// Finds the two levels of values with standard errors. The difference is compared with
+/// `base`.
 fn levels(points: &[(f64, f64, f64)], base: f64) -> Result<Levels, Why> {
     if points.len() < 4 {
         return Err(Why::TooFew);
@@ -60,7 +61,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Shifts that cost something are below the unit; the one of 0 never does.
+/// Determines the mapping unit: shifts below it have a cost, a shift of 0 has none.
 pub(super) fn map_unit(series: &Series) -> Result<TraitFinding, Why> {
     let all = series.means();
     let (Some(&(zero, aligned, error)), true) = (all.first(), all.len() >= 4) else {
@@ -69,7 +70,7 @@ pub(super) fn map_unit(series: &Series) -> Result<TraitFinding, Why> {
     if zero != 0.0 {
         return Err(Why::TooFew);
     }
-    // From large shifts to small ones, with no shift at their begin.
+    // Ordered from large to small shifts, with the unshifted point first.
     let mut points: Vec<(f64, f64, f64)> = all.into_iter().skip(1).collect();
     points.reverse();
     points.insert(0, (f64::INFINITY, aligned, error));
@@ -77,7 +78,7 @@ pub(super) fn map_unit(series: &Series) -> Result<TraitFinding, Why> {
     if found.after < found.before {
         return Err(Why::Unclear);
     }
-    // The largest shift costs something: the unit is larger than all of them.
+    // If the largest shift has a cost, the unit is larger than all shifts.
     if found.at < 2 {
         return Err(Why::Unclear);
     }
@@ -88,8 +89,8 @@ pub(super) fn map_unit(series: &Series) -> Result<TraitFinding, Why> {
     })
 }
 
-/// Writes in turn in so many units, less what reads of the same places take: that is not the
-/// units' doing.
+/// Determines the number of open units from writes in turn to several units, minus the time
+/// of reads at the same offsets, which has other causes.
 pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<TraitFinding, Why> {
     let of = |point: &super::series::SeriesPoint| {
         let control = reads.at(point.x)?;

@@ -25,17 +25,17 @@ const SPREAD: &str = key!(
     "a job of this wave had files on several devices, and which of its bytes went where is not counted"
 );
 
-/// The streams of a wave on one storage, and what the kernel said meanwhile.
+/// Streams of a wave on one storage, with the kernel's evidence of that time.
 pub(super) struct StorageGroup<'a> {
     members: Vec<Member<'a>>,
     evidence: Evidence,
     /// The streams' totals as one measurement.
     measured: Measurement,
-    /// Why nothing can be said at all.
+    /// Reason why no stream of the group can be judged.
     hopeless: Option<&'static str>,
-    /// The members whose clocks had just stopped, if the evidence is of that moment.
+    /// Members whose clocks had just stopped, if the evidence is of that moment.
     stopped: Option<&'a ClockStop>,
-    /// The same group when the clocks of some of its members stopped.
+    /// States of the same group at the moments when the clocks of some members stopped.
     stops: Vec<Self>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> StorageGroup<'a> {
             .any(|other| wave.streams.iter().any(|s| other.streams.contains(s)));
         let mut evidence = wave.evidence.clone();
         if others.next().is_some() {
-            // The account of the process is of all its storages together.
+            // The kernel's account of the process covers all its storages together.
             evidence.before.own_io = None;
             evidence.after.own_io = None;
         }
@@ -98,7 +98,7 @@ impl<'a> StorageGroup<'a> {
         }
     }
 
-    /// The members' places in the load, each with its judgement.
+    /// Returns the index of each member in the load, with its judgement.
     pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
         let foreign = self.foreign();
         let spans = self.members.iter().map(Member::span_ns);
@@ -134,8 +134,8 @@ impl<'a> StorageGroup<'a> {
         judged.collect()
     }
 
-    /// Checks that the counters were read when the clock of this direction of a member stopped. The
-    /// clock of reading runs on while the member reads back.
+    /// `true` if the counters were read when the clock of this direction of a member stopped. The
+    /// clock of reading continues while the member reads back.
     fn tells(&self, member: &Member<'_>, direction: Direction) -> bool {
         let Some(stop) = self.stopped else {
             return true;
@@ -171,7 +171,7 @@ impl<'a> StorageGroup<'a> {
     fn traffic(&self, direction: Direction) -> Traffic {
         let mut names = self.active(direction).map(|member| &member.stream.name);
         let first = names.next();
-        // Some of the copies that stopped say nothing of those that went on.
+        // The copies that stopped do not represent the copies that continued.
         let all_here = |stop: &ClockStop| self.active(direction).all(|m| is_of(stop, m));
         let copies = names.all(|name| Some(name) == first) && self.stopped.is_none_or(all_here);
         Traffic {
@@ -205,8 +205,8 @@ impl<'a> StorageGroup<'a> {
         members.filter(move |member| member.moved(direction) > 0)
     }
 
-    /// The device's share of what all moved in a direction, by counters that
-    /// speak for that much of the time between them.
+    /// Returns the device's share of the bytes that all members moved in a direction, by counters
+    /// that are valid for `elapsed_ns` of the time between them.
     fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
         if let Some(why) = self.hopeless {
             return Err(translated(why).to_owned());
@@ -253,8 +253,8 @@ impl<'a> StorageGroup<'a> {
         }
     }
 
-    /// Synchronous I/Os and flushes that may be under way together, and then
-    /// share a flush of the device.
+    /// Returns the number of synchronous I/Os and flushes that may be in flight together, and may
+    /// then share a flush of the device.
     fn under_way_together(&self) -> u32 {
         let each = self.members.iter().map(|member| {
             let synced = member.sync != OpenSync::None;
@@ -336,12 +336,12 @@ impl<'a> StorageGroup<'a> {
 struct Traffic {
     direction: Direction,
     bytes: u64,
-    /// `true` if the members are all copies of one job.
+    /// `true` if all members are copies of one job.
     copies: bool,
     /// The device's share when the members ended.
     in_time: Result<Share, String>,
-    /// The share when the counters were read: the same for members that leave
-    /// nothing in the page cache.
+    /// The share when the counters were read; equals `in_time` for members that leave nothing in
+    /// the page cache.
     at_end: Result<Share, String>,
     /// Requests that random buffered reads need.
     needed: u64,
@@ -350,7 +350,7 @@ struct Traffic {
 }
 
 impl Traffic {
-    /// The share of one of them.
+    /// Returns the share of one member.
     fn of_member(&self, all: Share, member: &Member<'_>) -> Share {
         if self.copies {
             return all;
@@ -369,8 +369,8 @@ impl Traffic {
     }
 }
 
-/// Sums the members' traffic as one measurement: reads as random reads of pages, in the number that
-/// they ask the device for; synchronous writes as flushes.
+/// Sums the members' traffic as one measurement: reads as random reads of pages, as many as they
+/// request from the device; synchronous writes as flushes.
 fn together(
     members: &[Member<'_>],
     evidence: &Evidence,
@@ -401,11 +401,11 @@ fn together(
     measured
 }
 
-/// The time for which the counters speak, as part of the time between them.
+/// Returns the part of the time between the counters for which the counters are valid.
 ///
-/// The kernel goes on writing back what a stream has left in the page cache
-/// when it ended, be it until the last of its wave has ended or until the
-/// counters are read. The stream for which that is worst decides.
+/// After a stream ends, the kernel continues to write back the pages that it left in the page
+/// cache, until the last stream of the wave ends or the counters are read. The result is that of
+/// the stream with the smallest part.
 fn seen_in_time(members: &[Member<'_>], evidence: &Evidence, stopped: Option<&ClockStop>) -> u64 {
     let window = window_ns(evidence);
     let between = stopped.and_then(|stop| stop.between.as_ref());
@@ -438,7 +438,7 @@ fn is_of(stop: &ClockStop, member: &Member<'_>) -> bool {
     streams.any(|&stream| usize::try_from(stream) == Ok(member.index))
 }
 
-/// Time between the counters.
+/// Returns the time between the counters.
 fn window_ns(evidence: &Evidence) -> u64 {
     evidence.after.at_ns.saturating_sub(evidence.before.at_ns)
 }

@@ -1,5 +1,5 @@
-//! In which order the streams of a wave read, and what of it the page cache can have
-//! served.
+//! Order in which the streams of a wave read, and the part of the reads that the page cache can
+//! have served.
 
 use super::super::touched::{Touched, part_in_one_pass};
 use super::ways::Member;
@@ -7,11 +7,11 @@ use assay_model::job::Direction;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Regions of files: begin and end, in order and apart from each other.
+/// Regions of files as pairs of begin and end, sorted and disjoint.
 type Regions<'a> = BTreeMap<&'a Path, Vec<(u64, u64)>>;
 
-/// The reads of all members. The kernel reads at most `ahead` before one that reads in
-/// order; each began so many `passes` with a page cache that was looked at.
+/// Returns the bounds for the reads of all members. The kernel reads at most `ahead` bytes ahead of
+/// a sequential read. Each member began `passes` passes for which the cached bytes are known.
 pub(super) fn of_all(members: &[Member<'_>], ahead: Option<u64>, passes: u64) -> Touched {
     let readers: Vec<&Member<'_>> = members
         .iter()
@@ -28,8 +28,8 @@ pub(super) fn of_all(members: &[Member<'_>], ahead: Option<u64>, passes: u64) ->
     }
 }
 
-/// Members that read or write the same parts of a file may find what another one has put
-/// into the page cache.
+/// Returns the bytes that no earlier read had asked for. A member that reads or writes the same
+/// parts of a file as another one may find its pages in the page cache.
 fn first_touched(members: &[Member<'_>], readers: &[&Member<'_>], passes: u64) -> u64 {
     let mut covered = Regions::new();
     for member in members.iter().filter(|member| !member.is_direct()) {
@@ -45,7 +45,7 @@ fn first_touched(members: &[Member<'_>], readers: &[&Member<'_>], passes: u64) -
             sum = sum.saturating_add(own);
             continue;
         }
-        // Those in random order are told apart by the requests that they need.
+        // Shared pages of random readers show in the number of requests they need.
         let in_random_order = member.stream.blocks.rw.random;
         random &= in_random_order;
         let before = length(&covered);
@@ -80,7 +80,7 @@ fn first_of(member: &Member<'_>, passes: u64) -> u64 {
     part_in_one_pass(read, passed, region.saturating_mul(passes))
 }
 
-/// Bytes of its region that a member touches in one pass: those that it skips are not.
+/// Returns the bytes of its region that a member touches in one pass, without those that it skips.
 fn distinct(member: &Member<'_>) -> u64 {
     let region = match length_of(member) {
         0 => member.pass_bytes(),
@@ -99,7 +99,7 @@ fn distinct(member: &Member<'_>) -> u64 {
     u64::try_from(part).unwrap_or(region).max(1)
 }
 
-/// Bytes fetched that nobody asked for, at most.
+/// Returns the most bytes that the kernel fetched although no read asked for them.
 fn unasked(readers: &[&Member<'_>], ahead: Option<u64>, passes: u64) -> u64 {
     let buffered = || readers.iter().filter(|member| !member.is_direct());
     let in_order = |member: &Member<'_>| {
@@ -129,7 +129,7 @@ fn unasked(readers: &[&Member<'_>], ahead: Option<u64>, passes: u64) -> u64 {
     windows.min(beyond.saturating_mul(passes.max(1)))
 }
 
-/// The size of the reads of all, where none follows the one before it.
+/// Returns the size of the reads if it is the same for all and no read follows the previous one.
 fn apart(readers: &[&Member<'_>]) -> Option<u64> {
     let buffered = || readers.iter().filter(|member| !member.is_direct());
     let sizes = buffered().map(|member| {

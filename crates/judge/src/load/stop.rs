@@ -1,5 +1,5 @@
-//! The moment at which the clocks of some streams stopped, while others went on or they
-//! did something else themselves.
+//! Evidence at the moment when the clocks of some streams stopped, while other streams continued or
+//! the same streams began other work.
 
 use assay_lang::key;
 use assay_model::evidence::{DeviceCounters, Evidence};
@@ -9,8 +9,8 @@ pub(super) const UNEVEN: &str = key!(
     "jobs of this wave went over their files several times and stopped at different times: what moved between their passes is not counted apart"
 );
 
-/// The evidence as it was when these clocks stopped, without what was counted between the
-/// passes; `None` where that is not known.
+/// Returns the evidence at the moment when these clocks stopped, without the counts between the
+/// passes; `None` where those are not known.
 pub(super) fn evidence_at(evidence: &Evidence, stop: &ClockStop) -> Option<Evidence> {
     let mut evidence = Evidence {
         after: stop.after.clone(),
@@ -39,7 +39,7 @@ fn leave_out(evidence: &mut Evidence, between: &BetweenPasses) -> Option<()> {
         .into_iter()
         .flatten()
     {
-        // What an earlier pass left dirty had not reached the device either.
+        // Pages that an earlier pass left dirty had not reached the device either.
         cache.dirty_bytes = cache
             .dirty_bytes
             .zip(between.dirty_bytes)
@@ -50,7 +50,7 @@ fn leave_out(evidence: &mut Evidence, between: &BetweenPasses) -> Option<()> {
         .into_iter()
         .flatten()
     {
-        // Each pass may find what was cached when it began.
+        // Each pass may find the pages that were cached when it began.
         cache.cached_bytes = cache.cached_bytes.saturating_add(between.cached_bytes?);
     }
     Some(())

@@ -13,13 +13,13 @@ pub(super) struct Trims {
     pub(super) of_member: u64,
     /// Measured bytes of the member.
     pub(super) measured: u64,
-    /// Why counters cannot tell.
+    /// Reason why the counters do not show the result.
     pub(super) hopeless: Option<String>,
 }
 
 impl Case<'_> {
-    /// Judges the trims of one member. `device` is said only where the device
-    /// discarded all of them, and nothing else that could stand for them.
+    /// Judges the trims of one member. The label is `device` only if the device discarded all of
+    /// them and nothing else that could replace them.
     pub(super) fn judge_trims(&self, trims: &Trims) -> DirectionEvidence {
         let (measured, because, share) = match self.trim_share(trims) {
             Err(why) => (Measured::unknown(why.clone()), why, None),
@@ -50,8 +50,8 @@ impl Case<'_> {
         (Measured::unknown(kept.clone()), kept, None)
     }
 
-    /// The part of a member's trims that the device discarded; `None` when
-    /// there is no device.
+    /// Returns the part of a member's trims that the device discarded; `None` if there is no
+    /// device.
     fn trim_share(&self, trims: &Trims) -> Result<Option<Share>, String> {
         if self.is_memory()? {
             return Ok(None);

@@ -7,15 +7,15 @@ use assay_model::load::report::StreamReport;
 use assay_model::load::{Ddir, Extent, Stream};
 use assay_model::units::Bytes;
 
-/// A stream of a wave with what came of it.
+/// A stream of a wave with its report.
 #[derive(Clone, Copy)]
 pub(super) struct Member<'a> {
     pub(super) index: usize,
     pub(super) stream: &'a Stream,
     pub(super) came: &'a StreamReport,
-    /// The report is the last one.
+    /// `true` if the report is the final one.
     pub(super) ended: bool,
-    /// Each write returns when it is durable, or does not.
+    /// Sync mode in force for the writes.
     pub(super) sync: OpenSync,
 }
 
@@ -31,23 +31,22 @@ impl Member<'_> {
             .saturating_add(self.moved(Direction::Write))
     }
 
-    /// Maps know no `O_DIRECT`.
+    /// `true` if the stream uses direct I/O. Memory maps do not support `O_DIRECT`.
     pub(super) fn is_direct(&self) -> bool {
         self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap
     }
 
-    /// Each of its stores into a map is followed by `msync(2)`.
+    /// `true` if `msync(2)` follows each store into a map.
     pub(super) fn syncs_map(&self) -> bool {
         self.stream.durability.direct && self.stream.engine.kind == EngineKind::Mmap
     }
 
-    /// It came to its end without an error.
+    /// `true` if the stream ended without an error.
     pub(super) fn completed(&self) -> bool {
         self.ended && self.came.errno == 0 && self.came.total_errors == 0
     }
 
-    /// Returns the flushes that were seen to be made; an interrupted stream may have skipped the
-    /// last.
+    /// Returns the flushes that the report shows; an interrupted stream may have skipped the last.
     pub(super) fn flush(&self) -> Flush {
         let durability = &self.stream.durability;
         if let Some(left) = self.came.unflushed_bytes {
@@ -75,8 +74,8 @@ impl Member<'_> {
         }
     }
 
-    /// A flush on the way comes when the writes before it are done, not while
-    /// they are under way.
+    /// `true` if a flush between writes covers all writes before it: none of them is still in
+    /// flight.
     fn flushes_cover_writes(&self) -> bool {
         let engine = &self.stream.engine;
         let one_at_a_time = !engine.kind.is_asynchronous() || engine.iodepth <= 1;
@@ -94,7 +93,7 @@ impl Member<'_> {
         self.moved(Direction::Write) > 0 && !self.is_direct() && !self.is_durable()
     }
 
-    /// Flush calls, and writes that return when they are durable.
+    /// Returns the number of flush calls, plus the writes that are durable when they return.
     pub(super) fn flush_calls(&self) -> u64 {
         let synced = match self.sync {
             OpenSync::None => 0,
@@ -114,8 +113,8 @@ impl Member<'_> {
         }
     }
 
-    /// Returns the bytes that the block layer must be asked for when nothing is cached: whole
-    /// pages, a separate one for each small random read.
+    /// Returns the bytes that are requested from the block layer if nothing is cached: whole pages,
+    /// a separate one for each small random read.
     pub(super) fn pages_asked(&self) -> u64 {
         const PAGE_BYTES: u64 = 4096;
         let moved = self.moved(Direction::Read);
@@ -129,16 +128,16 @@ impl Member<'_> {
         }
     }
 
-    /// Reads, those of the ramp included.
+    /// Returns the number of reads, including those of the ramp.
     pub(super) fn reads(&self) -> u64 {
         let reads = &self.came.directions.read;
         let mean = reads.bytes.checked_div(reads.ios).unwrap_or(0);
         self.moved(Direction::Read).checked_div(mean).unwrap_or(0)
     }
 
-    /// The fewest requests of the device that its reads need when nothing is
-    /// cached, as far as that can be told: buffered reads at random offsets do
-    /// not share one. What follows such a read in order may.
+    /// Returns a lower bound of the device requests that the reads need if nothing is cached:
+    /// buffered reads at random offsets do not share a request. Reads that follow such a read
+    /// sequentially may.
     pub(super) fn requests_needed(&self) -> u64 {
         let blocks = &self.stream.blocks;
         if !blocks.rw.random || self.is_direct() {
@@ -153,8 +152,8 @@ impl Member<'_> {
         u64::try_from(random).unwrap_or(u64::MAX)
     }
 
-    /// The most requests that its reads are likely to have made beyond
-    /// [`Self::requests_needed`], and that another job must not take for its own.
+    /// Returns the most requests that the reads are likely to have made beyond
+    /// [`Self::requests_needed`]; another job must not count them as its own.
     pub(super) fn other_requests(&self) -> u64 {
         /// Size that every device accepts as one request.
         const REQUEST_BYTES: u64 = 64 << 10;
@@ -163,18 +162,18 @@ impl Member<'_> {
         all.saturating_sub(self.requests_needed())
     }
 
-    /// Why its writes are not to be judged: one of them, or a flush, failed.
-    /// Counted here, because only the first errors are kept in words.
+    /// Returns the reason why the writes are not judged: a write or a flush failed. Uses the
+    /// counters, because only the first errors are stored in detail.
     pub(super) fn write_failure(&self) -> Option<String> {
         let (stream, came) = (self.stream, self.came);
         let filled = stream.length.fill_device && came.total_errors == 0;
         let dropped = came.directions.write.dropped_ios > 0 && !filled;
-        // Errors that are of no I/O: a flush, or the engine itself.
+        // Errors without an I/O: of a flush, or of the engine itself.
         let flush = stream.blocks.rw.write && came.total_errors > came.errors.count;
         (dropped || flush).then(|| self.error_in_words(Some(Direction::Write)))
     }
 
-    /// The error of a trim.
+    /// Returns the error of a trim.
     pub(super) fn trim_failure(&self) -> Option<String> {
         (self.came.directions.trim.dropped_ios > 0).then(|| self.error_in_words(None))
     }
@@ -188,7 +187,7 @@ impl Member<'_> {
         tr!("job {name}: {words}", name = self.stream.name, words)
     }
 
-    /// Bytes of one pass over its region, where the parts of its files are not known.
+    /// Returns the bytes of one pass over the region, where the parts of the files are not known.
     pub(super) fn pass_bytes(&self) -> u64 {
         let files: u64 = self.came.files.iter().map(|(_, size)| size.0).sum();
         let region = match self.stream.region.size {
@@ -198,13 +197,13 @@ impl Member<'_> {
         if files > 0 { region.min(files) } else { region }
     }
 
-    /// The mean size of its reads.
+    /// Returns the mean size of the reads.
     pub(super) fn mean_read(&self) -> Option<u64> {
         let reads = &self.came.directions.read;
         reads.bytes.checked_div(reads.ios)
     }
 
-    /// Returns the time of the first I/O and of the last, on the load's clock.
+    /// Returns the times of the first I/O and of the last, on the load's clock.
     pub(super) fn span_ns(&self) -> (u64, u64) {
         let took = self
             .came
@@ -212,12 +211,12 @@ impl Member<'_> {
             .saturating_add(self.stream.length.ramp_time.0);
         let ended = self.came.elapsed_ns;
         let stopped = self.came.stopped_ns.unwrap_or(ended);
-        // What it read back is in its run time.
+        // The run time includes the reading back.
         let until = if self.reads_back() { ended } else { stopped };
         (until.saturating_sub(took), stopped)
     }
 
-    /// It read back what it had written when its clock had stopped.
+    /// `true` if the stream read its data back after its clock had stopped.
     pub(super) fn reads_back(&self) -> bool {
         let verify = self.stream.verify.as_ref();
         self.stream.blocks.rw.write && verify.is_some_and(|verify| verify.read_back)

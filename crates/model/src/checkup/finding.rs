@@ -9,11 +9,11 @@ crate::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
-        /// To be known and said with the figures.
+        /// Information to show with the figures.
         Note = "note",
-        /// Figures vary, or are not the best of the device.
+        /// Figures vary, or are not the best that the device can reach.
         Disturbs = "disturbs",
-        /// Figures are of something else, cannot be believed, or cannot be had.
+        /// Figures measure something else, are wrong, or cannot be measured.
         Spoils = "spoils",
     }
 }
@@ -24,15 +24,15 @@ crate::named! {
 pub enum Finding {
     /// Files of the path are in memory.
     Memory {
-        /// `tmpfs is memory`.
+        /// Reason, such as `tmpfs is memory`.
         what: String,
     },
-    /// Which device holds the path is not known.
+    /// The device that holds the path is not known.
     UnknownDevice {
         /// The reason.
         why: String,
     },
-    /// Nothing can be written there.
+    /// Nothing can be written at the path.
     NotWritable {
         /// The reasons.
         reasons: Vec<String>,
@@ -49,7 +49,7 @@ pub enum Finding {
         /// The device.
         device: String,
     },
-    /// A device has a volatile cache, and the kernel believes that it has none.
+    /// A device has a volatile cache, and the kernel assumes that it has none.
     FlushesDropped {
         /// The device.
         device: String,
@@ -58,16 +58,16 @@ pub enum Finding {
     NoBarriers {
         /// Mount point.
         point: String,
-        /// The option that says so.
+        /// Mount option that causes it.
         option: String,
     },
-    /// Others use the disk.
+    /// Other processes use the disk.
     OthersIo {
         /// I/O of other processes on the disk.
         disk: DiskUse,
-        /// For how long was looked.
+        /// Duration of the observation, in nanoseconds.
         elapsed_ns: u64,
-        /// Who did I/O then.
+        /// Processes that did I/O.
         processes: Vec<String>,
     },
     /// Limits of control groups on I/O.
@@ -75,14 +75,14 @@ pub enum Finding {
         /// Lines of `io.max`.
         limits: Vec<String>,
     },
-    /// Others use the processors.
+    /// Other processes use the processors.
     BusyCpu {
         /// Share of all processors' time.
         share: f64,
     },
-    /// Much is still to be written.
+    /// Many pages are still dirty.
     DirtyPages {
-        /// Dirty or being written.
+        /// Bytes that are dirty or being written.
         bytes: Bytes,
     },
     /// The processors' frequency changes.
@@ -90,42 +90,42 @@ pub enum Finding {
         /// Governors in force.
         governors: Vec<String>,
     },
-    /// Processors are kept below what they can do.
+    /// Processors run below their highest frequency.
     FrequencyLimit {
-        /// Most that they may run at.
+        /// Highest frequency that is allowed.
         khz: u64,
-        /// Most that they can.
+        /// Highest frequency of the processors.
         most_khz: u64,
     },
-    /// Something is slowed down against heat now.
+    /// A component is slowed down against heat now.
     Throttled {
-        /// Names of what is throttled.
+        /// Names of the throttled components.
         what: Vec<String>,
     },
-    /// It was, since boot.
+    /// Processors were throttled since boot.
     WasThrottled {
         /// Number of throttle events.
         events: u64,
     },
-    /// A zone is near the temperature at which it will be.
+    /// A zone is near the temperature at which it is throttled.
     Hot {
         /// The zone.
         zone: String,
-        /// Thousandths of a degree Celsius.
+        /// Temperature in thousandths of a degree Celsius.
         millicelsius: i64,
-        /// From which one on.
+        /// Temperature from which the kernel slows something down.
         slows_from_millicelsius: i64,
     },
-    /// Not root.
+    /// The agent does not run as root.
     NoRoot,
-    /// Little room for a test file.
+    /// There is little free space for a test file.
     LittleRoom {
-        /// Room.
+        /// Free space.
         available: Bytes,
     },
     /// The file system is nearly full.
     NearlyFull {
-        /// Share that is used, in percent.
+        /// Used share, in percent.
         used_percent: u64,
     },
     /// The kernel lacks counters or calls.
@@ -139,14 +139,14 @@ pub enum Finding {
     MissingFacility {
         /// The facility.
         facility: Facility,
-        /// The kernel's answer.
+        /// Answer of the kernel.
         answer: String,
     },
     /// Reading the clock is slow or coarse.
     ClockSource {
-        /// The one in force.
+        /// Clock source in force.
         source: String,
-        /// A better one that is on offer.
+        /// A better clock source that is available.
         better: Option<String>,
     },
     /// Memory is swapped to the device under test.
@@ -159,32 +159,32 @@ pub enum Finding {
         /// Amount of swap in use.
         used: Bytes,
     },
-    /// Something between the processor and the storage may sleep.
+    /// A device between the processor and the storage may sleep.
     PowerSaving {
         /// Kind of power saving.
         how: PowerKind,
-        /// Which device.
+        /// Name of the device.
         device: String,
-        /// The file that sets it.
+        /// File that sets it.
         file: String,
         /// Value of the file.
         value: String,
     },
-    /// The kernel puts writing off to let disks rest.
+    /// The kernel delays writing to let disks rest.
     LaptopMode,
-    /// Dirty pages are limited otherwise than usual.
+    /// The limits of dirty pages are not the defaults.
     DirtyLimits {
-        /// From here on the kernel writes in the background, where it is known.
+        /// Bytes from which the kernel writes in the background, if known.
         background: Option<Bytes>,
-        /// From here on writers are held up, where it is known.
+        /// Bytes from which writers are throttled, if known.
         limit: Option<Bytes>,
     },
-    /// Blocks of removed files are not given back to the flash.
+    /// Blocks of removed files are not discarded on the flash.
     NoDiscard {
         /// Mount point.
         point: String,
     },
-    /// They are given back at once, in the middle of other work.
+    /// Blocks of removed files are discarded at once, during other work.
     OnlineDiscard {
         /// Mount point.
         point: String,
@@ -194,11 +194,11 @@ pub enum Finding {
         /// The layer.
         device: String,
     },
-    /// Contents may be compressed on their way.
+    /// Contents may be compressed before they reach the device.
     Compressed {
         /// Mount point.
         point: String,
-        /// The option that says so.
+        /// Mount option that causes it.
         option: String,
     },
     /// The page cache is smaller than the memory.
@@ -208,22 +208,22 @@ pub enum Finding {
         /// Memory of the machine.
         memory: Bytes,
     },
-    /// The processors' time is limited.
+    /// The processor time is limited.
     CpuLimit {
-        /// In processors.
+        /// Limit in processors.
         cpus: f64,
     },
-    /// In a container.
+    /// The agent runs in a container.
     Container {
-        /// Which kind.
+        /// Kind of the container.
         name: String,
     },
-    /// In a virtual machine.
+    /// The machine is virtual.
     VirtualMachine {
-        /// Which kind.
+        /// Kind of the virtual machine.
         name: String,
     },
-    /// The bus is slower than it could be.
+    /// The bus runs in a slower mode than possible.
     SlowBus {
         /// The device.
         device: String,

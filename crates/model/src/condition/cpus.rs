@@ -1,10 +1,11 @@
 //! Lists of processors.
 
-/// More than any machine has; a typing mistake shall not fill the memory.
+/// Largest number accepted, above that of any machine, so that a typing error does not exhaust
+/// memory.
 const MAX_CPU: usize = 4096;
 
-/// Reads `0`, `0+2` or `0-3`: numbers and spans, put together with `+` because a
-/// comma divides values. `None` when it is no such list.
+/// Parses `0`, `0+2` or `0-3`: numbers and ranges joined with `+`, because a comma separates
+/// values. `None` if it is not such a list.
 ///
 /// ```
 /// use assay_model::condition::parse_cpus;

@@ -1,4 +1,4 @@
-//! File systems to be made: `ext4:-b+1024`.
+//! Specification of a file system to make: `ext4:-b+1024`.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// As in `mkfs.ext4` and `mount -t ext4`.
+    /// Type, as in `mkfs.ext4` and `mount -t ext4`.
     pub kind: String,
     /// Options of `mkfs`, one word each.
     pub options: Vec<String>,
@@ -21,9 +21,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// Reads `KIND` or `KIND:OPTION+OPTION`, because a comma divides values; behind
-    /// a space options of the mount, put together in the same way. `None` when it is
-    /// nothing of that shape.
+    /// Parses `KIND` or `KIND:OPTION+OPTION` (a comma would separate values), optionally followed
+    /// by a space and mount options in the same form. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (made, mount) = match text.split_once(' ') {
             Some((made, mount)) => (made, words(mount)?),
@@ -43,7 +42,7 @@ impl FileSystem {
     }
 }
 
-/// Words without spaces, none of them empty.
+/// Splits text into words without spaces, none of them empty.
 fn words(text: &str) -> Option<Vec<String>> {
     let words = text.split('+').map(|word| {
         let is_word = !word.is_empty() && !word.contains(char::is_whitespace);
@@ -52,7 +51,7 @@ fn words(text: &str) -> Option<Vec<String>> {
     words.collect()
 }
 
-/// As [`FileSystem::parse`] reads it.
+/// Prints the form that [`FileSystem::parse`] accepts.
 impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;

@@ -10,33 +10,33 @@ use std::fmt;
 pub enum Offer {
     /// One of these words.
     Choice {
-        /// In the kernel's order.
+        /// Words in the kernel's order.
         values: Vec<String>,
     },
     /// A whole number.
     Number {
-        /// Not less; `None`: the kernel does not say.
+        /// Smallest value; `None` if the kernel does not report it.
         least: Option<u64>,
-        /// Not more; `None`: the kernel does not say.
+        /// Largest value; `None` if the kernel does not report it.
         most: Option<u64>,
     },
-    /// Processors, as [`parse_cpus`] reads them.
+    /// Processors, in the form of [`parse_cpus`].
     Cpus {
         /// Processors that exist.
         allowed: Vec<usize>,
     },
-    /// Options of a mount, put together with `+`. One with a value can only be put
-    /// back to what the mount shows of it now.
+    /// Mount options, joined with `+`. An option with a value can only be restored to the value
+    /// that the mount shows now.
     Options {
         /// Options that the mount shows now.
         shown: Vec<String>,
     },
-    /// File systems, as [`FileSystem`] reads them.
+    /// File systems, in the form of [`FileSystem`].
     FileSystems {
         /// Kinds that can be made here.
         kinds: Vec<String>,
     },
-    /// Any text: whether it is taken shows only when it is set.
+    /// Any text; only setting it shows if the kernel accepts it.
     Text,
 }
 
@@ -126,9 +126,9 @@ impl fmt::Display for Offer {
 pub struct Offered {
     /// The subject.
     pub subject: Subject,
-    /// Names of the knobs, for people.
+    /// Names of the knobs, for display.
     pub knobs: Vec<String>,
-    /// Values in force now, each once; empty when they cannot be read.
+    /// Values in force now, without duplicates; empty when they cannot be read.
     pub current: Vec<String>,
     /// Values that the knobs accept.
     pub offer: Offer,

@@ -4,14 +4,14 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Subject of the temperature in what was in force before a trial
-/// ([`super::InForce`]); its value is in degrees Celsius.
+/// Subject of the temperature among the values in force before a trial ([`super::InForce`]); its
+/// value is in degrees Celsius.
 pub const TEMPERATURE: &str = "temperature";
 
 /// Actions before each trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// Nothing is done for so long.
+    /// Idle time.
     pub idle: Nanos,
     /// The page cache of the whole system is emptied (`vm.drop_caches`).
     pub drop_caches: bool,
@@ -22,15 +22,15 @@ pub struct Restore {
     pub temperature: Option<TemperatureWindow>,
 }
 
-/// The temperatures that a trial may begin at.
+/// Range of temperatures at which a trial may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemperatureWindow {
-    /// So far to each side, in thousandths of a kelvin.
+    /// Half width of the range, in thousandths of a kelvin.
     pub width_mk: u32,
-    /// It is not waited longer for it.
+    /// Longest time to wait for it.
     pub limit: Nanos,
-    /// The temperature before the first trial, in thousandths of a degree Celsius;
-    /// `None` as long as there was none.
+    /// Temperature before the first trial, in thousandths of a degree Celsius; `None` before the
+    /// first trial.
     pub around: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl TemperatureWindow {
     }
 }
 
-/// `3 K around 41.2 °C`.
+/// Prints `3 K around 41.2 °C`.
 impl fmt::Display for TemperatureWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} K around ", f64::from(self.width_mk) / 1e3)?;
@@ -60,7 +60,7 @@ impl fmt::Display for TemperatureWindow {
     }
 }
 
-/// Thousandths of a degree as degrees, all digits.
+/// Formats thousandths of a degree as degrees, with all digits.
 pub fn celsius(millicelsius: i64) -> String {
     let sign = if millicelsius < 0 { "-" } else { "" };
     let size = millicelsius.unsigned_abs();

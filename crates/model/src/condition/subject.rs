@@ -25,39 +25,38 @@ pub enum Subject {
     CpufreqMax,
     /// A setting of the kernel (`/proc/sys`).
     Sysctl {
-        /// With dots, such as `vm.dirty_ratio`.
+        /// Name with dots, such as `vm.dirty_ratio`.
         name: String,
     },
     /// A file that holds a value.
     File {
-        /// The file, absolute.
+        /// Absolute path of the file.
         path: PathBuf,
     },
     /// A setting that the user's commands apply and undo.
     Command {
-        /// The user's name of it.
+        /// Name, chosen by the user.
         name: String,
-        /// Run by `sh -c` with the value as `$1`.
+        /// Command to apply it, run by `sh -c` with the value as `$1`.
         apply: String,
-        /// The same, to undo it.
+        /// Command to undo it, run in the same way.
         undo: String,
         /// Time limit of each command.
         #[serde(default = "command_limit")]
         limit: Nanos,
     },
-    /// A file system that is made on the device under test, with options of
-    /// `mkfs` ([`super::FileSystem`]).
+    /// A file system that is made on the device under test, with options of `mkfs`
+    /// ([`super::FileSystem`]).
     Mkfs,
-    /// Options of the mount that holds the test file, several put together with
-    /// `+`.
+    /// Options of the mount that holds the test file, joined with `+`.
     Mount,
     /// The processors that the workers may run on, as `0+2` or `0-3`.
     Affinity,
 }
 
 impl Subject {
-    /// Rank in the order of setting: a subject is set after those that would change it, as a new
-    /// scheduler changes the queue depth.
+    /// Returns the rank in the order of setting. A subject is set after those that would change it,
+    /// as a new scheduler changes the queue depth.
     pub const fn rank(&self) -> u8 {
         match self {
             Self::Mkfs | Self::Mount => 0,
@@ -67,7 +66,7 @@ impl Subject {
     }
 }
 
-/// As the user writes it.
+/// Prints the form that the user writes.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

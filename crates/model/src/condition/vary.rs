@@ -1,10 +1,10 @@
-//! `--vary SUBJECT=VALUES`, and the conditions that come of several.
+//! Parser of `--vary SUBJECT=VALUES`, and the combination of several into conditions.
 
 use super::{Condition, Offer, Setting, Subject};
 use crate::units::Nanos;
 use std::path::PathBuf;
 
-/// More than anybody waits for; most likely a mistake.
+/// Limit of conditions; more are most likely a mistake.
 const MAX_CONDITIONS: usize = 1000;
 
 /// A subject to vary and its values.
@@ -21,7 +21,7 @@ pub struct Vary {
 pub enum Values {
     /// Every value that the kernel offers (`all`).
     All,
-    /// These, in the user's order.
+    /// A list of values, in the user's order.
     These(Vec<String>),
 }
 
@@ -38,10 +38,10 @@ const APPLY: &str = "--apply";
 const UNDO: &str = "--undo";
 
 impl Commands {
-    /// From the words of both flags; each may take as long as `limit`.
+    /// Parses the words of both flags; each command may take as long as `limit`.
     ///
     /// # Errors
-    /// When one has no name or no command, or a name is there twice.
+    /// When one has no name or no command, or a name is given twice.
     pub fn parse(apply: &[String], undo: &[String], limit: Nanos) -> Result<Self, String> {
         Ok(Self {
             apply: named(APPLY, apply)?,
@@ -53,7 +53,7 @@ impl Commands {
     /// Checks that each command sets something that is varied.
     ///
     /// # Errors
-    /// The first command that does not, most likely a mistyped name.
+    /// When a command does not, most likely because of a mistyped name.
     pub fn all_used_by(&self, varied: &[Vary]) -> Result<(), String> {
         let is_used = |name: &String| {
             varied.iter().any(|vary| {
@@ -105,8 +105,7 @@ fn named(flag: &str, words: &[String]) -> Result<Vec<(String, String)>, String> 
 }
 
 impl Vary {
-    /// Reads `scheduler=all`, `read_ahead_kb=128,512`, `file:/sys/…=a,b` or
-    /// `cmd:NAME=a,b`.
+    /// Parses `scheduler=all`, `read_ahead_kb=128,512`, `file:/sys/…=a,b` or `cmd:NAME=a,b`.
     ///
     /// ```
     /// use assay_model::condition::{Commands, Values, Vary};
@@ -116,7 +115,7 @@ impl Vary {
     /// ```
     ///
     /// # Errors
-    /// When it is not of that shape.
+    /// When it does not have that form.
     pub fn parse(text: &str, commands: &Commands) -> Result<Self, String> {
         let shape = || {
             format!(
@@ -161,7 +160,7 @@ impl Vary {
     /// Returns the values to set, given what the kernel offers.
     ///
     /// # Errors
-    /// When a value is not offered, or `all` is asked of values that cannot be listed.
+    /// When a value is not offered, or `all` is given for values that cannot be listed.
     pub fn among(&self, offer: &Offer) -> Result<Vec<String>, String> {
         let subject = self.subject.to_string();
         match &self.values {
@@ -178,12 +177,12 @@ impl Vary {
     }
 }
 
-/// Every value of each subject with every value of the others; the last subject
-/// changes fastest. Within a condition, settings stand in the order in which they
-/// are to be made; its name keeps the user's.
+/// Combines every value of each subject with every value of the others; the last subject changes
+/// fastest. Settings of a condition are in the order in which they are made; its name keeps the
+/// user's order.
 ///
 /// # Errors
-/// When a subject is there twice, or they are too many.
+/// When a subject is given twice, or there are too many conditions.
 pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, String> {
     for (at, (subject, _)) in varied.iter().enumerate() {
         let name = subject.to_string();
@@ -230,10 +229,10 @@ pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, String
 }
 
 impl Subject {
-    /// The subject of a word in front of the `=` of `--vary`.
+    /// Parses the subject before the `=` of `--vary`.
     ///
     /// # Errors
-    /// When it is none, or a command is not given.
+    /// When the subject is not known, or a command is missing.
     pub fn parse(word: &str, commands: &Commands) -> Result<Self, String> {
         let known = match word {
             "scheduler" => Some(Self::Scheduler),

@@ -1,13 +1,13 @@
-//! The most that a bus can carry in the mode it runs in.
+//! Highest rate of a bus in its current mode.
 //!
-//! What a device moves is compared with this: a figure near the ceiling is that of
-//! the bus, one above it was not moved by it.
+//! A device's rate is compared with this ceiling: a rate close to it is limited by the bus, and a
+//! higher rate was not moved by the bus.
 
 use crate::limits::{Ceiling, find, mmc, serial, ufs};
 use crate::storage::{DeviceIdentity, DeviceKind};
 
-/// The ceiling of the mode in which the bus of a device runs; `None` where the mode is
-/// not known, or where there is no such bus.
+/// Returns the ceiling of the current mode of a device's bus; `None` if the mode is not known, or
+/// if there is no such bus.
 pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
     let raw = |name: &str| identity.raw.get(name).map(|text| text.trim());
     match identity.kind {
@@ -30,17 +30,17 @@ pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
 /// (drivers/mmc/core/debugfs.c).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardMode {
-    /// As the kernel calls it, without the kind of card: `HS400`, `high-speed`, `SDR104`.
+    /// Name in the kernel, without the kind of card: `HS400`, `high-speed`, `SDR104`.
     pub timing: String,
-    /// Data lines.
+    /// Number of data lines.
     pub bits: u32,
-    /// Clock frequency. The actual one is preferred to the requested one, which dividers rarely
-    /// hit.
+    /// Clock frequency. The actual frequency is preferred to the requested one, which dividers
+    /// rarely reach.
     pub hertz: u64,
 }
 
 impl CardMode {
-    /// Reads the text; `None` when it is no such text, or the host is off.
+    /// Parses the text; `None` when it has another form, or the host is off.
     pub fn parse(ios: &str) -> Option<Self> {
         let after = |key: &str| {
             let line = ios.lines().find_map(|line| line.strip_prefix(key))?;
@@ -64,7 +64,7 @@ impl CardMode {
         })
     }
 
-    /// `true` if data moves at both edges of the clock.
+    /// `true` if data is moved at both edges of the clock.
     fn is_double(&self) -> bool {
         self.timing.contains("DDR") || self.timing.starts_with("HS400")
     }
@@ -84,7 +84,7 @@ fn pcie(speed: &str, width: &str) -> Option<Ceiling> {
     Some(serial::pcie_link("PCIe", transfers, width.parse().ok()?))
 }
 
-/// `SATA 6.0 Gb/s`.
+/// Parses a link such as `SATA 6.0 Gb/s`.
 fn sata(bus: &str) -> Option<Ceiling> {
     let speed = bus.strip_prefix("SATA ")?.strip_suffix(" Gb/s")?;
     Some(serial::sata_link("SATA", speed.parse().ok()?))

@@ -1,8 +1,8 @@
-//! Registers and logs of flash, kept as the device gave them and decoded when they are
-//! read: a stored identity can be understood better later.
+//! Registers and logs of flash. They are stored as the device returned them and decoded when they
+//! are read, so that later versions can decode more of a stored identity.
 //!
-//! They are in [`DeviceIdentity::raw`](crate::storage::DeviceIdentity::raw) as
-//! hexadecimal, byte 0 of the specification's table first.
+//! [`DeviceIdentity::raw`](crate::storage::DeviceIdentity::raw) holds them as hexadecimal, byte 0
+//! of the specification's table first.
 
 pub mod ext_csd;
 pub mod nvme;
@@ -21,12 +21,12 @@ pub const NVME_IDENTIFY: &str = "nvme_identify_controller";
 /// SMART / Health Information of an NVMe drive, 512 bytes.
 pub const NVME_SMART: &str = "nvme_smart_log";
 
-/// Bytes as two digits each.
+/// Formats each byte as two digits.
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads them; `None` when the text is anything else.
+/// Parses hexadecimal text; `None` for any other text.
 ///
 /// ```
 /// use assay_model::device::register::from_hex;
@@ -46,8 +46,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     rest.is_empty().then(|| bytes.collect()).flatten()
 }
 
-/// Bits `high` to `low` of a register whose first byte has the highest ones, as the
-/// specifications of cards count them.
+/// Returns bits `high` to `low` of a register whose first byte has the highest bits, numbered as in
+/// the specifications of cards.
 fn bits(register: &[u8], high: usize, low: usize) -> u64 {
     let last = register.len() * 8;
     (low..=high).rev().fold(0, |value, bit| {

@@ -1,13 +1,13 @@
-//! Names in messages.
+//! Quoted names in messages.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-/// Bytes that mean something to a shell, wherever they stand.
+/// Bytes with a meaning for a shell at any position.
 const SPECIAL: &[u8] = b" !\"#$&'()*:;<=>?[\\^`|~";
 
-/// A name in quotes.
+/// Quotes a name.
 ///
 /// ```
 /// use assay_model::gnu::quoted;
@@ -47,7 +47,7 @@ pub fn quoted(name: &OsStr) -> String {
     text
 }
 
-/// A name in quotes if a shell needs them.
+/// Quotes a name if a shell requires it.
 ///
 /// ```
 /// use assay_model::gnu::quoted_if_needed;
@@ -57,7 +57,7 @@ pub fn quoted(name: &OsStr) -> String {
 pub fn quoted_if_needed(name: &OsStr) -> String {
     let bytes = name.as_bytes();
     let plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !SPECIAL.contains(byte);
-    // These two only matter at the beginning.
+    // These two only have a meaning at the beginning.
     let tame = |byte: &u8| plain(byte) || b"#~".contains(byte);
     let begins = bytes.first().is_some_and(plain);
     let brace = matches!(bytes, b"{" | b"}");
@@ -68,7 +68,7 @@ pub fn quoted_if_needed(name: &OsStr) -> String {
     }
 }
 
-/// A word that was not understood, in quotes and with the escapes of C.
+/// Quotes a word that was not understood, with the escapes of C.
 ///
 /// ```
 /// use assay_model::gnu::quoted_c;

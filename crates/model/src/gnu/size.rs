@@ -1,4 +1,4 @@
-//! Sizes with a prefix.
+//! Sizes with a unit prefix.
 
 /// Base of the powers that a size prefix denotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl Base {
     }
 }
 
-/// A number of bytes in the largest unit of which there is one, rounded to the
-/// nearest (a half to the even neighbour), with one decimal below 10.
+/// Formats a number of bytes in the largest unit that fits, rounded to nearest (half to even), with
+/// one decimal below 10.
 ///
 /// ```
 /// use assay_model::gnu::{Base, size};
@@ -39,8 +39,8 @@ pub fn size(bytes: u64, base: Base) -> String {
     scaled(bytes.into(), 1, base, 0, 100)
 }
 
-/// Bytes per second, in kB at least, with one decimal below 100: rates are not
-/// as exact as sizes, but GNU's tools write them so.
+/// Formats bytes per second, in kB or more, with one decimal below 100: GNU's tools use a lower
+/// precision for rates than for sizes.
 ///
 /// ```
 /// use assay_model::gnu::rate;
@@ -57,8 +57,8 @@ pub fn rate(bytes: u64, elapsed_ns: u64) -> String {
     format!("{rate}/s")
 }
 
-/// A quotient in the largest unit of which there is one, at least the `least`th
-/// (0: bytes), with one decimal below so many tenths.
+/// Formats a quotient in the largest unit that fits, at least the `least`th (0: bytes), with one
+/// decimal below `tenths_below` tenths.
 fn scaled(bytes: u128, divisor: u128, base: Base, least: usize, tenths_below: u128) -> String {
     let units = base.units();
     let mut unit = least;
@@ -79,7 +79,7 @@ fn scaled(bytes: u128, divisor: u128, base: Base, least: usize, tenths_below: u1
     }
 }
 
-/// To the nearest, a half to the even one.
+/// Divides and rounds to nearest, half to even.
 const fn rounded(dividend: u128, divisor: u128) -> u128 {
     let (down, rest) = (dividend / divisor, dividend % divisor);
     let twice = rest.saturating_mul(2);

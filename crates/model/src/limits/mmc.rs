@@ -6,11 +6,11 @@ use super::{BLOCK_BYTES, Ceiling};
 const FRAME_CLOCKS: f64 = 1.0 + 16.0 + 1.0;
 /// Clocks between two blocks of a multi-block read.
 const GAP_CLOCKS: f64 = 8.0;
-/// Clocks of the CRC status that answers a written block: 2 until it comes (`N_CRC`), 5 of
-/// the token, 1 to turn the line round.
+/// Clocks of the CRC status that answers a written block: 2 before it (`N_CRC`), 5 of the token, 1
+/// for the bus turnaround.
 const STATUS_CLOCKS: f64 = 8.0;
-/// Clocks of a command of 48 bits and its response, with the shortest distances (`N_CR` 2,
-/// `N_RC` 8) and turning round: 0.58 µs at 208 MHz.
+/// Clocks of a command of 48 bits and its response, with the shortest distances (`N_CR` 2, `N_RC`
+/// 8) and the bus turnaround: 0.58 µs at 208 MHz.
 pub const COMMAND_CLOCKS: f64 = 48.0 + 2.0 + 48.0 + 8.0 + 14.0;
 
 const EMMC: &str = "JESD84-B51, 6.15 and 10.3 (block and bus timing)";
@@ -23,7 +23,7 @@ struct Mode {
     name: &'static str,
     mhz: f64,
     lines: f64,
-    /// Bits that a line carries in a clock.
+    /// Bits per line and clock.
     edges: f64,
 }
 
@@ -43,7 +43,7 @@ const MODES: [Mode; 11] = [
     mode("eMMC", "ddr52", 52.0, 8.0, 2.0),
     mode("eMMC", "hs200", 200.0, 8.0, 1.0),
     mode("eMMC", "hs400", 200.0, 8.0, 2.0),
-    // The strobe makes the mode safe to sample, not faster.
+    // The strobe makes sampling more reliable, not faster.
     mode("eMMC", "hs400es", 200.0, 8.0, 2.0),
     mode("SD", "sd-ds", 25.0, 4.0, 1.0),
     mode("SD", "sd-hs", 50.0, 4.0, 1.0),
@@ -64,7 +64,7 @@ fn parallel(mode: &Mode) -> Ceiling {
     card(mode.bus, mode.name, mode.mhz * 1e6, mode.lines * mode.edges)
 }
 
-/// A parallel bus whose lines carry so many bits in a clock, all together.
+/// Returns the ceiling of a parallel bus with `bits` bits per clock over all lines.
 pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling {
     let block = BLOCK_BYTES as f64;
     let data = block * 8.0 / bits;
@@ -86,10 +86,10 @@ pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling
     }
 }
 
-/// The serial lanes of UHS-II: a block is a packet.
+/// Returns the ceiling of the serial lanes of UHS-II, where a block is a packet.
 fn uhs2(mode: &str, nominal: f64) -> Ceiling {
-    // Start and end of packet of two symbols each, header and CRC of two bytes each. Messages
-    // of flow control are not counted: how many there are is the card's choice.
+    // Start and end of packet of two symbols each, header and CRC of two bytes each. Messages of
+    // flow control are not counted, since the card determines their number.
     let share = 512.0 / (512.0 + 8.0);
     Ceiling {
         bus: "SD",

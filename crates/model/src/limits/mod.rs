@@ -1,8 +1,8 @@
-//! Ceilings of buses: the nominal rate, and the rate that framing leaves.
+//! Ceilings of buses: the nominal rate, and the rate after framing.
 //!
-//! A ceiling takes into account everything that stands between the data on the wire (start and end
-//! bits, checksums, headers). It does not take into account commands, interrupts or the device: a
-//! measurement shows those below it ([`Placed`]).
+//! A ceiling includes everything between the data on the wire (start and end bits, checksums,
+//! headers). It does not include commands, interrupts or the device: a measured rate below the
+//! ceiling shows those ([`Placed`]).
 
 pub(crate) mod mmc;
 pub(crate) mod serial;
@@ -19,20 +19,20 @@ pub const BLOCK_BYTES: u64 = 512;
 pub struct Ceiling {
     /// Family: `eMMC`, `SD`, `UFS`, `USB`, `SATA`, `NVMe`.
     pub bus: &'static str,
-    /// The word for this mode, such as `hs400` or `nvme-gen3x4`.
+    /// Name of the mode, such as `hs400` or `nvme-gen3x4`.
     pub mode: String,
-    /// Bytes per second without framing, as it is advertised.
+    /// Bytes per second without framing, as advertised.
     pub nominal: f64,
     /// Bytes per second that reads can reach.
     pub read: f64,
     /// Bytes per second that writes can reach.
     pub write: f64,
-    /// Microseconds that a command and its response are on the wire, where the bus has a
-    /// line of its own for them.
+    /// Microseconds of a command and its response on the wire, if the bus has a separate line for
+    /// them.
     pub command_us: Option<f64>,
     /// Derivation of the ceiling, with numbers.
     pub formula: String,
-    /// The standard that says so.
+    /// Standard that defines the mode.
     pub source: &'static str,
 }
 
@@ -44,7 +44,7 @@ pub fn all() -> Vec<Ceiling> {
     all
 }
 
-/// The mode of this name; case and the characters `-`, `_`, `.` and blank do not matter.
+/// Finds the mode of this name; case and the characters `-`, `_`, `.` and blank are ignored.
 pub fn find(word: &str) -> Option<Ceiling> {
     let wanted = plain(word);
     all()
@@ -57,19 +57,19 @@ fn plain(word: &str) -> String {
     kept.collect::<String>().to_ascii_lowercase()
 }
 
-/// A measured rate beside a ceiling, for transfers that are requested in pieces.
+/// A measured rate in relation to a ceiling, for transfers in separate requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
-    /// Measured / ceiling.
+    /// Measured rate divided by the ceiling.
     pub share: f64,
-    /// Microseconds that a request takes.
+    /// Microseconds per request.
     pub request_us: f64,
-    /// Microseconds of them that its data are on the wire.
+    /// Microseconds per request in which data is on the wire.
     pub wire_us: f64,
 }
 
 impl Ceiling {
-    /// Bytes per second of one direction.
+    /// Returns the bytes per second of one direction.
     pub const fn rate(&self, direction: Direction) -> f64 {
         match direction {
             Direction::Read => self.read,
@@ -79,7 +79,7 @@ impl Ceiling {
 }
 
 impl Placed {
-    /// Places a measured rate above 0 beside a ceiling, for requests of `request_bytes`, one at a
+    /// Relates a measured rate above 0 to a ceiling, for requests of `request_bytes`, one at a
     /// time. Returns `None` when an argument is not a positive number.
     pub fn of(measured: f64, ceiling: f64, request_bytes: u64) -> Option<Self> {
         let bytes = request_bytes as f64;
@@ -91,7 +91,7 @@ impl Placed {
         })
     }
 
-    /// Microseconds of a request that are not its data on the wire: commands, interrupts,
+    /// Returns the microseconds of a request without data on the wire: commands, interrupts,
     /// driver, the device itself. Negative above the ceiling.
     pub fn other_us(self) -> f64 {
         self.request_us - self.wire_us

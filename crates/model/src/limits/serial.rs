@@ -2,7 +2,7 @@
 
 use super::Ceiling;
 
-/// Table with its columns and rows.
+/// Returns the ceilings of all modes.
 pub fn all() -> Vec<Ceiling> {
     let mut all = usb();
     all.extend(sata());
@@ -21,7 +21,7 @@ fn usb() -> Vec<Ceiling> {
     all.into_iter().flatten().collect()
 }
 
-/// A link of so many Mbit/s; `None` where no storage is so slow.
+/// Returns the ceiling of a link in Mbit/s; `None` below the speeds of storage.
 pub(crate) fn usb_link(mode: &str, megabits: f64) -> Option<Ceiling> {
     match megabits {
         speed if speed < 12.0 => None,
@@ -31,7 +31,8 @@ pub(crate) fn usb_link(mode: &str, megabits: f64) -> Option<Ceiling> {
     }
 }
 
-/// Bulk packets that fit into a frame, with their size, in so many frames a second.
+/// Returns the ceiling from the bulk packets that fit into a frame, their size, and the frames per
+/// second.
 fn bulk(
     mode: &str,
     nominal: f64,
@@ -52,7 +53,7 @@ fn bulk(
 }
 
 fn superspeed(mode: &str, megabits: f64) -> Ceiling {
-    // The second generation has another line code.
+    // The second generation uses another line code.
     let (of, bits) = if megabits < 10_000.0 {
         (8.0, 10.0)
     } else {
@@ -82,7 +83,7 @@ fn sata() -> impl Iterator<Item = Ceiling> {
         .map(|(mode, gigabits)| sata_link(mode, gigabits))
 }
 
-/// A link of so many Gbit/s.
+/// Returns the ceiling of a link in Gbit/s.
 pub(crate) fn sata_link(mode: &str, gigabits: f64) -> Ceiling {
     let nominal = gigabits * 1e9 / 10.0;
     // Start, header, CRC and end of four bytes each around 8 KiB.
@@ -115,17 +116,17 @@ fn nvme() -> impl Iterator<Item = Ceiling> {
     })
 }
 
-/// Lanes of so many GT/s.
+/// Returns the ceiling of lanes in GT/s.
 pub(crate) fn pcie_link(mode: &str, rate: f64, lanes: f64) -> Ceiling {
-    // The bits that the encoding leaves.
+    // Ratio of data bits to line bits of the encoding.
     let (of, bits) = if rate > 5.0 {
         (128.0, 130.0)
     } else {
         (8.0, 10.0)
     };
     let nominal = rate * 1e9 * of / bits / 8.0 * lanes;
-    // Data of 256 bytes behind a header: 16 bytes when the drive writes to memory (a read),
-    // 12 when it is answered (a write), and 8 of sequence, framing and LCRC.
+    // Data of 256 bytes after a header: 16 bytes when the drive writes to memory (a read), 12 when
+    // it receives an answer (a write), and 8 of sequence, framing and LCRC.
     let share = |header: f64| 256.0 / (256.0 + header + 8.0);
     Ceiling {
         bus: "NVMe",

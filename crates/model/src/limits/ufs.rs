@@ -4,14 +4,14 @@ use super::Ceiling;
 
 /// Megabits per second of a lane in gear 1, series A.
 pub(crate) const SERIES_A: f64 = 1248.0;
-/// The same of series B.
+/// Megabits per second of a lane in gear 1, series B.
 pub(crate) const SERIES_B: f64 = 1457.6;
 /// Bytes of data in a frame of UniPro (`T_MTU`).
 const DATA: f64 = 272.0;
-/// Bytes around them: start, end and CRC of two bytes each, and the short headers of layers
-/// 3 and 4. Acknowledgements and the headers of UPIUs, one for many frames, are not counted.
+/// Bytes around the data: start, end and CRC of two bytes each, and the short headers of layers 3
+/// and 4. Acknowledgements and the headers of UPIUs, one for many frames, are not counted.
 const FRAME: f64 = 6.0 + 2.0;
-/// The gears whose symbols are 8b/10b and whose rates double.
+/// Number of gears with 8b/10b symbols, whose rates double from gear to gear.
 pub(crate) const GEARS: u32 = 5;
 
 /// Returns the ceilings of all gears with one and two lanes.
@@ -24,7 +24,7 @@ pub fn all() -> Vec<Ceiling> {
         .collect()
 }
 
-/// Lanes of a gear; `first` is what one carries in gear 1.
+/// Returns the ceiling of the lanes of a gear; `first` is the rate of a lane in gear 1.
 pub(crate) fn lanes_of(mode: &str, first: f64, gear: u32, lanes: u32) -> Ceiling {
     let line = first * f64::from(1_u32 << (gear.clamp(1, GEARS) - 1)) * f64::from(lanes);
     let nominal = line * 1e6 / 10.0;

@@ -5,28 +5,28 @@ use crate::job::FlashPattern;
 use serde::{Deserialize, Serialize};
 
 crate::defaults! {
-    /// Which part of each file a stream works on.
+    /// Part of each file that a stream works on.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Region {
-        /// Total over all files (fio's size); `None`: the whole file or device.
+        /// Total size over all files (fio's size); `None`: the whole file or device.
         pub size: Option<Extent>,
         /// Start of the region in each file.
         pub offset: Extent = Extent::Bytes(0),
-        /// Added to `offset` once for each earlier copy of the job.
+        /// Increment of `offset` for each earlier copy of the job.
         pub offset_increment: Extent = Extent::Bytes(0),
-        /// `offset` in percent is rounded to this; 0: to the smallest block size.
+        /// Alignment of an `offset` in percent; 0: the smallest block size.
         pub offset_align: u64,
         /// Skipping zones.
         pub zones: Option<StridedZones>,
     }
 }
 
-/// `zonemode=strided`: work in a window, then step to the next.
+/// `zonemode=strided`: work in a window, then move to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StridedZones {
     /// Bytes done in a zone before the next one.
     pub size: u64,
-    /// Length of a zone; at least `size` in fio's words, but may be less.
+    /// Length of a zone; fio requires at least `size`, but it may be less.
     pub range: u64,
     /// Gap between zones.
     pub skip: u64,
@@ -42,48 +42,48 @@ crate::defaults! {
         pub read_percent: u8 = 50,
         /// Sizes of each direction.
         pub sizes: PerDirection<BlockSizes>,
-        /// Blocks need not be multiples of the smallest (`bs_unaligned`).
+        /// `true` if blocks need not be multiples of the smallest (`bs_unaligned`).
         pub unaligned: bool,
-        /// `read` sizes hold for sequential and `write` sizes for random I/O,
-        /// whatever the direction (`bs_is_seq_rand`).
+        /// `true` if `read` sizes apply to sequential and `write` sizes to random I/O of either
+        /// direction (`bs_is_seq_rand`).
         pub sizes_by_order: bool,
         /// Order of random offsets.
         pub distribution: PerDirection<Distribution>,
         /// Share of random I/O in percent, of each direction.
         pub percentage_random: PerDirection<u8> = PerDirection::all(100),
-        /// Offsets may come twice in a pass (`norandommap`).
+        /// `true` if offsets may repeat within a pass (`norandommap`).
         pub no_map: bool,
         /// Generator of random offsets.
         pub generator: Generator,
-        /// The same order in every run (`randrepeat`).
+        /// `true` for the same order in every run (`randrepeat`).
         pub repeat: bool = true,
-        /// The user's seed (`randseed`).
+        /// Seed given by the user (`randseed`).
         pub seed: Option<u64>,
-        /// Another order than all of this says, in one file and with one block size.
+        /// Order of offsets that replaces all of the above, in one file and with one block size.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pattern: Option<FlashPattern>,
     }
 }
 
 crate::defaults! {
-    /// fio's `rw`, with what may follow its colon.
+    /// fio's `rw`, with the optional part after its colon.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct RwPattern {
-        /// Reads are done.
+        /// `true` if the pattern reads.
         pub read: bool = true,
-        /// Writes are done.
+        /// `true` if the pattern writes.
         pub write: bool,
-        /// Trims are done.
+        /// `true` if the pattern trims.
         pub trim: bool,
-        /// Offsets come in random order.
+        /// `true` if offsets are random.
         pub random: bool,
-        /// Each trim is followed by a write of the same block (`trimwrite`).
+        /// `true` if each trim is followed by a write of the same block (`trimwrite`).
         pub trim_then_write: bool,
-        /// `rw=randread:8`: a new random offset only every so many I/Os.
+        /// Number of I/Os per new random offset, as in `rw=randread:8`.
         pub every: u32 = 1,
-        /// `rw=write:4k`: added to the offset after each I/O, may be negative.
+        /// Bytes added to the offset after each I/O, as in `rw=write:4k`; may be negative.
         pub skip_bytes: i64,
-        /// Rule for the offsets between new ones.
+        /// Rule for the offsets between random ones.
         pub sequencer: Sequencer,
     }
 }
@@ -102,20 +102,20 @@ pub enum Sequencer {
     /// The next offset follows the last.
     #[default]
     Sequential,
-    /// The same offset again.
+    /// The offset is repeated.
     Identical,
 }
 
 /// Block sizes of one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockSizes {
-    /// Smallest.
+    /// Smallest size.
     pub min: u32,
-    /// Largest; above `min`: any multiple of `min` between (`bsrange`).
+    /// Largest size; above `min`, sizes are multiples of `min` (`bsrange`).
     pub max: u32,
-    /// (size, percent), adding up to 100 (`bssplit`); empty: none.
+    /// Pairs of size and percent, with a sum of 100 (`bssplit`); empty: none.
     pub split: Vec<(u32, u8)>,
-    /// Offsets are multiples of this (`blockalign`); 0: of `min`.
+    /// Alignment of offsets (`blockalign`); 0: `min`.
     pub align: u32,
 }
 
@@ -126,7 +126,7 @@ impl Default for BlockSizes {
 }
 
 impl BlockSizes {
-    /// Blocks of one size.
+    /// Creates blocks of one size.
     pub const fn fixed(bytes: u32) -> Self {
         Self {
             min: bytes,
@@ -148,40 +148,39 @@ pub enum Distribution {
     Zipf {
         /// Exponent, above 0 and not 1.
         theta: f64,
-        /// Position of the most frequent block, 0 to 1; `None`: anywhere.
+        /// Position of the most frequent block, 0 to 1; `None`: random.
         center: Option<f64>,
     },
     /// Pareto (80/20 at power 0.2).
     Pareto {
         /// Power, 0 to 1.
         power: f64,
-        /// As for Zipf.
+        /// Position of the most frequent block, as for Zipf.
         center: Option<f64>,
     },
     /// Normal.
     Normal {
         /// Standard deviation, in percent of the region.
         deviation: f64,
-        /// As for Zipf.
+        /// Position of the most frequent block, as for Zipf.
         center: Option<f64>,
     },
-    /// (percent of the I/Os, percent of the region) in order; what is not
-    /// named shares the rest.
+    /// Pairs (percent of the I/Os, percent of the region) in order; zones that are not given share
+    /// the remainder.
     Zoned(Vec<(u8, u8)>),
-    /// (percent of the I/Os, bytes) in order.
+    /// Pairs (percent of the I/Os, bytes) in order.
     ZonedAbsolute(Vec<(u8, u64)>),
 }
 
-/// fio's `random_generator`. All of them are drawn from assay's own generator;
-/// they differ in what they promise.
+/// fio's `random_generator`. All use assay's generator; they differ in their guarantees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Generator {
-    /// Random draws; a map sees to it that each block comes once.
+    /// Random draws; a map ensures that each block occurs once.
     #[default]
     Tausworthe,
-    /// As above, 64 bits wide.
+    /// As `Tausworthe`, with 64 bits.
     Tausworthe64,
-    /// Each block once by construction, even with `no_map`.
+    /// Each block occurs once by construction, even with `no_map`.
     Lfsr,
 }

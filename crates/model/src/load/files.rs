@@ -1,4 +1,4 @@
-//! The files of a stream: which, how large, how they come to be and to end.
+//! Files of a stream: selection, size, creation and removal.
 
 use super::pace::Range;
 use serde::{Deserialize, Serialize};
@@ -11,58 +11,57 @@ crate::defaults! {
         /// Paths of the files, in the order of their numbers. The dialect has applied `directory`,
         /// `filename_format` and `nrfiles`.
         pub paths: Vec<PathBuf>,
-        /// The paths were named by the user (`filename`), not made up.
+        /// `true` if the user named the paths (`filename`).
         pub named: bool,
         /// Directory whose files are all added (`opendir`).
         pub opendir: Option<PathBuf>,
-        /// Size of each file: fixed, or drawn from a range (`filesize`); `None`:
-        /// `size` divided by the number of files.
+        /// Size of each file: fixed, or drawn from a range (`filesize`); `None`: `size` divided by
+        /// the number of files.
         pub file_size: Option<Range>,
-        /// Size of each file by its number, where each is known by itself (a trace
-        /// that is replayed); empty: as `file_size` says.
+        /// Size of each file by its number, if they are known separately (a replayed trace); empty:
+        /// `file_size` applies.
         #[serde(default)]
         pub sizes: Vec<u64>,
-        /// New files are appended to instead of overwritten from 0
-        /// (`file_append`).
+        /// `true` if new files are appended to instead of overwritten from 0 (`file_append`).
         pub append: bool,
-        /// Open at the same time (`openfiles`); 0: all.
+        /// Number of files open at the same time (`openfiles`); 0: all.
         pub open_at_once: u32,
-        /// Which file is next (`file_service_type`).
+        /// Selection of the next file (`file_service_type`).
         pub service: FileService,
-        /// I/Os to a file before the next one is taken.
+        /// Number of I/Os to a file before the next one is selected.
         pub service_every: u32 = 1,
         /// Allocation of the files' blocks.
         pub fallocate: Fallocate,
         /// Hint about the order of access (`fadvise_hint`).
         pub advice: Advice,
-        /// The file is written before it is overwritten (`overwrite`).
+        /// `true` to write the file before it is overwritten (`overwrite`).
         pub overwrite: bool,
-        /// The page cache of the files is emptied first (`invalidate`).
+        /// `true` to evict the files from the page cache first (`invalidate`).
         pub invalidate: bool = true,
-        /// The files are read before the clock starts (`pre_read`).
+        /// `true` to read the files before the clock starts (`pre_read`).
         pub pre_read: bool,
-        /// fsync after a file was laid out.
+        /// `true` to call fsync after a file was laid out.
         pub create_fsync: bool = true,
-        /// Files are made when they are first opened, by the stream itself.
+        /// `true` if the stream creates files when it first opens them.
         pub create_on_open: bool,
-        /// Only lay out the files.
+        /// `true` to only lay out the files.
         pub create_only: bool,
-        /// Missing files may be made.
+        /// `true` if missing files may be created.
         pub allow_create: bool = true,
-        /// Remove the files at the end.
+        /// `true` to remove the files at the end.
         pub unlink: bool,
-        /// Remove them after each loop.
+        /// `true` to remove the files after each loop.
         pub unlink_each_loop: bool,
-        /// Lock the file around each I/O.
+        /// Lock held around each I/O.
         pub lock: FileLock,
-        /// True if the one file was made ready before the load: it is opened as it is, and neither
-        /// made, looked at nor held before.
+        /// `true` if the single file was prepared before the load: it is opened without being
+        /// created, checked or locked before.
         pub prepared: bool,
     }
 }
 
 impl Files {
-    /// Files that are ready, and are used as they are.
+    /// Creates the description of prepared files, which are used as they are.
     pub fn prepared(paths: Vec<PathBuf>) -> Self {
         Self {
             paths,
@@ -85,15 +84,15 @@ pub enum FileService {
     /// Each file in turn.
     #[default]
     RoundRobin,
-    /// A file until it is done.
+    /// A file until it is complete.
     Sequential,
-    /// Any.
+    /// A random file.
     Random,
-    /// By Zipf's law with this exponent.
+    /// A file by Zipf's law with this exponent.
     Zipf(f64),
-    /// Pareto with this power.
+    /// A file by the Pareto distribution with this power.
     Pareto(f64),
-    /// Normal with this deviation in percent.
+    /// A file by the normal distribution with this deviation in percent.
     Normal(f64),
 }
 
@@ -101,9 +100,9 @@ pub enum FileService {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallocate {
-    /// By writing them.
+    /// Blocks are allocated by writing them.
     None,
-    /// `fallocate(2)` where the file system knows it.
+    /// `fallocate(2)` if the file system supports it.
     #[default]
     Native,
     /// `posix_fallocate(3)`.
@@ -120,14 +119,14 @@ pub enum Fallocate {
 pub enum Advice {
     /// No hint.
     None,
-    /// By the pattern.
+    /// Hint that follows the pattern.
     #[default]
     ByPattern,
     /// Random.
     Random,
     /// Sequential.
     Sequential,
-    /// Neither (`POSIX_FADV_NOREUSE`).
+    /// `POSIX_FADV_NOREUSE`.
     NoReuse,
 }
 

@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 /// Log files of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logs {
-    /// First part of the names of the bandwidth log; `None`: none. (fio's
-    /// `write_bw_log`; the job's name where that has no value.)
+    /// Prefix of the names of the bandwidth log; `None`: no log. (fio's `write_bw_log`; the job's
+    /// name if that has no value.)
     pub bandwidth: Option<String>,
-    /// First part of the names of the latency logs (`write_lat_log`: slat, clat and lat).
+    /// Prefix of the names of the latency logs (`write_lat_log`: slat, clat and lat).
     pub latency: Option<String>,
-    /// First part of the name of the IOPS log.
+    /// Prefix of the name of the IOPS log.
     pub iops: Option<String>,
-    /// First part of the name of the histogram log.
+    /// Prefix of the name of the histogram log.
     pub histogram: Option<String>,
-    /// One file for each stream (`per_job_logs`); otherwise one per name.
+    /// `true` for one file per name; otherwise each stream has its own (`per_job_logs`).
     pub shared: bool,
-    /// Averages over this time; 0: every I/O.
+    /// Interval of averages; 0: every I/O is logged.
     pub average: Nanos,
-    /// Value that is logged of the I/Os of that time.
+    /// Value that is logged for the I/Os of an interval.
     pub window_value: WindowValue,
-    /// Offsets are logged.
+    /// `true` to log offsets.
     pub offset: bool,
-    /// Priorities are logged.
+    /// `true` to log priorities.
     pub priority: bool,
-    /// Times at which I/Os were issued are logged.
+    /// `true` to log the times at which I/Os were issued.
     #[serde(default)]
     pub issue_time: bool,
     /// Time between two histograms; 0: none.
     pub histogram_interval: Nanos,
-    /// 2 to the power of this many bins are put together.
+    /// Logarithm to base 2 of the number of bins that are merged.
     pub histogram_coarseness: u8,
-    /// Times since 1970 instead of since the start.
+    /// `true` to log times since 1970 instead of since the start.
     pub unix_epoch: bool,
-    /// Times of this clock instead (`log_alternate_epoch_clock_id`).
+    /// Clock whose times are logged instead (`log_alternate_epoch_clock_id`).
     pub epoch_clock: Option<i32>,
-    /// Entries are compressed in memory (`log_compression`, bytes); 0: not.
+    /// Bytes from which entries are compressed in memory (`log_compression`); 0: never.
     pub compress_from: u64,
-    /// And stored so (`log_store_compressed`, name ends in `.fz`).
+    /// `true` to store them compressed (`log_store_compressed`, name ends in `.fz`).
     pub store_compressed: bool,
 }
 
-/// fio's `log_window_value`. Rates have one value, whichever is asked for.
+/// fio's `log_window_value`. Rates have a single value for all of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowValue {
     /// The mean.
     #[default]
     Mean,
-    /// The largest.
+    /// The maximum.
     Max,
-    /// The mean, then the largest.
+    /// The mean and the maximum.
     Both,
 }

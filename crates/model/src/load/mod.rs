@@ -1,13 +1,12 @@
-//! A load: everything that one fio job file asks for, said completely.
+//! A load: the complete description of the I/O that one fio job file requests.
 //!
-//! A dialect reads foreign words and makes a [`Load`]; the engine runs it and
-//! answers with a [`LoadReport`](report::LoadReport). Nothing here depends on
-//! the machine: sizes in percent and files that do not exist yet are resolved
-//! where the load runs.
+//! A dialect parses a foreign format and creates a [`Load`]; the engine runs it and returns a
+//! [`LoadReport`](report::LoadReport). A load does not depend on the machine: sizes in percent and
+//! files that do not exist yet are resolved where it runs.
 //!
-//! A **stream** is one thread of a load: a job of the file after `numjobs` was
-//! multiplied out. Streams with the same `wave` run together; the next wave
-//! starts when the one before has ended (fio's `stonewall`).
+//! A **stream** is one thread of a load: a copy of a job of the file, after expansion of `numjobs`.
+//! Streams with the same `wave` run together; the next wave starts when the previous one has ended
+//! (fio's `stonewall`).
 
 pub mod blocks;
 pub mod content;
@@ -36,34 +35,34 @@ use stats::{ErrorPolicy, StatsOptions, SteadyState};
 use trace::Trace;
 use verify::{TrimOptions, Verify};
 
-/// Several streams and what holds for all of them.
+/// Several streams and their common options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// In the order of the file.
+    /// Streams, in the order of the file.
     pub streams: Vec<Stream>,
-    /// Nothing may be written (`--readonly`).
+    /// `true` to forbid all writes (`--readonly`).
     pub readonly: bool,
-    /// Overwriting a block device is allowed. (A file is the user's own word.)
+    /// `true` if a block device may be overwritten. (For a file, naming it is sufficient.)
     pub destroy_data: bool,
     /// Directory for relative auxiliary files (logs, verify states) (`--aux-path`); `None`: the
     /// current directory.
     pub aux_path: Option<std::path::PathBuf>,
-    /// Send a whole report that often (`--status-interval`).
+    /// Interval of full reports (`--status-interval`).
     pub status_interval: Option<Nanos>,
-    /// The bandwidth of all streams together is logged (`--bandwidth-log`).
+    /// `true` to log the bandwidth of all streams together (`--bandwidth-log`).
     #[serde(default)]
     pub bandwidth_log: bool,
     /// Seed of everything that is not repeatable (`randrepeat=0`).
     pub entropy: u64,
-    /// Run in whose private folder the file that a trace is redirected to is made and removed: the
-    /// stream names the folder above.
+    /// Run whose private folder holds the file that a trace is redirected to; the file is created
+    /// and removed with it. The stream names the parent folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_for: Option<String>,
 }
 
 impl Load {
     /// Returns the seed of all random numbers of a stream: the same in every run, unless the job
-    /// asks for random seeds.
+    /// requests random seeds.
     pub fn seed_of(&self, stream: &Stream) -> u64 {
         let blocks = &stream.blocks;
         let mut seed = blocks.seed.unwrap_or(DEFAULT_SEED);
@@ -74,16 +73,16 @@ impl Load {
     }
 }
 
-/// Default seed, so that every run does the same unless asked otherwise.
+/// Default seed, so that every run is the same by default.
 ///
-/// Any number would do. This one makes fio's test t0008 pass, which wants the share of writes that
-/// fio's own seed happens to give (50.6 % of 8192 I/Os, give or take half a percent). It must not
-/// change: with another seed, the same job would do other I/Os than before.
+/// The value is arbitrary. This one passes fio's test t0008, which expects the share of writes that
+/// fio's own seed gives (50.6 % of 8192 I/Os, within half a percent). It must not change: with
+/// another seed, the same job would do other I/Os than before.
 const DEFAULT_SEED: u64 = 1;
 
 crate::defaults! {
-    /// One thread of a load. Groups of fields follow fio's groups of options, and
-    /// so do their names and defaults.
+    /// A thread of a load. Groups of fields follow fio's groups of options, and so do their names
+    /// and defaults.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Stream {
         /// The job's name.
@@ -94,57 +93,57 @@ crate::defaults! {
         pub clone: u32,
         /// fio's groupid.
         pub group: u32,
-        /// Which wave it runs in, from 0.
+        /// Wave that it runs in, from 0.
         pub wave: u32,
-        /// Streams of the same value are reported as one (`group_reporting`).
+        /// Report group: streams of the same value are reported as one (`group_reporting`).
         pub report: u32,
         /// Free text of the user.
         pub description: Option<String>,
-        /// When it starts and whom its end concerns.
+        /// Start of the stream, and streams that its end affects.
         pub schedule: Schedule,
         /// Priorities and processors.
         pub process: Process,
         /// Files of the stream.
         pub files: Files,
-        /// Which part of each file.
+        /// Part of each file that is used.
         pub region: Region,
-        /// Ddirs, block sizes and the order of offsets.
+        /// Directions, block sizes and the order of offsets.
         pub blocks: Blocks,
         /// Amount of I/O and running time.
         pub length: Length,
         /// I/O engine and its settings.
         pub engine: Engine,
-        /// Direct, synchronous, flushes.
+        /// Direct I/O, synchronous I/O and flushes.
         pub durability: Durability,
         /// Limits on the pace.
         pub pace: PaceLimits,
-        /// Checking of what was written.
+        /// Verification of written data.
         pub verify: Option<Verify>,
         /// Trims between writes.
         pub trim: TrimOptions,
         /// Content of written blocks.
         pub content: WriteContent,
-        /// Recording and replaying.
+        /// Recording and replaying of I/O.
         pub trace: Trace,
         /// Log files.
         pub logs: Logs,
-        /// End when the figures are steady.
+        /// Steady state at which the stream ends.
         pub steady_state: Option<SteadyState>,
         /// Statistics to collect and show.
         pub stats: StatsOptions,
-        /// Which errors end it.
+        /// Errors that end the stream.
         pub errors: ErrorPolicy,
     }
 }
 
 impl Stream {
-    /// The number of the first copy of its job: the same for all copies that `numjobs` makes.
+    /// Returns the number of the first copy of the job: the same for all copies that `numjobs`
+    /// creates.
     pub const fn job(&self) -> u32 {
         self.number.saturating_sub(self.clone)
     }
 
-    /// A stream with fio's defaults: sequential reads of 4 KiB with psync,
-    /// named `name`.
+    /// Creates a stream with fio's defaults: sequential reads of 4 KiB with psync, named `name`.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -154,8 +153,8 @@ impl Stream {
 }
 
 crate::named! {
-    /// The direction of an I/O of a load. Unlike [`Direction`](crate::job::Direction)
-    /// it knows trims, which move no data.
+    /// Direction of an I/O of a load. Unlike [`Direction`](crate::job::Direction) it includes
+    /// trims, which move no data.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Ddir {
@@ -163,13 +162,13 @@ crate::named! {
         Read = "read",
         /// To the storage.
         Write = "write",
-        /// The storage is told that the block is not needed any more.
+        /// Discards a block that is no longer needed.
         Trim = "trim",
     }
 }
 
 impl Ddir {
-    /// fio's number of it in log files.
+    /// Returns fio's number of the direction in log files.
     pub const fn number(self) -> u8 {
         match self {
             Self::Read => 0,
@@ -182,16 +181,16 @@ impl Ddir {
 /// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerDirection<T> {
-    /// For reads.
+    /// Value for reads.
     pub read: T,
-    /// For writes.
+    /// Value for writes.
     pub write: T,
-    /// For trims.
+    /// Value for trims.
     pub trim: T,
 }
 
 impl<T> PerDirection<T> {
-    /// The value of each direction, from a function of it.
+    /// Creates the value of each direction with a function.
     pub fn from_fn(mut value: impl FnMut(Ddir) -> T) -> Self {
         Self {
             read: value(Ddir::Read),
@@ -200,7 +199,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// The values with their directions.
+    /// Returns the values with their directions.
     pub fn iter(&self) -> impl Iterator<Item = (Ddir, &T)> {
         [
             (Ddir::Read, &self.read),
@@ -212,7 +211,7 @@ impl<T> PerDirection<T> {
 }
 
 impl<T: Clone> PerDirection<T> {
-    /// The same for all.
+    /// Creates equal values for all directions.
     pub fn all(value: T) -> Self {
         Self {
             read: value.clone(),
@@ -246,7 +245,7 @@ impl<T> std::ops::IndexMut<Ddir> for PerDirection<T> {
     }
 }
 
-/// A length: fixed, or a share of the file or device it belongs to.
+/// A length: fixed, or a share of the file or device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
@@ -260,19 +259,19 @@ crate::defaults! {
     /// Amount of I/O that a stream does, and its running time.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Length {
-        /// Bytes to move, where that is not the size of the region.
+        /// Bytes to move, if that is not the size of the region.
         pub io_size: Option<Extent>,
-        /// Ends after that many I/Os.
+        /// Number of I/Os after which it ends.
         pub number_ios: Option<u64>,
-        /// Number of times that the whole is done; 1 is once.
+        /// Number of repetitions; 1 runs the job once.
         pub loops: u64 = 1,
-        /// Ends after that time at the latest.
+        /// Time after which it ends at the latest.
         pub runtime: Option<Nanos>,
-        /// Repeats until `runtime` is over.
+        /// `true` to repeat until `runtime` is over.
         pub time_based: bool,
-        /// Not measured in the beginning.
+        /// Time at the beginning that is not measured.
         pub ramp_time: Nanos,
-        /// Writes until the device is full.
+        /// `true` to write until the device is full.
         pub fill_device: bool,
     }
 }
@@ -285,19 +284,19 @@ crate::defaults! {
         pub kind: EngineKind = EngineKind::Psync,
         /// I/Os kept in flight.
         pub iodepth: u32 = 1,
-        /// I/Os handed over together (`iodepth_batch`).
+        /// I/Os submitted together (`iodepth_batch`).
         pub batch: u32 = 1,
-        /// Least number of completions to wait for (`iodepth_batch_complete_min`);
-        /// 0: only look.
+        /// Least number of completions to wait for (`iodepth_batch_complete_min`); 0: poll without
+        /// waiting.
         pub batch_complete_min: u32 = 1,
-        /// Most completions to take at once (`iodepth_batch_complete_max`), but not
-        /// fewer than the least number.
+        /// Most completions to reap at once (`iodepth_batch_complete_max`), but not fewer than the
+        /// least number.
         #[serde(default)]
         pub batch_complete_max: u32,
-        /// When the depth is reached, drain to this many before more is queued
-        /// (`iodepth_low`); 0: as soon as there is room.
+        /// Depth to drain to before more is queued, after the depth was reached (`iodepth_low`); 0:
+        /// queue as soon as a slot is free.
         pub iodepth_low: u32,
-        /// I/Os that overlap never are in flight together.
+        /// `true` if overlapping I/Os are never in flight together.
         pub serialize_overlap: bool,
         /// Polled completions (`hipri`; pvsync2, io_uring).
         pub hipri: bool,
@@ -328,15 +327,15 @@ pub struct Durability {
     pub sync_file_range: Option<SyncFileRange>,
     /// A flush after the last write (`end_fsync`: fsync).
     pub at_end: Option<FlushCall>,
-    /// Flushes between writes wait until nothing is in flight, so that they
-    /// cover all writes before them. (fio's do not wait.)
+    /// `true` if flushes between writes wait until nothing is in flight, so that they cover all
+    /// writes before them. (fio's do not wait.)
     pub drained: bool,
     /// fsync before each close.
     pub fsync_on_close: bool,
 }
 
 impl Durability {
-    /// That of a job: its flushes cover all writes before them.
+    /// Converts the durability of a job: its flushes cover all writes before them.
     pub fn of_job(direct: bool, sync: OpenSync, flush: Flush) -> Self {
         let every = |wanted: FlushCall| match flush.every {
             Some((every, call)) if call == wanted => every,
@@ -357,12 +356,12 @@ impl Durability {
 /// fio's `sync_file_range=flags:N`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncFileRange {
-    /// Wait for write-back under way before.
+    /// `true` to wait for earlier write-back first.
     pub wait_before: bool,
-    /// Start write-back.
+    /// `true` to start write-back.
     pub write: bool,
-    /// Wait for it.
+    /// `true` to wait for the write-back.
     pub wait_after: bool,
-    /// After that many writes.
+    /// Number of writes after which it is called.
     pub every: u32,
 }

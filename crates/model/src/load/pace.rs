@@ -4,40 +4,40 @@ use super::PerDirection;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// A value, or any between two.
+/// A fixed value, or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
-    /// Smallest.
+    /// Smallest value.
     pub min: u64,
-    /// Largest.
+    /// Largest value.
     pub max: u64,
 }
 
 crate::defaults! {
-    /// Limits on the pace of a stream. A rate of 0 is none.
+    /// Limits on the rate of a stream. A rate of 0 is unlimited.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct PaceLimits {
         /// Bytes per second.
         pub rate: PerDirection<u64>,
-        /// Bytes per second that must be kept, or the stream fails.
+        /// Least bytes per second; below it the stream fails.
         pub rate_min: PerDirection<u64>,
         /// I/Os per second.
         pub rate_iops: PerDirection<u64>,
-        /// I/Os per second that must be kept, or the stream fails.
+        /// Least I/Os per second; below it the stream fails.
         pub rate_iops_min: PerDirection<u64>,
-        /// Over which time the least rates are averaged.
+        /// Time over which the least rates are averaged.
         pub rate_cycle: Nanos = Nanos::millis(1000),
-        /// I/Os arrive as a Poisson process instead of evenly.
+        /// `true` if I/Os arrive as a Poisson process instead of evenly.
         pub poisson: bool,
-        /// Thinking does not count against the rate.
+        /// `true` if think time does not count against the rate.
         pub ignore_think_time: bool,
-        /// Pauses.
+        /// Pauses between I/Os.
         pub think: Option<ThinkTime>,
-        /// Depth is searched that keeps a latency.
+        /// Search for the depth that keeps a latency.
         pub latency_target: Option<LatencyTarget>,
-        /// An I/O slower than that ends the stream with an error; 0: none.
+        /// Latency above which an I/O ends the stream with an error; 0: no limit.
         pub max_latency: PerDirection<Nanos>,
-        /// Keeping step with other streams.
+        /// Proportion to the I/O of other streams.
         pub flow: Option<Flow>,
     }
 }
@@ -48,13 +48,13 @@ crate::defaults! {
     pub struct ThinkTime {
         /// Length of a pause.
         pub pause: Nanos,
-        /// Part of the pause spent busy-waiting.
+        /// Busy-waiting part of the pause.
         pub spin: Nanos,
-        /// A pause after that many blocks.
+        /// Number of blocks between pauses.
         pub blocks: u32 = 1,
-        /// Blocks are counted when issued instead of when completed.
+        /// `true` if blocks are counted when issued instead of when completed.
         pub count_issued: bool,
-        /// A pause after that time of I/O (`thinktime_iotime`); 0: not.
+        /// Time of I/O after which a pause follows (`thinktime_iotime`); 0: not used.
         pub io_time: Nanos,
     }
 }
@@ -63,13 +63,13 @@ crate::defaults! {
     /// fio's latency_target family.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct LatencyTarget {
-        /// The latency to keep.
+        /// Latency to keep.
         pub target: Nanos,
-        /// Looked at over this time.
+        /// Window over which latency is evaluated.
         pub window: Nanos,
-        /// By this share of the I/Os, in percent.
+        /// Share of the I/Os that must keep the latency, in percent.
         pub percentile: f64 = 100.0,
-        /// Goes on running at the depth found.
+        /// `true` to continue at the depth that was found.
         pub run: bool,
     }
 }
@@ -77,10 +77,10 @@ crate::defaults! {
 /// fio's flow: streams of the same id keep their I/O in proportion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Which streams belong together.
+    /// Id of the group of streams.
     pub id: i64,
-    /// Share of this one.
+    /// Share of this stream.
     pub weight: u32,
-    /// Pause of one that is ahead, instead of looking again and again.
+    /// Pause of a stream that is ahead; 0: it polls.
     pub sleep: Nanos,
 }

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An I/O priority as the kernel numbers it (`linux/ioprio.h`): the class above
-/// 13 bits of level. 0 is none: that of the thread holds.
+/// An I/O priority in the kernel's encoding (`linux/ioprio.h`): the class above 13 bits of level. 0
+/// uses the thread's priority.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct IoPriority(pub u16);
 
 impl IoPriority {
-    /// That of the thread.
+    /// Uses the thread's priority.
     pub const NONE: Self = Self(0);
 
-    /// Class 1 (real time), 2 (best effort) or 3 (idle); level 0 (highest)
-    /// to 7. Larger numbers lose their upper bits.
+    /// Creates a priority of class 1 (real time), 2 (best effort) or 3 (idle) and level 0 (highest)
+    /// to 7. Larger numbers are truncated.
     pub const fn new(class: u8, level: u8) -> Self {
         Self((class as u16 & 7) << 13 | level as u16 & 7)
     }
@@ -30,8 +30,7 @@ impl IoPriority {
     }
 }
 
-/// A share of the I/Os of a direction that gets a priority of its own (fio's
-/// `cmdprio` options).
+/// A share of the I/Os of a direction with a separate priority (fio's `cmdprio` options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorityShare {
     /// Block size that the share applies to; `None`: all blocks.

@@ -13,20 +13,20 @@ use std::path::PathBuf;
 /// Results of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// One for each stream of the load, in its order.
+    /// Report of each stream, in the order of the load.
     pub streams: Vec<StreamReport>,
     /// Kernel evidence around each wave, for each storage its files are on.
     pub evidence: Vec<WaveEvidence>,
     /// Counters of the disks over the whole load (fio's disk_util).
     pub disks: Vec<DiskUse>,
-    /// When the report was made, milliseconds since 1970.
+    /// Time of the report, milliseconds since 1970.
     pub at_unix_ms: u64,
-    /// More follows (`--status-interval`).
+    /// `true` if more reports follow (`--status-interval`).
     pub interim: bool,
-    /// It was stopped before all streams had done what they were to do.
+    /// `true` if the load was stopped before all streams were complete.
     #[serde(default)]
     pub stopped: bool,
-    /// A device that went away while a wave worked on it, in words.
+    /// Device that was lost while a wave used it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -40,50 +40,50 @@ pub struct WaveEvidence {
     pub streams: Vec<u32>,
     /// The evidence.
     pub evidence: Evidence,
-    /// Counters when the clocks of streams stopped that went on with something else then.
+    /// Counters at the times when the clocks of some streams stopped before those streams ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<ClockStop>,
 }
 
-/// Kernel evidence from the moment when the clocks of some streams stopped, before they read back
-/// what they had written, closed or removed their files, or ran a command of the user.
+/// Kernel evidence from the moment when the clocks of some streams stopped, before they read their
+/// data back, closed or removed their files, or ran a command of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockStop {
-    /// The streams.
+    /// Indices of the streams.
     pub streams: Vec<u32>,
-    /// Counters at their last stop.
+    /// Counters at the last stop of the clocks.
     pub after: Snapshot,
-    /// The sum of all times between their passes.
+    /// Sum of the counters between their passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<BetweenPasses>,
 }
 
-/// Counters of the times between two passes, when the clocks of streams stood still; all such times
+/// Counters of the times between two passes, when the clocks of streams were paused; all such times
 /// together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BetweenPasses {
-    /// Number of times that the clocks stood still.
+    /// Number of pauses of the clocks.
     pub times: u64,
-    /// Time that the clocks stood still, in nanoseconds.
+    /// Total length of the pauses, in nanoseconds.
     pub elapsed_ns: u64,
     /// Block-layer counters of these times.
     pub devices: Vec<DeviceCounters>,
-    /// I/O that the kernel accounted to the agent in these times.
+    /// I/O that the kernel accounted to the agent during the pauses.
     pub own_io: Option<OwnIo>,
     /// Bytes that were dirty or under write-back when the clocks stopped.
     pub dirty_bytes: Option<u64>,
-    /// Bytes that were cached when they went on.
+    /// Bytes that were cached when the clocks restarted.
     pub cached_bytes: Option<u64>,
 }
 
-/// The wave of a load that a trial was part of, without what only reports need.
+/// The wave of a load that a trial was part of, without the parts that only reports use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaveRecord {
     /// The streams of the wave.
     pub load: Load,
     /// Results of the wave, without series and latencies.
     pub report: LoadReport,
-    /// Which of the streams are the trial's.
+    /// Indices of the trial's streams.
     pub members: Vec<u32>,
 }
 
@@ -92,21 +92,21 @@ pub struct WaveRecord {
 pub struct StreamReport {
     /// Number of the thread.
     pub tid: u32,
-    /// It was started.
+    /// `true` if the stream was started.
     pub started: bool,
-    /// When, milliseconds since 1970.
+    /// Start time, milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// First error's number; 0: none.
+    /// Number of the first error; 0: none.
     pub errno: i32,
-    /// Errors that count in its exit code.
+    /// Number of errors that affect the exit code.
     pub total_errors: u64,
     /// The first error in words.
     pub problem: Option<String>,
-    /// A mismatch of data was found.
+    /// Number of mismatches of data.
     pub data_mismatches: u64,
-    /// From the start of its measured time to its end.
+    /// Time from the start of the measured time to its end.
     pub runtime_ns: u64,
-    /// Time since the load began, when it ended.
+    /// Time from the start of the load to the end of the stream.
     pub elapsed_ns: u64,
     /// Measured I/O. Reads include those of checks.
     pub directions: PerDirection<DirectionReport>,
@@ -114,29 +114,28 @@ pub struct StreamReport {
     pub moved_bytes: PerDirection<u64>,
     /// Flush calls.
     pub sync: LatencyRecord,
-    /// Groups of writes that a flush follows, each from its first write to the end of that
-    /// flush; `None` where the job does not flush after so many writes.
+    /// Groups of writes that a flush follows, each from its first write to the end of that flush;
+    /// `None` if the job does not flush between writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable: Option<LatencyRecord>,
-    /// Calls of `sync_file_range(2)` among them, which make nothing durable.
+    /// Calls of `sync_file_range(2)` in `sync`, which do not make data durable.
     #[serde(default)]
     pub range_syncs: u64,
-    /// `true` if all files were flushed after the last write, as the job asks.
+    /// `true` if all files were flushed after the last write, as the job requests.
     #[serde(default)]
     pub flushed_at_end: bool,
-    /// Bytes it wrote that no flush covers which began after they were written and ended
-    /// before its clock stopped; `None` when it wrote none, and in records before this field
-    /// existed.
+    /// Written bytes that are not covered by a flush that began after the write and ended before
+    /// the clock stopped; `None` without writes, and in records before this field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unflushed_bytes: Option<u64>,
-    /// When the clock that gives the rate of its writes stopped for the last time, as time
-    /// since the load began; `None`: not before it ended.
+    /// Time from the start of the load to the last stop of the clock of its writes; `None` if the
+    /// clock did not stop before the end of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,
     /// Completions over time.
     pub series: Series,
-    /// Longest time without a completion of any stream that reports as one with
-    /// it, from its own start on.
+    /// Longest time without a completion of any stream of the report group, relative to this
+    /// stream's start.
     pub longest_gap: Option<Gap>,
     /// Failed I/Os.
     pub errors: IoErrors,
@@ -144,7 +143,7 @@ pub struct StreamReport {
     pub cpu: CpuUse,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that did not.
+    /// Page faults without I/O.
     pub minor_faults: u64,
     /// Distribution of the queue depth.
     pub depths: DepthUse,
@@ -152,13 +151,14 @@ pub struct StreamReport {
     pub latency_target: Option<LatencyTargetReached>,
     /// Result of the steady-state check.
     pub steady_state: Option<SteadyStateReached>,
-    /// Files: (path, size when it ran).
+    /// Files with their size during the run.
     pub files: Vec<(PathBuf, Bytes)>,
-    /// The part of each file that it worked on, in the order of `files`; empty in records
-    /// before this field existed.
+    /// Part of each file that the stream used, in the order of `files`; empty in records before
+    /// this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<FilePart>,
-    /// Lateness of each I/O or flush: submission time less due time, in a replay that keeps times.
+    /// Lateness of each I/O or flush (submission time minus due time), in a replay that keeps
+    /// times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatencyRecord>,
 }
@@ -173,7 +173,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// First offset after the part.
+    /// Returns the first offset after the part.
     pub const fn end(self) -> u64 {
         self.offset.saturating_add(self.length)
     }
@@ -186,22 +186,21 @@ pub struct DirectionReport {
     pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// I/Os that the kernel cut short.
+    /// I/Os that the kernel completed only partly.
     pub short_ios: u64,
     /// I/Os that failed and were dropped.
     pub dropped_ios: u64,
-    /// From the start of its first pass in this direction to the end of the
-    /// last: what rates are divided by. Time spent checking does not count
-    /// for writes, and so on.
+    /// Time from the start of the first pass in this direction to the end of the last; the divisor
+    /// of rates. Time of verification does not count for writes, and so on.
     pub runtime_ns: u64,
     /// Time in the submission call; empty for synchronous engines.
     pub submission: LatencyRecord,
-    /// From there to completion.
+    /// Time from submission to completion.
     pub completion: LatencyRecord,
-    /// Both together; `None`: the same as `completion`.
+    /// Submission and completion together; `None` if equal to `completion`.
     pub total: Option<LatencyRecord>,
-    /// Latencies by I/O priority, where single I/Os have one: total latencies where percentiles of
-    /// these are asked for (`lat_percentiles`), else completion latencies.
+    /// Latencies by I/O priority, if single I/Os have one: total latencies if percentiles of these
+    /// are requested (`lat_percentiles`), else completion latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<(IoPriority, LatencyRecord)>,
 }
@@ -209,18 +208,18 @@ pub struct DirectionReport {
 /// Distribution of the queue depth, counted at each submission and completion in fio's classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthUse {
-    /// In flight when an I/O was handed over: 1, 2, 4, 8, 16, 32, 64 and more.
+    /// I/Os in flight at a submission: 1, 2, 4, 8, 16, 32, 64 and more.
     pub level: [u64; 7],
-    /// Handed over together: 0, up to 4, 8, 16, 32, 64 and more.
+    /// I/Os submitted together: 0, up to 4, 8, 16, 32, 64 and more.
     pub submit: [u64; 7],
-    /// Taken back together.
+    /// I/Os completed together.
     pub complete: [u64; 7],
 }
 
 /// Result of the search for a latency target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyTargetReached {
-    /// Largest depth that kept the latency; 0: none did.
+    /// Largest depth that kept the latency; 0 if none did.
     pub depth: u32,
 }
 
@@ -229,13 +228,13 @@ pub struct LatencyTargetReached {
 pub struct SteadyStateReached {
     /// Criterion of the check.
     pub criterion: SteadyCriterion,
-    /// The limit, as asked.
+    /// Requested limit.
     pub limit: f64,
-    /// It is in percent.
+    /// `true` if the limit is in percent.
     pub percent: bool,
-    /// The window.
+    /// Length of the window.
     pub duration_ns: u64,
-    /// It was reached.
+    /// `true` if the steady state was reached.
     pub attained: bool,
     /// Value that was compared with the limit (percent, or absolute).
     pub value: f64,
@@ -245,9 +244,9 @@ pub struct SteadyStateReached {
     pub slope: f64,
     /// IOPS of the intervals in the window.
     pub iops: Vec<u64>,
-    /// Bytes per second.
+    /// Bytes per second of the intervals.
     pub bw: Vec<u64>,
-    /// Mean latency (ns).
+    /// Mean latency of the intervals, in nanoseconds.
     pub lat: Vec<u64>,
 }
 
@@ -262,7 +261,7 @@ pub struct DiskUse {
     pub write_ios: u64,
     /// Reads that were merged into others.
     pub read_merges: u64,
-    /// Writes that were.
+    /// Writes that were merged into others.
     pub write_merges: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -272,22 +271,22 @@ pub struct DiskUse {
     pub read_ms: u64,
     /// Time of all writes together (ms).
     pub write_ms: u64,
-    /// Time weighted by the I/Os under way (ms).
+    /// Sum over time of the I/Os in flight (ms).
     pub queue_ms: u64,
-    /// Time with I/O under way (ms).
+    /// Time with I/O in flight (ms).
     pub busy_ms: u64,
-    /// Time looked at (ms).
+    /// Time of observation (ms).
     pub over_ms: u64,
-    /// It lies on these (partitions, dm, md): their names.
+    /// Names of the devices below it (partitions, dm, md).
     pub below: Vec<String>,
 }
 
-/// Progress of the streams of a load; for the line with the time left.
+/// Progress of the streams of a load, for the progress line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadProgress {
-    /// Since the load began.
+    /// Time since the load began.
     pub elapsed_ns: u64,
-    /// Each stream, in the load's order.
+    /// Progress of each stream, in the load's order.
     pub streams: Vec<StreamProgress>,
 }
 
@@ -296,15 +295,15 @@ pub struct LoadProgress {
 pub struct StreamProgress {
     /// State of the stream.
     pub state: StreamState,
-    /// Time on its clock.
+    /// Time on the stream's clock.
     pub elapsed_ns: u64,
     /// I/Os completed, since it started.
     pub ios: PerDirection<u64>,
     /// Bytes moved.
     pub bytes: PerDirection<u64>,
-    /// Files it has open.
+    /// Number of open files.
     pub open_files: u32,
-    /// Bytes it will have moved when it is done; 0: only time limits it.
+    /// Bytes that it moves until it is complete; 0: only time limits it.
     pub goal_bytes: u64,
     /// Time after which it ends at the latest; 0: none.
     pub goal_ns: u64,
@@ -317,17 +316,17 @@ pub enum StreamState {
     /// Not started yet.
     #[default]
     Waiting,
-    /// Making its files ready.
+    /// Preparing its files.
     SettingUp,
     /// Before its measured time.
     Ramp,
-    /// Doing its I/O.
+    /// Running its I/O.
     Running,
-    /// Reading its files beforehand.
+    /// Reading its files before the I/O.
     PreReading,
     /// In a flush call.
     Flushing,
-    /// Checking what it wrote.
+    /// Verifying its data.
     Verifying,
     /// Ended.
     Done,

@@ -7,9 +7,9 @@ crate::defaults! {
     /// Statistics to collect and show.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct StatsOptions {
-        /// Streams of a name's copies are reported as one.
+        /// `true` if the copies of a job are reported as one.
         pub group_reporting: bool,
-        /// The stream is in the report (`stats`).
+        /// `true` if the stream is in the report (`stats`).
         pub shown: bool = true,
         /// Combined or separate reporting of directions.
         pub unified: Unified,
@@ -19,7 +19,7 @@ crate::defaults! {
         pub lat_percentiles: bool,
         /// Percentiles of submission latency.
         pub slat_percentiles: bool,
-        /// Which.
+        /// List of percentiles.
         pub percentiles: Vec<f64> = vec![
             1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9,
             99.95, 99.99,
@@ -51,12 +51,12 @@ crate::defaults! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unified {
-    /// Each direction apart.
+    /// Each direction separately.
     #[default]
     Split,
     /// One report for all directions, called `mixed`.
     Mixed,
-    /// Both.
+    /// Both reports.
     Both,
 }
 
@@ -65,15 +65,15 @@ pub enum Unified {
 pub struct SteadyState {
     /// Criterion of the steady state.
     pub criterion: SteadyCriterion,
-    /// The limit: of the deviation or of the slope.
+    /// Limit of the deviation or of the slope.
     pub limit: f64,
-    /// `limit` is in percent of the mean.
+    /// `true` if `limit` is in percent of the mean.
     pub percent: bool,
-    /// The window.
+    /// Length of the window.
     pub duration: Nanos,
-    /// Not looked at in the beginning.
+    /// Time at the beginning that is not evaluated.
     pub ramp: Nanos,
-    /// Time between two looks (fio: 1 s).
+    /// Interval of evaluations (fio: 1 s).
     pub interval: Nanos,
 }
 
@@ -95,24 +95,24 @@ pub enum SteadyCriterion {
     LatSlope,
 }
 
-/// Which errors end a stream.
+/// Errors that end a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorPolicy {
-    /// Failed reads do not (`continue_on_error`).
+    /// `true` if failed reads do not end it (`continue_on_error`).
     pub continue_on_read: bool,
-    /// Failed writes do not.
+    /// `true` if failed writes do not end it.
     pub continue_on_write: bool,
-    /// Mismatches do not.
+    /// `true` if mismatches do not end it.
     pub continue_on_verify: bool,
-    /// These are not errors, of reads (`ignore_error`).
+    /// Error numbers that are not errors, for reads (`ignore_error`).
     pub ignore_read: Vec<i32>,
     /// Error numbers that are not errors, for writes.
     pub ignore_write: Vec<i32>,
     /// Error numbers that are not errors, for checks.
     pub ignore_verify: Vec<i32>,
-    /// So many bad spots of the medium (`EIO`, `EILSEQ`, `ENODATA`) do not end
-    /// it, whatever the other fields say; 0: they are errors as all others.
+    /// Number of medium errors (`EIO`, `EILSEQ`, `ENODATA`) that do not end it, regardless of the
+    /// other fields; 0: they are treated like other errors.
     pub bad_spots: u32,
-    /// Ignored errors are said (`error_dump`).
+    /// `true` to report ignored errors (`error_dump`).
     pub say_ignored: bool,
 }

@@ -1,59 +1,58 @@
-//! Checking of what was written, and trims.
+//! Verification of written data, and trims.
 
 use super::content::ContentPattern;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 crate::defaults! {
-    /// Checking of what was written.
+    /// Verification of written data.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Verify {
         /// Kind of verification.
         pub kind: VerifyKind = VerifyKind::Null,
-        /// Read back and check at the end of each pass (`do_verify`).
+        /// `true` to read back and verify at the end of each pass (`do_verify`).
         pub read_back: bool = true,
-        /// Nothing is written; what an earlier run wrote is checked.
+        /// `true` to write nothing and verify the data of an earlier run.
         pub only: bool,
-        /// A header every so many bytes; 0: one per block.
+        /// Number of bytes per header; 0: one header per block.
         pub interval: u32,
-        /// Offset of the header in the interval.
+        /// Offset of the header in its interval.
         pub offset: u32,
-        /// Filling of what follows the header, or all of it; empty: random.
+        /// Content after the header, or of the whole block; empty: random.
         pub pattern: ContentPattern,
-        /// The first mismatch ends the stream.
+        /// `true` if the first mismatch ends the stream.
         pub fatal: bool,
-        /// Write differing blocks to files.
+        /// `true` to write differing blocks to files.
         pub dump: bool,
-        /// That many threads check; 0: the stream itself.
+        /// Number of verifying threads; 0: the stream itself.
         pub threads: u32,
         /// Processors of those threads.
         pub thread_cpus: Vec<u32>,
-        /// Check after that many written blocks; 0: at the end.
+        /// Number of written blocks after which they are verified; 0: at the end.
         pub backlog: u64,
-        /// That many of them at once; 0: all.
+        /// Number of blocks that are verified at once; 0: all.
         pub backlog_batch: u64,
-        /// Checked in the order of offsets where the order of writing is not
-        /// needed (`verifysort`).
+        /// `true` to verify in the order of offsets if the order of writing is not needed
+        /// (`verifysort`).
         pub sort: bool = true,
-        /// Up to which write was completed is taken from the state of an
-        /// interrupted run.
+        /// `true` to read the number of completed writes from the state of an interrupted run.
         pub load_state: bool,
-        /// When it is saved.
+        /// Time at which the state is saved.
         pub save_state: SaveState = SaveState::WhenStopped,
-        /// A block that is read back must be of the very write that was last there
+        /// `true` if a block that is read back must be from the last write to that place
         /// (`verify_write_sequence`).
         #[serde(default = "yes")]
         pub check_number: bool = true,
-        /// The header must have the seed of that write's content (`verify_header_seed`).
+        /// `true` if the header must have the seed of that write's content (`verify_header_seed`).
         #[serde(default = "yes")]
         pub check_seed: bool = true,
-        /// State file, where not derived from the names of host and job.
+        /// State file, if its name is not derived from the names of host and job.
         pub state_path: Option<PathBuf>,
     }
 }
 
 impl Verify {
-    /// fio's defaults.
+    /// Creates a verification with fio's defaults.
     pub fn new(kind: VerifyKind) -> Self {
         Self {
             kind,
@@ -66,15 +65,15 @@ const fn yes() -> bool {
     true
 }
 
-/// When a stream saves how far it came (`verify_state_save`).
+/// Time at which a stream saves its progress (`verify_state_save`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SaveState {
-    /// Never.
+    /// The state is never saved.
     Never,
-    /// When it is stopped while it writes.
+    /// When the stream is stopped during its writes.
     WhenStopped,
-    /// At its end, too, as fio does it: this was asked for.
+    /// Also at its end, as in fio, by explicit request.
     Always,
 }
 
@@ -116,7 +115,7 @@ pub enum VerifyKind {
     Pattern,
     /// The pattern behind a header (fio's `pattern_hdr`).
     PatternHeader,
-    /// Nothing is checked, but all the rest is done.
+    /// Nothing is verified, but everything else is done.
     Null,
 }
 
@@ -127,8 +126,8 @@ pub struct TrimOptions {
     pub percent: u8,
     /// Trimmed blocks are checked to be zero.
     pub verify_zero: bool,
-    /// Trim after that many written blocks.
+    /// Number of written blocks after which a trim follows.
     pub backlog: u64,
-    /// That many of them at once; 0: all.
+    /// Number of blocks that are trimmed at once; 0: all.
     pub backlog_batch: u64,
 }

@@ -1,4 +1,4 @@
-//! The greeting: what each side of a session says of itself.
+//! Greeting: protocol versions, features and build of each side of a session.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,47 +8,47 @@ use std::str::FromStr;
 pub const OLDEST: u32 = 1;
 /// Newest version of the protocol that this build speaks.
 pub const NEWEST: u32 = 1;
-/// Number for builds from before protocol 1. They send 11, compare nothing else, and ask for an
-/// update of the side whose number is lower.
+/// Value of `version` for builds from before protocol 1. They send 11, compare nothing else, and
+/// request an update of the side whose number is lower.
 const AFTER_11: u32 = 12;
 
 crate::named! {
-    /// Part of the protocol that not every agent has: what a side must not ask of one that does not
-    /// name it. `docs/compatibility.md` has the table.
+    /// Optional part of the protocol. A side must not request it from a peer that does not list it.
+    /// `docs/compatibility.md` has the table.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Feature {
-        /// Works on files: copies, cells of iozone, capacity, samples, looking on.
+        /// Works on files: copies, cells of iozone, capacity, samples, watches.
         Works = "works",
         /// Loads: jobs of fio, replayed traces.
         Loads = "loads",
-        /// Works with databases and their agent: AndroBench, scenarios, memory, soaks, power cuts,
-        /// and the patterns of traits.
+        /// Works with databases, and other works of their agent: AndroBench, scenarios, memory,
+        /// soaks, power cuts, and the patterns of traits.
         Sqlite = "sqlite",
         /// Simulated devices.
         Sim = "sim",
     }
 }
 
-/// Versions and features that one side speaks, and its build. A build from before protocol 1 sends
-/// the number alone, so that all else is 0 or empty.
+/// Protocol versions and features of one side, and its build. A build from before protocol 1 sends
+/// only the number, so all other fields are 0 or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Greeting {
-    /// Number that tells builds from before protocol 1 that this one is newer.
+    /// Number by which builds from before protocol 1 recognise a newer build.
     pub version: u32,
-    /// Oldest version of the protocol that it speaks.
+    /// Oldest supported version of the protocol.
     pub oldest: u32,
-    /// Newest version of the protocol that it speaks.
+    /// Newest supported version of the protocol.
     pub newest: u32,
     /// Version and commit, as in SemVer: `0.1.0+19e031c1`.
     pub build: String,
-    /// Names of its features; the other side ignores those that it does not know.
+    /// Names of its features; the peer ignores unknown names.
     pub features: Vec<String>,
 }
 
 impl Greeting {
-    /// Greeting of this build with these features. A release is told its commit in `ASSAY_COMMIT`
-    /// when it is built.
+    /// Creates the greeting of this build with these features. The commit of a release is set at
+    /// build time in `ASSAY_COMMIT`.
     pub fn with(features: impl IntoIterator<Item = Feature>) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         Self {
@@ -66,24 +66,24 @@ impl Greeting {
         }
     }
 
-    /// Greeting of a host, which can use every feature.
+    /// Creates the greeting of a host, which can use every feature.
     pub fn of_host() -> Self {
         Self::with(Feature::ALL)
     }
 
-    /// Returns true if that feature is among its own.
+    /// `true` if the side supports the feature.
     pub fn has(&self, feature: Feature) -> bool {
         self.features.iter().any(|name| name == feature.name())
     }
 
-    /// Highest version of the protocol that both speak.
+    /// Returns the highest version of the protocol that both sides support.
     pub fn common(&self, other: &Self) -> Option<u32> {
         let version = self.newest.min(other.newest);
         (version >= self.oldest.max(other.oldest)).then_some(version)
     }
 }
 
-/// Line that `assay-agent --version` prints.
+/// Prints the line of `assay-agent --version`.
 impl fmt::Display for Greeting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -1,7 +1,7 @@
-//! Capacity test: checks that storage holds as much as it announces.
+//! Capacity test: checks that storage has its announced capacity.
 //!
 //! [`content`] defines the data to write: the sectors of H2testw and f3. A *sector* here has
-//! [`SECTOR_BYTES`], whatever the device calls one.
+//! [`SECTOR_BYTES`], independent of the device's sector size.
 
 pub mod content;
 mod probed;
@@ -24,7 +24,7 @@ pub const FILE_BYTES: u64 = 1 << 30;
 /// A capacity test: storage to fill, check or probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// The folder or device.
+    /// Folder or device.
     pub path: PathBuf,
     /// Task to carry out.
     pub task: Task,
@@ -34,10 +34,9 @@ pub struct Capacity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Fill it, and check that all is still there.
+    /// Fill the storage, and check all data.
     Fill(Fill),
-    /// Find out with few writes whether a device is smaller than it says; what
-    /// it held is put back.
+    /// Find out with few writes if a device is smaller than announced, and restore its data.
     Probe,
 }
 
@@ -51,19 +50,17 @@ crate::defaults! {
     /// Extent of a folder or device to fill and check.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Fill {
-        /// It is written; else what an earlier run wrote is checked.
+        /// `true` to write; else the data of an earlier run is checked.
         pub write: bool = true,
-        /// It is read and checked.
+        /// `true` to read and check.
         pub verify: bool = true,
-        /// Number of the first file, from 1. Of folders only.
+        /// Number of the first file, from 1. For folders only.
         pub first_file: u32 = 1,
-        /// Number of the last file; `None`: as many as there is room for, or as
-        /// there are.
+        /// Number of the last file; `None`: until the folder is full, or the last existing file.
         pub last_file: Option<u32>,
-        /// At most so many bytes are written, or checked of a device.
+        /// Most bytes to write, or to check on a device.
         pub limit_bytes: Option<u64>,
-        /// Files that this run wrote are removed once all of them were found as
-        /// they were written.
+        /// `true` to remove the files that this run wrote after all of them were verified.
         pub remove: bool,
     }
 }
@@ -90,7 +87,7 @@ impl WorkSpec for Capacity {
     }
 }
 
-/// Filling, checking or probing: what a step did.
+/// Results of a step that filled, checked or probed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityStep {
     /// Announced capacity: the size of a device, or the free space of a folder before it was
@@ -98,13 +95,12 @@ pub struct CapacityStep {
     pub announced_bytes: Option<u64>,
     /// Written or checked parts, file by file; a device is one part.
     pub parts: Vec<CapacityPart>,
-    /// Names of files that were expected between others and are not there, the
-    /// first of them.
+    /// Names of the first files that are missing between others.
     pub missing: Vec<String>,
     /// Number of missing files; 0 in older runs, which have only their names.
     #[serde(default)]
     pub missing_files: u64,
-    /// Files that hold less than was written to them.
+    /// Files that are shorter than the data written to them.
     #[serde(default)]
     pub short: Vec<Short>,
     /// Result of probing.
@@ -119,7 +115,7 @@ impl CapacityStep {
         Some(Tally::total([first].into_iter().chain(found)))
     }
 
-    /// `true` if some storage does not hold what was written to it.
+    /// `true` if some storage does not hold the data written to it.
     pub fn differs(&self) -> bool {
         let found = self.total().is_some_and(|found| !found.all_ok());
         let probed = self.probed.as_ref();
@@ -128,37 +124,37 @@ impl CapacityStep {
     }
 }
 
-/// A file that holds less than was written to it.
+/// A file that is shorter than the data written to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Short {
-    /// `3.h2w`.
+    /// Name, such as `3.h2w`.
     pub name: String,
     /// Bytes that the file holds.
     pub bytes: u64,
-    /// It has held so much, or more.
+    /// Lower bound of the bytes that the file held before.
     pub least_bytes: u64,
 }
 
 /// A file of a folder, or a whole device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityPart {
-    /// `3.h2w`, or the device.
+    /// Name, such as `3.h2w`, or that of the device.
     pub name: String,
-    /// Offset of the part in the sequence of all that is written, in bytes.
+    /// Offset of the part in the sequence of all written data, in bytes.
     pub offset: u64,
     /// Bytes written or checked.
     pub bytes: u64,
     /// Duration of the write or check, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Result of the check; `None`: the part was written.
+    /// Result of the check; `None` if the part was written.
     pub found: Option<Tally>,
 }
 
-/// Results that only exist when all steps are done.
+/// Results that are only known after all steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityReport {
-    /// Names of files that were written and left.
+    /// Names of files that were written and kept.
     pub kept: Vec<String>,
-    /// Something does not hold what was written to it.
+    /// `true` if some storage does not hold the data written to it.
     pub differs: bool,
 }

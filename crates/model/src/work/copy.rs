@@ -1,12 +1,12 @@
-//! Copying as dd does.
+//! Copying with the options of dd.
 
 use crate::latency::LatencyRecord;
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The step of [`crate::work::WorkProgress`] when all is copied and the output
-/// is about to be flushed.
+/// Step of [`crate::work::WorkProgress`] when all data is copied and the output is about to be
+/// flushed.
 pub const FLUSHING: &str = "flush";
 
 crate::defaults! {
@@ -25,16 +25,16 @@ crate::defaults! {
         pub input_block: u64 = 512,
         /// Bytes of an output block (`obs=`).
         pub output_block: u64 = 512,
-        /// Bytes of a record that [`Records`] makes or takes apart (`cbs=`); 0: none.
+        /// Bytes of a record that [`Records`] creates or splits (`cbs=`); 0: none.
         pub record: u64,
-        /// Copies input through a second buffer, to form new blocks or convert them. Without it, a
-        /// short read is a short write.
+        /// `true` to copy input through a second buffer, to form new blocks or convert them.
+        /// Otherwise a short read causes a short write.
         pub reblock: bool = true,
-        /// Left out at the beginning of the input (`skip=`).
+        /// Length to skip at the beginning of the input (`skip=`).
         pub skip: Extent,
-        /// Left out at the beginning of the output (`seek=`).
+        /// Length to skip at the beginning of the output (`seek=`).
         pub seek: Extent,
-        /// The most to copy (`count=`); `None`: all.
+        /// Most to copy (`count=`); `None`: all.
         pub count: Option<Extent>,
         /// Conversion of the bytes.
         pub conversion: Conversion,
@@ -44,17 +44,17 @@ crate::defaults! {
         pub input_flags: Flags,
         /// Flags for opening and writing the output (`oflag=`).
         pub output_flags: Flags,
-        /// Report about once a second (`status=progress`).
+        /// `true` to report about once a second (`status=progress`).
         pub progress: bool,
-        /// Only errors are told (`status=none`).
+        /// `true` to report only errors (`status=none`).
         pub quiet: bool,
-        /// The output was made for this copy alone: it is removed afterwards, with
-        /// its evidence taken.
+        /// `true` if the output was created for this copy: it is removed afterwards, after its
+        /// evidence is taken.
         pub remove_output: bool,
-        /// Brings written data to the device afterwards, outside the clock, so that it does not
-        /// disturb the next steps.
+        /// `true` to write data back to the device afterwards, outside the clock, so that it does
+        /// not disturb the next steps.
         pub settle: bool,
-        /// Copies that follow, each a step of its own.
+        /// Copies that follow, each as a separate step.
         pub then: Vec<FileCopy>,
     }
 }
@@ -104,23 +104,23 @@ impl WorkSpec for FileCopy {
 }
 
 impl FileCopy {
-    /// `true` if this copy, or one that follows, has a file to remove.
+    /// `true` if this copy, or one that follows, removes a file.
     pub fn removes(&self) -> bool {
         self.remove_output || self.then.iter().any(Self::removes)
     }
 
-    /// The bytes that `count` allows to read; `None`: all there are.
+    /// Returns the bytes that `count` allows to read; `None`: all.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.count.map(|count| count.of_blocks(self.input_block))
     }
 }
 
-/// A length in blocks, and bytes beyond them.
+/// A length in blocks and additional bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// Whole blocks.
     pub blocks: u64,
-    /// Bytes beyond them.
+    /// Additional bytes.
     pub bytes: u64,
 }
 
@@ -141,7 +141,7 @@ impl Extent {
 pub struct Conversion {
     /// Conversion table: the new value of each of the 256 byte values; empty: no change.
     pub table: Vec<u8>,
-    /// Each pair of bytes changes places (`swab`).
+    /// `true` to swap each pair of bytes (`swab`).
     pub swap_pairs: bool,
     /// Lines to records or back.
     pub records: Option<Records>,
@@ -164,21 +164,21 @@ pub enum Records {
 /// Treatment of input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Treatment {
-    /// Short input blocks are filled up (`sync`).
+    /// `true` to pad short input blocks (`sync`).
     pub pad: bool,
-    /// Go on after errors of reading (`noerror`).
+    /// `true` to continue after read errors (`noerror`).
     pub go_on: bool,
-    /// Blocks of zeros become holes (`sparse`).
+    /// `true` to turn blocks of zeros into holes (`sparse`).
     pub sparse: bool,
-    /// The output must not be there yet (`excl`).
+    /// `true` if the output must not exist (`excl`).
     pub exclusive: bool,
-    /// The output must be there (`nocreat`).
+    /// `true` if the output must exist (`nocreat`).
     pub must_exist: bool,
-    /// Keeps the content of the output (`notrunc`).
+    /// `true` to keep the content of the output (`notrunc`).
     pub keep_length: bool,
-    /// `fdatasync(2)` at the end.
+    /// `true` to call `fdatasync(2)` at the end.
     pub fdatasync: bool,
-    /// `fsync(2)` at the end.
+    /// `true` to call `fsync(2)` at the end.
     pub fsync: bool,
 }
 
@@ -195,13 +195,13 @@ pub struct Flags {
     pub dsync: bool,
     /// `O_SYNC`.
     pub sync: bool,
-    /// Short reads are continued (input only).
+    /// `true` to continue short reads (input only).
     pub full_block: bool,
     /// `O_NONBLOCK`.
     pub nonblock: bool,
     /// `O_NOATIME`.
     pub noatime: bool,
-    /// Drops copied data from the page cache.
+    /// `true` to drop copied data from the page cache.
     pub nocache: bool,
     /// `O_NOCTTY`.
     pub noctty: bool,
@@ -225,13 +225,13 @@ pub enum EndKind {
     Terminal,
     /// Another character device, such as `/dev/zero`.
     Character,
-    /// A directory, or it cannot be told.
+    /// A directory, or an unknown type.
     #[default]
     Other,
 }
 
 impl EndKind {
-    /// `true` if storage holds it.
+    /// `true` for types that are storage.
     pub const fn is_storage(self) -> bool {
         matches!(self, Self::File | Self::Device)
     }
@@ -250,7 +250,7 @@ pub struct CopyReport {
     pub written_partial: u64,
     /// Lines that were longer than a record.
     pub truncated: u64,
-    /// Bytes written, and those that became holes.
+    /// Bytes written, including holes.
     pub bytes: u64,
     /// Part of `bytes` that became holes.
     pub hole_bytes: u64,
@@ -258,24 +258,24 @@ pub struct CopyReport {
     pub read_bytes: u64,
     /// Time since both files were open.
     pub elapsed_ns: u64,
-    /// Something failed, and was told.
+    /// `true` if something failed and was reported.
     pub failed: bool,
-    /// A short block was not fit for direct I/O: it and all that followed went
-    /// through the page cache, and was flushed at the end.
+    /// `true` if a short block was not suitable for direct I/O: it and all following blocks were
+    /// written through the page cache and flushed at the end.
     #[serde(default)]
     pub left_direct: bool,
-    /// Bytes that were written directly, before a short block ended that.
+    /// Bytes that were written directly, before a short block.
     #[serde(default)]
     pub direct_bytes: u64,
-    /// It was stopped from outside.
+    /// `true` if the copy was stopped by the user or another process.
     pub stopped: bool,
-    /// Nobody reads the pipe or socket that is written.
+    /// `true` if the output pipe or socket has no reader left.
     pub reader_gone: bool,
     /// File type of the input.
     pub input: EndKind,
     /// File type of the output.
     pub output: EndKind,
-    /// Each read, from call to return; those of an input whose evidence is not
-    /// taken are only here.
+    /// Latency of each read, from call to return; the only record of reads from an input without
+    /// evidence.
     pub read_latency: LatencyRecord,
 }

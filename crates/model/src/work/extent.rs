@@ -1,29 +1,28 @@
-//! Samples over the extent of a device or file, as GNOME Disks takes them.
+//! Samples over the extent of a device or file, as in GNOME Disks.
 
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 crate::defaults! {
-    /// Which samples to take.
+    /// Samples to take.
     ///
     /// Defaults are those of GNOME Disks.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Extent {
-        /// The device, the file, or the folder to make a file in.
+        /// Device, file, or folder in which a file is created.
         pub path: PathBuf,
-        /// `path` is a folder.
+        /// `true` if `path` is a folder.
         pub in_folder: bool,
-        /// Samples of the rate are taken at so many places, evenly over the extent.
+        /// Number of samples of the rate, at equal distances over the extent.
         pub samples: u32 = 100,
-        /// Bytes of each of them.
+        /// Bytes per sample.
         pub sample_bytes: u64 = 10 << 20,
-        /// Samples are also written: what was read is written back.
+        /// `true` to take write samples too: the data that was read is written back.
         pub write: bool,
-        /// So many single pages are read at random places; the first does not
-        /// count.
+        /// Number of single pages that are read at random offsets; the first is not counted.
         pub access_samples: u32 = 1000,
-        /// Length of the file that is made in a folder.
+        /// Length of the file that is created in a folder.
         pub file_bytes: u64 = 1 << 30,
     }
 }
@@ -47,12 +46,12 @@ impl WorkSpec for Extent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleKind {
-    /// The rate of reading.
+    /// Rate of reading.
     #[default]
     Read,
-    /// The rate of writing, with the flush that follows.
+    /// Rate of writing, with the flush that follows.
     Write,
-    /// The time that it takes to read one page somewhere.
+    /// Time to read one page at a random offset.
     Access,
 }
 
@@ -67,7 +66,7 @@ pub struct ExtentStep {
     pub samples: Vec<ExtentSample>,
 }
 
-/// One sample.
+/// A sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtentSample {
     /// Start of the sample, in bytes.
@@ -79,7 +78,7 @@ pub struct ExtentSample {
 }
 
 impl ExtentSample {
-    /// Bytes per second; `None` when no time passed.
+    /// Returns the bytes per second; `None` when no time passed.
     pub fn rate(&self) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
     }

@@ -1,4 +1,4 @@
-//! iozone's tests on files.
+//! Tests of iozone on files.
 
 use crate::job::OpenSync;
 use crate::work::WorkSpec;
@@ -10,27 +10,27 @@ crate::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Test {
-        /// A new file, record after record.
+        /// Writes a new file sequentially.
         Write = "write",
-        /// The same over the file that is there.
+        /// Overwrites the file sequentially.
         Rewrite = "rewrite",
-        /// Record after record.
+        /// Reads the file sequentially.
         Read = "read",
-        /// The same again.
+        /// Reads the file sequentially once more.
         Reread = "reread",
-        /// Each record once, in random order.
+        /// Reads each record once, in random order.
         RandomRead = "random-read",
-        /// Each record once, in random order.
+        /// Writes each record once, in random order.
         RandomWrite = "random-write",
-        /// From the last record to the first.
+        /// Reads from the last record to the first.
         BackwardRead = "backward-read",
-        /// The first record again and again.
+        /// Writes the first record repeatedly.
         RecordRewrite = "record-rewrite",
-        /// Every so many records, and from the next record on after the end.
+        /// Reads one record per stride; after the end it continues at the next record.
         StrideRead = "stride-read",
-        /// `fwrite(3)` into the file that is there, or a new one.
+        /// `fwrite(3)` into the existing file, or a new one.
         Fwrite = "fwrite",
-        /// `fwrite(3)` over the file that is there.
+        /// `fwrite(3)` over the existing file.
         Frewrite = "frewrite",
         /// `fread(3)`.
         Fread = "fread",
@@ -38,17 +38,17 @@ crate::named! {
         Freread = "freread",
         /// Some children read, the others write (throughput mode).
         Mixed = "mixed",
-        /// `pwrite(2)` into the file that is there, or a new one.
+        /// `pwrite(2)` into the existing file, or a new one.
         Pwrite = "pwrite",
-        /// `pwrite(2)` over the file that is there.
+        /// `pwrite(2)` over the existing file.
         Repwrite = "repwrite",
         /// `pread(2)`.
         Pread = "pread",
         /// `pread(2)` again.
         Repread = "repread",
-        /// `pwritev(2)` into the file that is there, or a new one.
+        /// `pwritev(2)` into the existing file, or a new one.
         Pwritev = "pwritev",
-        /// `pwritev(2)` over the file that is there.
+        /// `pwritev(2)` over the existing file.
         Repwritev = "repwritev",
         /// `preadv(2)`.
         Preadv = "preadv",
@@ -58,8 +58,8 @@ crate::named! {
 }
 
 impl Test {
-    /// The number that iozone's `-i` selects it by, its name in reports, and the file of `-Q`:
-    /// iozone's where it has one.
+    /// Returns the number of the test for iozone's `-i`, its name in reports, and the file of `-Q`:
+    /// iozone's own where it has one.
     const fn in_iozone(self) -> (u8, &'static str, &'static str) {
         match self {
             Self::Write => (0, "Writer", "wol.dat"),
@@ -87,12 +87,12 @@ impl Test {
         }
     }
 
-    /// The number that iozone's `-i` selects it by, together with others.
+    /// Returns the number that selects the test in iozone's `-i`, together with others.
     pub const fn number(self) -> u8 {
         self.in_iozone().0
     }
 
-    /// Name of the test in iozone's reports, which ends in `report` there.
+    /// Returns the name of the test in iozone's reports, where `report` is appended.
     pub const fn title(self) -> &'static str {
         self.in_iozone().1
     }
@@ -102,18 +102,18 @@ impl Test {
         self == Self::Mixed || self.name().contains("write")
     }
 
-    /// `true` if the test only repeats the one before it, so that `-+n` leaves it out.
+    /// `true` if the test only repeats the previous one, so that `-+n` leaves it out.
     pub fn repeats(self) -> bool {
         self.title().starts_with("Re-")
     }
 
-    /// `true` if the test begins with an empty file of its own.
+    /// `true` if the test begins with a new, empty file.
     pub const fn creates(self) -> bool {
         matches!(self, Self::Write)
     }
 }
 
-/// One row: a file size with a record size.
+/// A row of the table: a file size with a record size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IozoneRow {
     /// Size of each file.
@@ -122,11 +122,11 @@ pub struct IozoneRow {
     pub record_kib: u64,
 }
 
-/// Files are mapped, and records copied (`-B`).
+/// Synchronization of mapped files, to which records are copied (`-B`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapSync {
-    /// Nothing more.
+    /// No synchronization.
     #[default]
     None,
     /// `MS_ASYNC` after each record (`-D`).
@@ -135,62 +135,62 @@ pub enum MapSync {
     Sync,
 }
 
-/// The test of mixed reads and writes.
+/// Test of mixed reads and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mix {
-    /// So many of a hundred children read (`-+p`); `None`: every second one.
+    /// Percentage of children that read (`-+p`); `None`: every second one.
     pub read_percent: Option<u8>,
-    /// Record after record instead of at random (`-+B`).
+    /// `true` for sequential instead of random records (`-+B`).
     pub sequential: bool,
 }
 
 /// A run of iozone's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iozone {
-    /// Files that are worked on: one, or one for each child.
+    /// Files to use: one, or one for each child.
     pub files: Vec<PathBuf>,
-    /// Numbers of children to run with (throughput mode), in this order; empty:
-    /// one stream and no more (single mode).
+    /// Numbers of children to run with (throughput mode), in this order; empty: a single stream
+    /// (single mode).
     pub children: Vec<u32>,
     /// Tests, in the order in which they are run for each row.
     pub tests: Vec<Test>,
     /// File and record sizes, in order.
     pub rows: Vec<IozoneRow>,
-    /// `fsync(2)` counts (`-e`).
+    /// `true` if the time of `fsync(2)` counts (`-e`).
     pub flush: bool,
-    /// `close(2)` counts (`-c`).
+    /// `true` if the time of `close(2)` counts (`-c`).
     pub close: bool,
     /// `O_DIRECT` (`-I`).
     pub direct: bool,
     /// `O_SYNC` (`-o`), `O_DSYNC` (`-+D`).
     pub sync: OpenSync,
-    /// `O_RSYNC` (`-+r`), which Linux takes for `O_SYNC`.
+    /// `O_RSYNC` (`-+r`), which Linux treats as `O_SYNC`.
     pub rsync: bool,
-    /// Files are mapped (`-B`).
+    /// Synchronization of mapped files (`-B`); `None`: files are not mapped.
     pub mapped: Option<MapSync>,
-    /// Unmounted and mounted again before each test (`-U`).
+    /// Mount point that is remounted before each test (`-U`).
     pub remount: Option<PathBuf>,
-    /// The processor's caches are emptied before each test (`-p`).
+    /// `true` to empty the processor's caches before each test (`-p`).
     pub purge: bool,
     /// Size of the processor's caches (`-S`).
     pub cache_kib: u64,
-    /// Files stay (`-w`).
+    /// `true` to keep the files (`-w`).
     pub keep: bool,
-    /// The whole file is locked while a test runs (`-W`).
+    /// `true` to lock the whole file while a test runs (`-W`).
     pub lock: bool,
-    /// Children stop when the first is done; else each does all (`-x`).
+    /// `true` if children stop when the first is complete; else each completes (`-x`).
     pub stonewall: bool,
-    /// Offsets and latencies of all records go to files in this folder (`-Q`).
+    /// Folder of files with the offsets and latencies of all records (`-Q`).
     pub latency_files: Option<PathBuf>,
     /// Pattern that data read is compared with (`-V`, `-+d`).
     pub verify: Option<u8>,
-    /// The pattern is another in each byte of a record (`-+d`).
+    /// `true` for a pattern that differs in each byte of a record (`-+d`).
     pub diagnose: bool,
-    /// Computing before each I/O (`-J`).
+    /// Milliseconds of computing before each I/O (`-J`).
     pub think_ms: u64,
-    /// Records from one stride read to the next (`-j`).
+    /// Records per stride (`-j`).
     pub stride: u64,
-    /// Records come from many buffers in turn (`-m`).
+    /// `true` to use many buffers in turn (`-m`).
     pub many_buffers: bool,
     /// Mix of reads and writes.
     pub mix: Mix,
@@ -229,8 +229,8 @@ impl WorkSpec for Iozone {
 }
 
 impl Iozone {
-    /// The file for offsets and latencies of a test; of several children each
-    /// has a number in its file's name. `None` without `-Q`.
+    /// Returns the file for offsets and latencies of a test; with several children, its name has a
+    /// number for each. `None` without `-Q`.
     pub fn latency_path(&self, test: Test, child: usize) -> Option<PathBuf> {
         let (_, _, name) = test.in_iozone();
         let name = if self.children.is_empty() {
@@ -252,7 +252,7 @@ impl Iozone {
     }
 }
 
-/// One cell: a test on one file size with one record size.
+/// A cell: a test with one file size and one record size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IozoneStep {
     /// The test.
@@ -263,8 +263,8 @@ pub struct IozoneStep {
     pub record_kib: u64,
     /// Results of each child; one in single mode.
     pub children: Vec<Child>,
-    /// From the moment at which all children could begin until the last was
-    /// gone; `None` in single mode.
+    /// Time from the moment at which all children could begin to the end of the last one; `None` in
+    /// single mode.
     pub parent_ns: Option<u64>,
     /// `true` if data read differs from data written (`-V`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -293,20 +293,20 @@ impl IozoneStep {
 /// Results of one child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
-    /// Bytes until it was done, or until another was.
+    /// Bytes until it was complete, or until another child was.
     pub bytes: u64,
-    /// The time that took, `-e` and `-c` included.
+    /// Time of these bytes, including `-e` and `-c`.
     pub elapsed_ns: u64,
     /// Processor time of the child, user and system, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time between its records in which it did something else, and which
-    /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
+    /// Time between its records for other work, which `elapsed_ns` excludes: `-J`, comparing
+    /// (`-V`).
     #[serde(default, skip_serializing_if = "crate::measurement::is_zero")]
     pub idle_ns: u64,
 }
 
 impl Child {
-    /// Bytes per second; 0 where no time was measured.
+    /// Returns the bytes per second; 0 if no time was measured.
     pub fn bytes_per_sec(self) -> f64 {
         if self.elapsed_ns == 0 {
             return 0.0;
@@ -326,7 +326,7 @@ impl IozoneStep {
 }
 
 crate::named! {
-    /// In what iozone gives its rates.
+    /// Unit of iozone's rates.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum RateUnit {
         /// KiB/s.
@@ -340,7 +340,7 @@ crate::named! {
 }
 
 impl RateUnit {
-    /// The rate of a step in this unit; 0 when it moved nothing.
+    /// Returns the rate of a step in this unit; 0 if it moved nothing.
     pub fn of(self, step: &IozoneStep) -> f64 {
         let bytes = step.bytes_per_sec();
         let ops = bytes / (step.record_kib.max(1) * 1024) as f64;

@@ -1,8 +1,7 @@
-//! Main memory: its bandwidth, its latency, and whether it keeps what was
-//! written to it.
+//! Main memory: its bandwidth, its latency, and a check that it retains written data.
 //!
-//! No storage takes part. What was found about the machine's caches, nodes and
-//! pages is a part of each step, because it is the evidence of its figures.
+//! No storage takes part. Each step contains the caches, nodes and pages of the machine, because
+//! they are the evidence of its figures.
 
 mod pattern;
 mod stress;
@@ -16,8 +15,8 @@ use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Arrays of so many times the last-level caches do not come from them: STREAM's
-/// rule (McCalpin, "STREAM: Sustainable Memory Bandwidth", its run rules).
+/// Smallest ratio of array size to last-level caches at which the caches do not serve the arrays:
+/// STREAM's rule (McCalpin, "STREAM: Sustainable Memory Bandwidth", its run rules).
 pub const TIMES_LAST_LEVEL: u64 = 4;
 
 /// A measurement of main memory.
@@ -25,7 +24,7 @@ pub const TIMES_LAST_LEVEL: u64 = 4;
 pub struct Memory {
     /// Rates of the kernels.
     pub bandwidth: Option<Bandwidth>,
-    /// Latency against the size of the working set.
+    /// Latency for different sizes of the working set.
     pub latency: Option<Latency>,
     /// Patterns that are written and checked.
     pub stress: Option<Stress>,
@@ -49,29 +48,28 @@ crate::defaults! {
     /// Rates of simple loops over arrays.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Bandwidth {
-        /// Bytes of each array, all threads together; `None`: four times the
-        /// last-level caches.
+        /// Bytes of each array, all threads together; `None`: four times the last-level caches.
         pub array_bytes: Option<u64>,
         /// Passes of each kernel in a trial.
         pub passes: u32 = 10,
-        /// Threads beside one; `None`: as many as there are CPUs.
+        /// Threads in addition to a run with one; `None`: as many as there are CPUs.
         pub threads: Option<u32>,
     }
 }
 
 crate::defaults! {
-    /// Loads that each wait for the one before, at random places of a working set.
+    /// Dependent loads, each waiting for the previous one, at random places of a working set.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Latency {
-        /// The smallest working set.
+        /// Smallest working set.
         pub least_bytes: u64 = 4 << 10,
-        /// The largest.
+        /// Largest working set.
         pub most_bytes: u64 = 256 << 20,
     }
 }
 
 impl Latency {
-    /// The working sets: each twice as large as the one before.
+    /// Returns the working sets: each twice as large as the previous one.
     pub fn sets(&self) -> impl Iterator<Item = u64> + use<> {
         let most = self.most_bytes;
         let double = |set: &u64| set.checked_mul(2);
@@ -83,9 +81,9 @@ impl Latency {
 crate::named! {
     /// A loop over arrays `a`, `b` and `c` of 8-byte words.
     ///
-    /// The four of STREAM count bytes as STREAM does: what the loop reads and what
-    /// it writes, not what a cache reads on its own before it is written to.
-    /// `Memcpy` counts each byte that is copied once, as mbw does.
+    /// The four kernels of STREAM count bytes as STREAM does: those that the loop reads and writes,
+    /// without those that a cache reads before a write. `Memcpy` counts each copied byte once, as
+    /// mbw does.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Kernel {
@@ -97,9 +95,9 @@ crate::named! {
         Add = "add",
         /// `a = b + s * c` (STREAM).
         Triad = "triad",
-        /// Every word of `a` is set.
+        /// Sets every word of `a`.
         Fill = "memset",
-        /// Every word of `a` is read, and summed up.
+        /// Reads and sums every word of `a`.
         Read = "read",
         /// `memcpy(3)` of the C library (mbw's MEMCPY).
         Memcpy = "memcpy",
@@ -107,7 +105,7 @@ crate::named! {
 }
 
 impl Kernel {
-    /// Bytes that count for each word of an array.
+    /// Returns the counted bytes for each word of an array.
     pub const fn counted_per_word(self) -> u64 {
         match self {
             Self::Copy | Self::Scale => 16,
@@ -129,7 +127,7 @@ impl Kernel {
         }
     }
 
-    /// In which ways it can write.
+    /// Returns the kinds of stores that the kernel can use.
     pub const fn stores(self) -> &'static [Stores] {
         match self {
             Self::Copy | Self::Scale | Self::Add | Self::Triad | Self::Fill => {
@@ -144,15 +142,15 @@ impl Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stores {
-    /// Through the caches, which first read what is about to be overwritten. So
-    /// does STREAM, as compilers translate it.
+    /// Stores through the caches, which first read the overwritten data. Compilers translate STREAM
+    /// in this way.
     Plain,
-    /// Past the caches (non-temporal).
+    /// Non-temporal stores, which bypass the caches.
     Streaming,
 }
 
 crate::named! {
-    /// The vector instructions that a kernel was made of.
+    /// Vector instructions of a kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Vectors {
@@ -164,7 +162,7 @@ crate::named! {
         Sse2 = "SSE2",
         /// 128 bits, every aarch64.
         Neon = "NEON",
-        /// Whatever the compiler made of plain loops.
+        /// Instructions that the compiler chose for plain loops.
         Portable = "portable loops",
     }
 }
@@ -172,14 +170,14 @@ crate::named! {
 /// Memory of a machine, as the kernel reports it. A missing value is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// CPUs that this process may use.
+    /// CPUs that this process may run on.
     pub cpus: Vec<u32>,
-    /// The caches of the first of them, and how many of each kind all of them
-    /// have. In a virtual machine they are what its host claims.
+    /// Caches of the first of the CPUs, with their number over all CPUs. In a virtual machine these
+    /// are the values that its host reports.
     pub caches: Vec<Cache>,
     /// NUMA nodes with memory.
     pub nodes: Option<u32>,
-    /// Policy for huge pages, as the kernel writes it: `always`, `madvise`, `never`.
+    /// Policy for huge pages, in the kernel's words: `always`, `madvise`, `never`.
     pub huge_pages: Option<String>,
     /// Bytes of a huge page.
     pub huge_page_bytes: Option<u64>,
@@ -187,27 +185,26 @@ pub struct Machine {
     pub total_bytes: Option<u64>,
     /// `MemAvailable`.
     pub available_bytes: Option<u64>,
-    /// Memory that the control group may still take, in bytes; `None` if it has no limit, or the
-    /// kernel does not tell.
+    /// Memory that the control group may still allocate, in bytes; `None` if it has no limit, or
+    /// the kernel does not report it.
     pub group_bytes: Option<u64>,
-    /// CPUs were slowed down for heat so often since boot (x86).
+    /// Number of times that CPUs were throttled for heat since boot (x86).
     pub throttled: Option<u64>,
-    /// Processes that were running or waiting for a CPU when it was looked at, this
-    /// one included.
+    /// Processes that were running or waiting for a CPU at that moment, including this one.
     pub running: Option<u32>,
     /// Hypervisor that the machine runs under; `None` on hardware, or when unknown.
     pub hypervisor: Option<String>,
 }
 
 impl Machine {
-    /// The largest cache, all of its kind together.
+    /// Returns the size of the largest cache, all of its kind together.
     pub fn last_level_bytes(&self) -> Option<u64> {
         let last = self.caches.iter().max_by_key(|cache| cache.level)?;
         Some(last.bytes.saturating_mul(last.count.into()))
     }
 
-    /// Returns the bytes that a process may take now without harm to others: the available memory,
-    /// limited by the control group.
+    /// Returns the bytes that a process may allocate now without harm to others: the available
+    /// memory, limited by the control group.
     pub fn room_bytes(&self) -> Option<u64> {
         let all = [self.available_bytes, self.group_bytes];
         all.into_iter().flatten().min()
@@ -217,9 +214,9 @@ impl Machine {
 /// A cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// From 1.
+    /// Level, from 1.
     pub level: u32,
-    /// Bytes of one.
+    /// Bytes of one cache.
     pub bytes: u64,
     /// Number of these caches.
     pub count: u32,
@@ -230,11 +227,11 @@ pub struct Cache {
 /// Pages that back the arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
-    /// Huge pages were asked for (`madvise(2)`), and the kernel did not refuse.
+    /// `true` if huge pages were requested (`madvise(2)`), and the kernel did not refuse.
     pub huge_asked: bool,
-    /// So many bytes of them are in huge pages; `None`: the kernel does not tell.
+    /// Bytes of the arrays that are in huge pages; `None` if the kernel does not report them.
     pub huge_bytes: Option<u64>,
-    /// Page faults with I/O while it was measured: what was swapped out came back.
+    /// Page faults with I/O during the measurement, such as reads from swap.
     pub major_faults: u64,
 }
 
@@ -243,14 +240,14 @@ pub struct Pages {
 pub struct MemoryStep {
     /// The machine before the step.
     pub machine: Machine,
-    /// CPUs were slowed down for heat so often until after it.
+    /// Number of times that CPUs were throttled for heat since boot, after the step.
     pub throttled_after: Option<u64>,
-    /// The figures.
+    /// Results of the step.
     pub found: MemoryStepResult,
 }
 
 impl MemoryStep {
-    /// Bit flips that were found.
+    /// Returns the number of bit flips.
     pub const fn flips(&self) -> u64 {
         match &self.found {
             MemoryStepResult::Stress(step) => step.flips,
@@ -263,38 +260,38 @@ impl MemoryStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measured", rename_all = "snake_case")]
 pub enum MemoryStepResult {
-    /// A rate.
+    /// Result of a bandwidth measurement.
     Bandwidth(BandwidthStep),
-    /// A latency.
+    /// Result of a latency measurement.
     Latency(LatencyStep),
-    /// A check that memory keeps what is written.
+    /// Result of a check that memory retains written data.
     Stress(StressStep),
 }
 
 /// Passes of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BandwidthStep {
-    /// The loop.
+    /// Loop that was measured.
     pub kernel: Kernel,
     /// Store instructions of the kernel.
     pub stores: Stores,
     /// Vector instructions of the kernel.
     pub vectors: Vectors,
-    /// The CPU that each thread was bound to; `None`: the kernel refused.
+    /// CPU that each thread was bound to; `None` if the kernel refused.
     pub cpus: Vec<Option<u32>>,
     /// Bytes of each array, all threads together.
     pub array_bytes: u64,
-    /// Bytes that count in a pass.
+    /// Bytes that count in one pass.
     pub counted_bytes: u64,
-    /// Each pass: from the first thread that began to the last that ended.
+    /// Duration of each pass, from the start of the first thread to the end of the last.
     pub passes_ns: Vec<u64>,
     /// Pages that backed the arrays.
     pub pages: Pages,
 }
 
 impl BandwidthStep {
-    /// Rates of the passes, bytes per second. The first is left out where there are
-    /// others, as STREAM does.
+    /// Returns the rates of the passes, in bytes per second. The first is left out if there are
+    /// others, as in STREAM.
     pub fn rates(&self) -> Vec<f64> {
         let after_first = usize::from(self.passes_ns.len() > 1);
         let counted = self.passes_ns.iter().skip(after_first);
@@ -310,27 +307,27 @@ impl BandwidthStep {
 pub struct LatencyStep {
     /// Bytes of the working set.
     pub set_bytes: u64,
-    /// Bytes between two places: a line of the cache.
+    /// Bytes between two places: a cache line.
     pub line_bytes: u32,
-    /// The CPU that it ran on; `None`: the kernel refused to bind it.
+    /// CPU that the thread was bound to; `None` if the kernel refused.
     pub cpu: Option<u32>,
-    /// Loads of each pass.
+    /// Loads per pass.
     pub loads: u64,
-    /// Each pass.
+    /// Duration of each pass.
     pub passes_ns: Vec<u64>,
     /// Pages that backed the working set.
     pub pages: Pages,
 }
 
 impl LatencyStep {
-    /// Nanoseconds a load, of each pass.
+    /// Returns the nanoseconds per load of each pass.
     pub fn per_load_ns(&self) -> Vec<f64> {
         let loads = self.loads.max(1) as f64;
         self.passes_ns.iter().map(|ns| *ns as f64 / loads).collect()
     }
 }
 
-/// The job of a kernel; `threads` of all stand for themselves.
+/// Returns the job of a kernel; `threads` is the total number of threads.
 pub fn bandwidth_job(kernel: Kernel, stores: Stores, threads: u32, passes: u32) -> Job {
     let rw = match kernel {
         Kernel::Read => Rw::Read,
@@ -353,7 +350,7 @@ pub fn bandwidth_job(kernel: Kernel, stores: Stores, threads: u32, passes: u32) 
     }
 }
 
-/// The job of a working set.
+/// Returns the job of a working set.
 pub fn latency_job(set_bytes: u64) -> Job {
     let set = Bytes(set_bytes);
     let name = format!("latency-{}", set.to_string().replace(' ', ""));
@@ -364,7 +361,7 @@ pub fn latency_job(set_bytes: u64) -> Job {
     }
 }
 
-/// The job of a pattern.
+/// Returns the job of a pattern.
 pub fn stress_job(pattern: MemoryPattern) -> Job {
     Job {
         purpose: Some(Purpose::MemoryStress),

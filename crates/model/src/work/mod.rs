@@ -1,10 +1,9 @@
-//! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `mem`, `soak`, `scenario` and `watch` ask of the agent.
+//! Works: tasks of the agent beyond single block jobs, for `assay dd`, `iozone`, `androbench`,
+//! `disks`, `capacity`, `mem`, `soak`, `scenario` and `watch`.
 //!
-//! A *work* is carried out in *steps*; each step that is measured becomes a
-//! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
-//! tells beyond bytes, I/Os and latencies is its [`StepDetail`]; what only the
-//! whole work can tell is its [`WorkReport`].
+//! A *work* is carried out in *steps*; each measured step becomes a trial with separate evidence
+//! ([`crate::trial::TrialRecord`]). Results of a step beyond bytes, I/Os and latencies are in its
+//! [`StepDetail`]; results of the whole work are in its [`WorkReport`].
 
 pub mod androbench;
 pub mod capacity;
@@ -34,35 +33,35 @@ use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
 use watch::{Watch, WatchReport, WatchSample};
 
-/// A work, and what it needs to be carried out.
+/// A work with the data needed to carry it out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkOrder {
-    /// The run that it belongs to.
+    /// Run that it belongs to.
     pub run_id: String,
-    /// Decides orders and contents.
+    /// Seed of orders and contents.
     pub seed: u64,
-    /// Which repetition it is, from 1; 0 for one that makes no figure.
+    /// Repetition, from 1; 0 for one that gives no figure.
     pub trial: u32,
     /// [`crate::trial::TrialRecord::position`] of its first step.
     pub first_position: u32,
-    /// The user's word that what is on a block device may go.
+    /// `true` if the user permits loss of the data on a block device.
     pub destroy_data: bool,
     /// Work to carry out.
     pub work: Work,
-    /// The condition that it is carried out under; `None`: as the machine is.
+    /// Condition of the work; `None` if the machine is left as it is.
     pub under: Option<Under>,
 }
 
 /// A condition that is made for one repetition of a work, and undone after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Under {
-    /// Whose storage the settings are of.
+    /// Path of the storage whose settings are made.
     pub path: PathBuf,
     /// The settings.
     pub condition: Condition,
     /// Actions before the work begins.
     pub restore: Restore,
-    /// The steps that count as failed when the condition cannot be made.
+    /// Steps that count as failed if the condition cannot be made.
     pub steps: Vec<Job>,
 }
 
@@ -74,105 +73,107 @@ pub enum Work {
     Copy(Box<FileCopy>),
     /// iozone's tests on files.
     Iozone(Box<Iozone>),
-    /// AndroBench's and Mobibench's files and databases.
+    /// Files and databases of AndroBench and Mobibench.
     AndroBench(Box<AndroBench>),
-    /// Samples over the extent of a device or file, as GNOME Disks takes them.
+    /// Samples over the extent of a device or file, as in GNOME Disks.
     Extent(Box<Extent>),
-    /// A capacity test: checks that storage holds as much as it announces.
+    /// A capacity test: checks that storage has its announced capacity.
     Capacity(Box<Capacity>),
-    /// Main memory; no storage takes part.
+    /// Main memory, without storage.
     Memory(Box<Memory>),
     /// The storage workload of a product.
     Scenario(Box<Scenario>),
     /// Writing and checking for hours to weeks.
     Soak(Box<Soak>),
-    /// Looking on while a command runs.
+    /// Sampling of counters while a command runs.
     Watch(Box<Watch>),
-    /// Acknowledged writes until the power goes, and what of them is there.
+    /// Acknowledged writes until a power cut, and a check of them afterwards.
     Powercut(Box<Powercut>),
 }
 
-/// Paths and demands of a kind of work, implemented beside its specification.
+/// Paths and requirements of a kind of work, implemented beside its specification.
 ///
-/// The defaults fit a work that writes one place of its own and is stopped in good order.
+/// The defaults fit a work that writes a single private place and ends cleanly when it is stopped.
 pub trait WorkSpec {
-    /// Files, folders and devices that it may write. Devices must be free, and files must
-    /// neither be swap nor lie behind a loop device in use; the agent checks before it begins.
+    /// Returns the files, folders and devices that it may write. Devices must be unused, and files
+    /// must neither be swap nor back a loop device in use; the agent checks this before it begins.
     fn writes(&self) -> Vec<PathBuf>;
 
-    /// Files, folders and devices that it reads or writes.
+    /// Returns the files, folders and devices that it reads or writes.
     fn touches(&self) -> Vec<PathBuf> {
         self.writes()
     }
 
-    /// Paths that no other work may use at the same time.
+    /// Returns the paths that no other work may use at the same time.
     fn claims(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// Advice for a user whose path another work has claimed.
+    /// Returns the advice for a user whose path another work has claimed.
     fn claim_remedy(&self) -> &'static str {
         "choose another folder"
     }
 
-    /// Folder in which the agent makes a private one for it, and removes that at the end
-    /// whatever happens.
+    /// Returns the folder in which the agent creates a private one, which it always removes at the
+    /// end.
     fn private_folder_in(&self) -> Option<&Path> {
         None
     }
 
-    /// Files by the names that the user gave. For root, the agent replaces names that another
-    /// user could redirect by a link.
+    /// Returns the files with the names that the user gave. For root, the agent replaces names that
+    /// another user could redirect by a link.
     fn named_files(&mut self) -> Vec<&mut PathBuf> {
         Vec::new()
     }
 
-    /// The same for a folder; a path that is none is left as it is.
+    /// Returns the folder with the name that the user gave, to replace it likewise; a path that is
+    /// not a folder is left as it is.
     fn named_folder(&mut self) -> Option<&mut PathBuf> {
         None
     }
 
-    /// Block device over which it makes file systems of these kinds, as `mkfs=` takes them.
+    /// Returns the block device on which it makes file systems, and their kinds, in the form of
+    /// `mkfs=`.
     fn file_systems(&self) -> Option<(&Path, Vec<&str>)> {
         None
     }
 
-    /// Returns true if it opens the devices that it writes exclusively. The agent holds them for
-    /// every other work; a second exclusive open would fail.
+    /// `true` if it opens the devices that it writes exclusively. For every other work the agent
+    /// holds them; a second exclusive open would fail.
     fn opens_own_devices(&self) -> bool {
         true
     }
 
-    /// Returns true if it has something to remove or restore, so that the agent waits for its end
-    /// when the host is gone.
+    /// `true` if it has something to remove or restore, so that the agent waits for its end when
+    /// the host is gone.
     fn waits_on_exit(&self) -> bool {
         true
     }
 
-    /// Returns true if it starts commands of the user.
+    /// `true` if it starts commands of the user.
     fn runs_commands(&self) -> bool {
         false
     }
 
-    /// Returns true if the figures are of storage.
+    /// `true` if the figures are of storage.
     fn measures_storage(&self) -> bool {
         true
     }
 
-    /// Returns true if it stands in a pipeline, as dd does: signals that were ignored stay ignored,
-    /// and an I/O error concerns the user's files, not a device under test.
+    /// `true` if it runs in a pipeline, as dd does: signals that were ignored stay ignored, and an
+    /// I/O error concerns the user's files, not a device under test.
     fn is_filter(&self) -> bool {
         false
     }
 
-    /// Returns true if it writes to standard output.
+    /// `true` if it writes to standard output.
     fn writes_stdout(&self) -> bool {
         false
     }
 }
 
 impl Work {
-    /// Paths and demands of this work.
+    /// Returns the paths and requirements of this work.
     pub fn spec(&self) -> &dyn WorkSpec {
         match self {
             Self::Copy(work) => work.as_ref(),
@@ -188,7 +189,7 @@ impl Work {
         }
     }
 
-    /// The same, to replace the names of files.
+    /// Returns the same as [`Self::spec`], mutable, to replace names of files.
     pub fn spec_mut(&mut self) -> &mut dyn WorkSpec {
         match self {
             Self::Copy(work) => work.as_mut(),
@@ -205,12 +206,11 @@ impl Work {
     }
 }
 
-/// Details of a step beyond a [`crate::trial::Measurement`]. Raw: figures are derived from it on
-/// read.
+/// Details of a step beyond a [`crate::trial::Measurement`]. Raw: figures are derived on read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepDetail {
-    /// A cell of iozone's.
+    /// A cell of iozone.
     Iozone(IozoneStep),
     /// Transactions of a database.
     Database(DatabaseStep),
@@ -218,22 +218,22 @@ pub enum StepDetail {
     Extent(ExtentStep),
     /// Filling or checking storage.
     Capacity(CapacityStep),
-    /// A copy of dd's.
+    /// A copy.
     Copy(CopyReport),
     /// Main memory.
     Memory(Box<MemoryStep>),
     /// An act of a scenario.
     Scenario(Box<ScenarioStep>),
-    /// A trace that was replayed.
+    /// A replayed trace.
     Replay(Box<ReplayStep>),
-    /// The power was cut once.
+    /// A power cut.
     Powercut(Box<CutStep>),
     /// A stretch of a soak.
     Soak(Box<SoakStep>),
 }
 
 impl StepDetail {
-    /// A cell of iozone's.
+    /// Returns a cell of iozone.
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
@@ -241,7 +241,7 @@ impl StepDetail {
         }
     }
 
-    /// A stretch of a soak.
+    /// Returns a stretch of a soak.
     pub const fn soak(&self) -> Option<&SoakStep> {
         match self {
             Self::Soak(step) => Some(step),
@@ -249,7 +249,7 @@ impl StepDetail {
         }
     }
 
-    /// Main memory.
+    /// Returns a step on main memory.
     pub const fn memory(&self) -> Option<&MemoryStep> {
         match self {
             Self::Memory(step) => Some(step),
@@ -257,7 +257,7 @@ impl StepDetail {
         }
     }
 
-    /// Transactions of a database.
+    /// Returns transactions of a database.
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
@@ -266,7 +266,7 @@ impl StepDetail {
         }
     }
 
-    /// An act of a scenario.
+    /// Returns an act of a scenario.
     pub fn scenario(&self) -> Option<&ScenarioStep> {
         match self {
             Self::Scenario(step) => Some(step),
@@ -299,7 +299,7 @@ pub enum WorkReport {
     Copy(CopyReport),
     /// Report of a capacity test.
     Capacity(CapacityReport),
-    /// Sample of a watch, sent at each interval while it goes on.
+    /// Sample of a running watch, sent at each interval.
     Watching(Box<WatchSample>),
     /// Report of a watch.
     Watch(WatchReport),
@@ -310,7 +310,7 @@ pub enum WorkReport {
 /// Progress of a work, sent a few times a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkProgress {
-    /// The step under way, in words.
+    /// Description of the current step.
     pub step: String,
     /// Steps done.
     pub steps_done: u32,
@@ -318,7 +318,7 @@ pub struct WorkProgress {
     pub unit: ProgressUnit,
     /// Amount done in this step.
     pub done: u64,
-    /// Amount when the step will be done, where that is known.
+    /// Amount when the step will be complete, if known.
     pub total: Option<u64>,
     /// Time since the step began.
     pub elapsed_ns: u64,
@@ -328,7 +328,7 @@ pub struct WorkProgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProgressUnit {
-    /// Bytes that were read, written or checked.
+    /// Bytes read, written or checked.
     Bytes,
     /// Samples, transactions or other things without a unit.
     Items,

@@ -1,22 +1,22 @@
-//! Acknowledged writes until the power goes, and what of them is there afterwards.
+//! Acknowledged writes until a power cut, and a check of them afterwards.
 
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The folder that is made for it.
+/// Name of the folder that is created for the test.
 pub const FOLDER: &str = "assay-powercut";
 
-/// Writing until the power goes, or looking at what is there since it came back.
+/// Writes until a power cut, or the check after the power came back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Powercut {
-    /// A folder, or a block device.
+    /// Folder or block device.
     pub path: PathBuf,
-    /// It is a block device.
+    /// `true` if `path` is a block device.
     pub device: bool,
-    /// The streams, which write at the same time.
+    /// Streams that write at the same time.
     pub kinds: Vec<DurabilityKind>,
-    /// Mounted at `path` first, unless something is mounted there.
+    /// File system that is mounted at `path` first, unless one is mounted there.
     pub mount: Option<Mounting>,
     /// Task to carry out.
     pub task: Task,
@@ -38,9 +38,9 @@ impl WorkSpec for Powercut {
 pub struct Mounting {
     /// The block device.
     pub device: PathBuf,
-    /// The type of the file system.
+    /// Type of the file system.
     pub fs_type: String,
-    /// Options, as `mount -o` takes them; empty: none.
+    /// Options, in the form of `mount -o`; empty: none.
     pub options: String,
 }
 
@@ -48,21 +48,21 @@ pub struct Mounting {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Writing until there is no power.
+    /// Writes until a power cut.
     Write,
-    /// Looking at what is there.
+    /// Checks the data.
     Verify {
-        /// Writes that the host knows of, by stream, in their order.
+        /// Writes that the host has recorded, by stream, in order.
         known: Vec<KnownWrites>,
         /// Atomic write size of the device, in bytes.
         atomic: u32,
     },
 }
 
-/// Writes of a stream that the host knows of.
+/// Writes of a stream that the host has recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownWrites {
-    /// Number of the last write that began, from 1; 0: none.
+    /// Number of the last write that began, from 1; 0 if none.
     pub begun: u64,
     /// Number of the last acknowledged write.
     pub acknowledged: u64,
@@ -79,10 +79,10 @@ crate::named! {
         Fdatasync = "fdatasync",
         /// Overwriting 4 KiB, with `O_DSYNC`.
         Dsync = "dsync",
-        /// Overwriting 4 KiB past the page cache, with `RWF_DSYNC`: a write with FUA where the
-        /// device knows that.
+        /// Overwriting 4 KiB past the page cache, with `RWF_DSYNC`: a write with FUA if the device
+        /// supports it.
         Fua = "fua",
-        /// A new file of 64 KiB, fsync, renamed over the old one, fsync of the folder.
+        /// A new file of 64 KiB, fsync, rename over the old one, fsync of the folder.
         Rename = "rename",
         /// Appending 1 KiB, fsync.
         Append = "append",
@@ -100,7 +100,7 @@ impl DurabilityKind {
         )
     }
 
-    /// Bytes of a write.
+    /// Returns the bytes of a write.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Fsync => 16 << 10,
@@ -111,25 +111,25 @@ impl DurabilityKind {
     }
 }
 
-/// A word of the writer's.
+/// An event of the writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "snake_case")]
 pub enum Word {
-    /// Preparations are complete and on the storage: the writes begin.
+    /// Preparations are complete and durable: the writes begin.
     Ready {
-        /// Which start of the machine it is; `None` where the kernel does not tell.
+        /// Boot id of the machine; `None` if the kernel does not report it.
         boot_id: Option<String>,
     },
     /// A write is about to begin.
     Begun {
-        /// Place of its stream.
+        /// Index of its stream.
         stream: u32,
         /// Number of the write, from 1.
         sequence: u64,
     },
-    /// It was acknowledged.
+    /// A write was acknowledged.
     Acknowledged {
-        /// Place of its stream.
+        /// Index of its stream.
         stream: u32,
         /// Number of the write.
         sequence: u64,
@@ -139,86 +139,86 @@ pub enum Word {
 /// Findings after the power came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowercutReport {
-    /// Which start of the machine it was; `None` where the kernel does not tell.
+    /// Boot id of the machine; `None` if the kernel does not report it.
     pub boot_id: Option<String>,
-    /// Why the file system could not be mounted.
+    /// Reason why the file system could not be mounted.
     pub not_mounted: Option<String>,
     /// Kernel messages about the device while it was mounted: journal replays, errors.
     pub said: Vec<String>,
     /// Result of a file system check; `None` if there was no check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<FileSystemCheck>,
-    /// Each stream, in their order.
+    /// Findings about each stream, in order.
     pub streams: Vec<StreamFound>,
 }
 
-/// A check of the file system that writes nothing, after its journal was replayed.
+/// A read-only check of the file system, after its journal was replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystemCheck {
-    /// The command.
+    /// Command of the check.
     pub command: String,
     /// Exit code of the check; `None` if a signal ended it.
     pub exit_code: Option<i32>,
-    /// `true` if the exit code says that the file system is damaged.
+    /// `true` if the exit code means that the file system is damaged.
     pub damaged: bool,
-    /// The first lines that it said.
+    /// First lines of its output.
     pub said: Vec<String>,
 }
 
 /// Findings about a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamFound {
-    /// The user's word for it.
+    /// Kind of the stream, as named by the user.
     pub kind: String,
     /// Number of acknowledged writes.
     pub acknowledged: u64,
-    /// Number of acknowledged writes that no later write was to replace, so that their data must be
-    /// there.
+    /// Number of acknowledged writes that no later write could have replaced, so that their data
+    /// must exist.
     pub checked: u64,
-    /// Acknowledged writes that are not there.
+    /// Number of acknowledged writes that are missing.
     pub lost: u64,
-    /// Writes of which less than the atomic size is there.
+    /// Number of writes of which less than the atomic size exists.
     pub torn: u64,
-    /// Acknowledged writes that are not there although later ones of their stream are.
+    /// Number of missing acknowledged writes although later ones of their stream exist.
     pub misordered: u64,
-    /// Places that hold what nobody wrote there.
+    /// Number of places with data that the test did not write.
     pub garbage: u64,
-    /// Writes that were not acknowledged and are there, whole or in whole sectors: as
-    /// they may.
+    /// Number of writes without acknowledgement that exist, whole or in whole sectors, which is
+    /// allowed.
     pub beyond: u64,
-    /// The first of what is wrong.
+    /// First faults in words.
     pub examples: Vec<String>,
 }
 
 impl StreamFound {
-    /// `true` if anything is wrong.
+    /// `true` if there is any fault.
     pub const fn is_bad(&self) -> bool {
         self.lost + self.torn + self.misordered + self.garbage > 0
     }
 }
 
-/// A cycle: the power was cut once, and came back.
+/// A cycle: one power cut and the return of the power.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutStep {
     /// Time from the first write to the power cut, in nanoseconds.
     pub after_ns: u64,
-    /// From there until the machine could be reached again.
+    /// Time from the power cut until the machine was reachable again.
     pub away_ns: u64,
     /// Atomic write size of the device, in bytes.
     pub atomic: u32,
-    /// Findings of the section.
+    /// Findings after the power cut.
     pub found: PowercutReport,
 }
 
 impl CutStep {
-    /// `true` if anything is not as it was promised.
+    /// `true` if there is any fault.
     pub fn is_bad(&self) -> bool {
         self.found.not_mounted.is_some()
             || self.damage().is_some()
             || self.found.streams.iter().any(StreamFound::is_bad)
     }
 
-    /// The check that found the file system damaged.
+    /// Returns the check that found the file system damaged.
     pub fn damage(&self) -> Option<&FileSystemCheck> {
         self.found.check.as_ref().filter(|check| check.damaged)
     }

@@ -1,8 +1,8 @@
-//! Scenarios: what a product does with its storage, as acts that follow each other
-//! or go on at the same time.
+//! Scenarios: the storage workload of a product, as acts that run one after another or at the same
+//! time.
 //!
-//! The host reads the file of a scenario and resolves it: sizes are scaled,
-//! repetitions written out, names unique. What is left is carried out as it stands.
+//! The host parses the file of a scenario and resolves it: it scales sizes, expands repetitions,
+//! and makes names unique. The agent carries out the result unchanged.
 
 use crate::job::{FlushCall, Job};
 use crate::latency::LatencyRecord;
@@ -12,25 +12,25 @@ use crate::work::androbench::{DatabasePhase, DatabaseStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The folder that all files of a scenario are in, in its private one.
+/// Folder of all files of a scenario, within its private folder.
 pub const SCENE: &str = "scene";
-/// Names the scratch device, or the file that stands for it in a folder.
+/// Name of the scratch device, or of the file that replaces it in a folder.
 pub const DEVICE: &str = "@device";
 
-/// A scenario in its place.
+/// A scenario with the place to run it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Name of the scenario.
     pub name: String,
-    /// A folder to make a private one in, or a block device whose data may go.
+    /// Folder in which a private one is created, or block device whose data may be lost.
     pub path: PathBuf,
-    /// `path` is a block device.
+    /// `true` if `path` is a block device.
     pub on_device: bool,
-    /// Room that always stays free in the file system.
+    /// Space that always stays free in the file system.
     pub reserve: Bytes,
     /// Stages of the scenario, one after the other.
     pub stages: Vec<Stage>,
-    /// Commands of the scenario may run: it is code then.
+    /// `true` if commands of the scenario may run; the scenario is then executable code.
     pub allow_commands: bool,
 }
 
@@ -68,38 +68,38 @@ impl Scenario {
     }
 }
 
-/// Acts that begin together. The stage ends when those in the foreground have.
+/// Acts that begin together. The stage ends when its foreground acts have ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// One, or several at the same time.
+    /// Acts of the stage, which run at the same time.
     pub acts: Vec<Act>,
 }
 
-/// One thing that is done.
+/// An action of a scenario with its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Act {
-    /// Describes it to whoever judges; its name is unique in the scenario.
+    /// Job that describes the act for judgement; its name is unique in the scenario.
     pub job: Job,
-    /// It only prepares others: nobody measures it.
+    /// `true` if the act only prepares other acts and is not measured.
     pub unmeasured: bool,
-    /// It goes on, over and over, until the acts in the foreground have ended.
+    /// `true` if the act repeats until the foreground acts have ended.
     pub background: bool,
-    /// When its operations are due, and how late each may be.
+    /// Schedule and deadline of its operations.
     pub pace: ActPace,
     /// Action of the act.
     #[serde(rename = "deed")]
     pub action: Action,
 }
 
-/// When operations are due. An operation is a block, a file, a line or a transaction.
+/// Schedule of operations. An operation is a block, a file, a line or a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActPace {
-    /// Time from one operation to the next; `None`: each follows the one before at once.
+    /// Time from one operation to the next; `None` if each follows the previous one at once.
     pub every_ns: Option<u64>,
     /// Deadline of an operation, in nanoseconds after it is due; without a pace, its longest
     /// duration.
     pub deadline_ns: Option<u64>,
-    /// The act ends after this time at the latest.
+    /// Time after which the act ends at the latest.
     pub limit_ns: Option<u64>,
 }
 
@@ -111,44 +111,44 @@ pub enum Action {
     Write(Writing),
     /// Reads a file block after block.
     Read(Reading),
-    /// Reads one file, inflates, writes another.
+    /// Reads one file, decompresses, and writes another.
     Copy(Copying),
-    /// Reads a file back and compares it with what was written, by SHA-256.
+    /// Reads a file back and compares it with the written data, by SHA-256.
     Verify(Verifying),
-    /// Many files in folders of their own.
+    /// Operations on many files in separate folders.
     Tree(Tree),
     /// Transactions of a database.
     Database(DatabasePhase),
-    /// Work for the processor alone: so many bytes are inflated.
+    /// Decompression as work for the processor alone.
     Inflate {
-        /// Bytes that come out.
+        /// Bytes of decompressed output.
         bytes: u64,
     },
-    /// The whole device is discarded; of a file, its blocks are given back.
+    /// Discards the whole device; for a file, frees its blocks.
     Discard {
         /// The device or file.
         file: String,
     },
-    /// A file system is made on the scratch device and mounted.
+    /// Makes a file system on the scratch device and mounts it.
     Format {
-        /// As in `--vary mkfs=`: `ext4:-b+1024`.
+        /// Kind, in the form of `--vary mkfs=`: `ext4:-b+1024`.
         kind: String,
     },
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder with its contents.
     Delete {
         /// The file or folder.
         file: String,
     },
     /// Fills the file system.
     Fill(Filling),
-    /// A program of the user's.
+    /// Runs a program of the user.
     Command(Command),
-    /// Nothing, for a while.
+    /// Waits.
     Pause {
         /// Length of the pause, in nanoseconds.
         time_ns: u64,
     },
-    /// Everything is written back, and what can be dropped from the page cache is.
+    /// Writes everything back, and drops as much as possible from the page cache.
     DropCaches,
 }
 
@@ -188,25 +188,25 @@ impl Action {
 /// Writes to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Writing {
-    /// The file; made if it is not there.
+    /// File; created if it does not exist.
     pub file: String,
     /// Bytes to write.
     pub bytes: u64,
     /// Bytes of each write.
     pub block: u64,
-    /// In random order over the file, which is as long already.
+    /// `true` for random order over the file, which must have that length already.
     pub random: bool,
-    /// Behind what the file holds.
+    /// `true` to append to the file.
     pub append: bool,
-    /// Past the page cache.
+    /// `true` to bypass the page cache.
     pub direct: bool,
-    /// When it is made durable.
+    /// Time at which written data is made durable.
     pub sync: Sync,
-    /// Share of blocks that are left out, in percent, as a sparse image has holes.
+    /// Share of blocks that are left out, in percent, as the holes of a sparse image.
     pub holes_percent: u8,
 }
 
-/// When what was written is made durable.
+/// Time at which written data is made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
@@ -215,7 +215,7 @@ pub enum Sync {
     None,
     /// After each operation.
     Each(FlushCall),
-    /// After so many bytes, and at the end.
+    /// After this many bytes, and at the end.
     EveryBytes(u64),
     /// After the last operation.
     AtEnd,
@@ -226,13 +226,13 @@ pub enum Sync {
 pub struct Reading {
     /// The file.
     pub file: String,
-    /// Bytes to read; `None`: all of it.
+    /// Bytes to read; `None`: the whole file.
     pub bytes: Option<u64>,
     /// Bytes of each read.
     pub block: u64,
-    /// In random order.
+    /// `true` for random order.
     pub random: bool,
-    /// Past the page cache.
+    /// `true` to bypass the page cache.
     pub direct: bool,
     /// Drops the file's pages from the page cache first.
     pub cold: bool,
@@ -247,11 +247,11 @@ pub struct Copying {
     pub to: String,
     /// Bytes of each read and write.
     pub block: u64,
-    /// Bytes that are inflated (DEFLATE) for each hundred that are copied.
+    /// Bytes of decompressed output (DEFLATE) per hundred copied bytes.
     pub inflate_percent: u32,
-    /// When what was written is made durable.
+    /// Time at which written data is made durable.
     pub sync: Sync,
-    /// The writes are past the page cache.
+    /// `true` if writes bypass the page cache.
     pub direct: bool,
 }
 
@@ -262,31 +262,31 @@ pub struct Verifying {
     pub file: String,
     /// Bytes of each read.
     pub block: u64,
-    /// Past the page cache.
+    /// `true` to bypass the page cache.
     pub direct: bool,
 }
 
-/// Many files.
+/// Operations on many files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
-    /// The folder they are in.
+    /// Folder of the files.
     pub folder: String,
     /// Operation on each file.
     pub act: TreeAct,
     /// Number of files; `None`: all existing ones.
     pub files: Option<u32>,
-    /// Smallest and largest size of a new one; between them small ones are as frequent
-    /// as large ones by the logarithm.
+    /// Smallest and largest size of a new file; sizes are uniform on a logarithmic scale.
     pub sizes: (u64, u64),
-    /// Bytes of each read or write at most.
+    /// Most bytes of each read or write.
     pub block: u64,
-    /// In random order.
+    /// `true` for random order.
     pub random: bool,
-    /// Which file is next is only known when one was read: what it holds says it.
+    /// `true` if each file contains the name of the next one, so that it is only known after a
+    /// read.
     pub chained: bool,
-    /// Pages leave the page cache first.
+    /// `true` to evict the files from the page cache first.
     pub cold: bool,
-    /// When new files are made durable: each, or all together.
+    /// Time at which new files are made durable, each or all together.
     pub sync: Sync,
 }
 
@@ -295,13 +295,13 @@ crate::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TreeAct {
-        /// It is made and written.
+        /// Creates and writes the file.
         Create = "create",
-        /// It is read.
+        /// Reads the file.
         Read = "read",
         /// Reads the file's attributes.
         Stat = "stat",
-        /// It is removed.
+        /// Removes the file.
         Delete = "delete",
     }
 }
@@ -309,30 +309,30 @@ crate::named! {
 /// Filling of a file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filling {
-    /// Until this part of it is in use, in percent.
+    /// Percentage of the file system to fill.
     pub percent: u8,
-    /// So much is really written at most; what is still missing before that is only
-    /// allocated.
+    /// Most bytes that are actually written; the remainder is allocated first without being
+    /// written.
     pub write_at_most: u64,
 }
 
-/// A program of the user's.
+/// A program of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// The program and its arguments; no shell looks at them.
+    /// Program and arguments, not interpreted by a shell.
     pub words: Vec<String>,
-    /// It is ended after this time.
+    /// Time after which it is killed.
     pub limit_ns: u64,
 }
 
 /// Details of an act beyond its measurement. Raw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioStep {
-    /// The scenario that it is an act of.
+    /// Scenario of the act.
     pub scenario: String,
-    /// Files, lines or transactions that were done, or blocks of a file.
+    /// Number of files, lines or transactions, or of blocks of a file.
     pub operations: u64,
-    /// Latency of each operation that is not a single I/O: making a file includes all its writes.
+    /// Latency of each operation that is not a single I/O: creating a file includes all its writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyRecord>,
     /// Missed and met deadlines; `None` if there were none.
@@ -341,13 +341,13 @@ pub struct ScenarioStep {
     /// Result of verification; `None` if nothing was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// Bytes that the processor inflated.
+    /// Bytes of decompressed output.
     #[serde(default)]
     pub inflated_bytes: u64,
     /// Bytes that were left out because they are holes.
     #[serde(default)]
     pub hole_bytes: u64,
-    /// Bytes that were discarded or given back.
+    /// Bytes that were discarded or freed.
     #[serde(default)]
     pub discarded_bytes: u64,
     /// Bytes that were allocated, but not written.
@@ -359,7 +359,7 @@ pub struct ScenarioStep {
     /// Transactions of a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseStep>,
-    /// It went on in the background of others.
+    /// `true` if it ran in the background of other acts.
     #[serde(default)]
     pub background: bool,
 }
@@ -376,11 +376,11 @@ impl ScenarioStep {
 pub struct Deadlines {
     /// Deadline of an operation, in nanoseconds after it is due.
     pub deadline_ns: u64,
-    /// Operations that had one.
+    /// Number of operations with a deadline.
     pub operations: u64,
     /// Operations that missed the deadline.
     pub missed: u64,
-    /// The longest time by which one was too late.
+    /// Longest time by which an operation missed the deadline.
     pub worst_late_ns: u64,
 }
 
@@ -389,9 +389,9 @@ pub struct Deadlines {
 pub struct Verified {
     /// Bytes read back.
     pub bytes: u64,
-    /// SHA-256 of what was written, in hexadecimal.
+    /// SHA-256 of the written data, in hexadecimal.
     pub written: String,
-    /// SHA-256 of what was read.
+    /// SHA-256 of the data read.
     pub read: String,
 }
 

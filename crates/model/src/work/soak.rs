@@ -1,8 +1,8 @@
 //! Writing and checking storage for hours to weeks.
 //!
-//! Writes are numbered from 0. Which block a number goes to, and what the block then
-//! holds, follow from the seed alone ([`order`]): so what every block must hold is known
-//! after a kill too, from the number of the last checkpoint.
+//! Writes are numbered from 0. The block of a number, and the content of the block after it, follow
+//! from the seed alone ([`order`]). The expected content of every block is therefore known even
+//! after a kill, from the number of the last checkpoint.
 
 pub mod order;
 
@@ -12,32 +12,31 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Bytes of a sector: each one tells of itself, so that torn blocks are seen.
+/// Bytes of a sector. Each sector identifies its write, so that torn blocks are detected.
 pub const SECTOR: usize = 512;
 
 /// Parameters of a soak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Soak {
-    /// The file that is made, or the device.
+    /// File that is created, or the device.
     pub path: PathBuf,
-    /// `path` is a file of assay's own.
+    /// `true` if `path` is a file that assay creates.
     pub own_file: bool,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Blocks of the area.
     pub blocks: u64,
-    /// Decides the order and the contents: the same in every part of a run that is
-    /// resumed.
+    /// Seed of the order and the contents, the same in every part of a resumed run.
     pub seed: u64,
-    /// It ends when so many blocks are written in all.
+    /// Total number of blocks after which it ends.
     pub last: Option<u64>,
-    /// It ends when it has run for so long in all.
+    /// Total run time after which it ends.
     pub limit_ns: Option<u64>,
     /// Time between two checkpoints.
     pub checkpoint_ns: u64,
-    /// Memory that is written and checked beside it.
+    /// Bytes of memory that are written and checked at the same time.
     pub memory_bytes: Option<u64>,
-    /// The file stays at the end.
+    /// `true` to keep the file at the end.
     pub keep: bool,
     /// Checkpoint to resume from; `None`: start from the beginning.
     pub from: Option<Checkpoint>,
@@ -60,24 +59,24 @@ impl WorkSpec for Soak {
 /// State that is needed to resume a soak. Every counter covers the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// The number of the next write. All before it were flushed.
+    /// Number of the next write. All writes before it were flushed.
     pub next: u64,
     /// Bytes written.
     pub written_bytes: u64,
     /// Bytes read back and compared.
     pub verified_bytes: u64,
-    /// Blocks that were not what had been written.
+    /// Number of blocks that did not hold the written data.
     pub faults: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// Words of the memory beside it that were not what had been written.
+    /// Number of words of the tested memory that differed from the written ones.
     pub memory_flips: u64,
-    /// Bytes of memory that were written and read beside it.
+    /// Bytes of memory that were written and read.
     pub memory_bytes: u64,
-    /// Blocks whose last write failed: what they hold is not known.
+    /// Blocks whose last write failed, so that their content is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<u64>,
-    /// Time that it has run.
+    /// Total run time.
     pub elapsed_ns: u64,
 }
 
@@ -90,9 +89,9 @@ pub struct SoakStep {
     pub checkpoint: Checkpoint,
     /// Bytes of the area.
     pub area_bytes: u64,
-    /// Bytes of it that were written at least once, at the end.
+    /// Bytes of the area that were written at least once, at the end.
     pub filled_bytes: u64,
-    /// Blocks that were not what had been written, the first of this stretch.
+    /// First blocks of this stretch that did not hold the written data.
     pub faults: Vec<Fault>,
     /// Health that the device reports after the step; `None` if it reports none.
     pub health: Option<Health>,
@@ -102,32 +101,32 @@ pub struct SoakStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stretch", rename_all = "snake_case")]
 pub enum Stretch {
-    /// Each block was checked, then written anew.
+    /// Checks each block, then writes it again.
     Writing,
-    /// The whole area was read after a kill.
+    /// Reads the whole area after a kill.
     Resuming {
-        /// Writes that were made after the last checkpoint, by the highest number that a
-        /// block holds: they count as written.
+        /// Number of writes after the last checkpoint, by the highest number found in a block: they
+        /// count as written.
         newer_writes: u64,
-        /// Blocks whose write was under way then.
+        /// Number of blocks whose write was in progress at the kill.
         interrupted_blocks: u64,
     },
-    /// The whole area was read at the end.
+    /// Reads the whole area at the end.
     Checking,
 }
 
-/// A block that does not hold what was written to it.
+/// A block that does not hold the data written to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The block, from 0.
+    /// Number of the block, from 0.
     pub block: u64,
     /// Start of the block in the file or device, in bytes.
     pub offset: u64,
-    /// The first byte that differs, in the file or device.
+    /// Offset of the first byte that differs, in the file or device.
     pub first_byte: u64,
-    /// Bytes that differ.
+    /// Number of bytes that differ.
     pub differing_bytes: u64,
-    /// The number of the write that it should hold.
+    /// Number of the write that it should hold.
     pub expected: u64,
     /// Content that was found.
     pub found: HeldContent,
@@ -146,12 +145,12 @@ pub enum HeldContent {
     Torn {
         /// Number of sectors from the expected write.
         new_sectors: u64,
-        /// Every kind.
+        /// Total number of sectors.
         sectors: u64,
     },
     /// Data that was written to another block.
     Misplaced {
-        /// That block.
+        /// Number of that block.
         block: u64,
     },
     /// Zeros.
@@ -161,11 +160,11 @@ pub enum HeldContent {
         /// Number of differing bits.
         bits: u64,
     },
-    /// Nothing that assay wrote.
+    /// Data that assay did not write.
     Foreign,
-    /// It cannot be read.
+    /// The block cannot be read.
     Unreadable {
-        /// Error number of the kernel, where it was one.
+        /// Error number of the kernel, if there was one.
         errno: Option<i32>,
     },
 }
@@ -175,7 +174,7 @@ pub enum HeldContent {
 pub struct Health {
     /// Estimates of life used, in words.
     pub life_time: Option<String>,
-    /// Reserved blocks.
+    /// Used reserved blocks, in words.
     pub pre_eol: Option<String>,
     /// Registers and logs that change with use, as hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -183,7 +182,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns the health data of a device; `None` when it reports nothing of its life.
+    /// Returns the health data of a device; `None` if it reports nothing about its life.
     pub fn of(identity: &DeviceIdentity) -> Option<Self> {
         use crate::device::register::{EXT_CSD, NVME_SMART};
         let kept = [EXT_CSD, NVME_SMART];

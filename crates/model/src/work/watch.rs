@@ -1,5 +1,5 @@
-//! Looking on while a command runs: the page cache, the device, and when the
-//! last dirty page has left.
+//! Sampling while a command runs: the page cache, the device, and the time at which the last dirty
+//! page is written.
 //!
 //! Samples are raw counters; `assay_stats::watch` derives the columns of `free`,
 //! `vmstat` and `iostat` from them.
@@ -13,16 +13,16 @@ use std::path::PathBuf;
 /// Parameters of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
-    /// The command and its arguments; empty: until it is stopped.
+    /// Command and arguments; empty: run until stopped.
     pub command: Vec<OsString>,
     /// Time between samples.
     pub interval_ns: u64,
-    /// Without a command: end after so many samples.
+    /// Number of samples after which it ends without a command.
     pub samples: Option<u64>,
-    /// A device, its kernel name, or a path on it; `None`: the device of the
-    /// current directory, or all disks where it has none.
+    /// Device, by its kernel name or a path on it; `None`: the device of the current directory, or
+    /// all disks if it has none.
     pub device: Option<PathBuf>,
-    /// The longest wait for dirty pages after the command.
+    /// Longest wait for dirty pages after the command.
     pub drain_limit_ns: u64,
 }
 
@@ -40,10 +40,10 @@ impl WorkSpec for Watch {
     }
 }
 
-/// Counters at one moment. What a kernel does not have is `None`.
+/// Counters at one moment. Values that the kernel does not have are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchSample {
-    /// When, since the watching began.
+    /// Time since the watch began.
     pub at_ns: u64,
     /// Phase of the watch.
     pub phase: Phase,
@@ -53,7 +53,7 @@ pub struct WatchSample {
     pub paging: Option<Paging>,
     /// `/proc/stat`.
     pub processor: Option<Processor>,
-    /// Devices that are looked at.
+    /// Counters of the observed devices.
     pub disks: Vec<DiskCounters>,
 }
 
@@ -62,12 +62,12 @@ crate::named! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Phase {
-        /// Nothing but the watching.
+        /// No command runs.
         #[default]
         Alone = "alone",
         /// The command runs.
         Command = "command",
-        /// The command has ended; what it left dirty may still be in memory.
+        /// The command has ended; its dirty pages may still be in memory.
         Draining = "draining",
     }
 }
@@ -98,7 +98,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Bytes that still have to be written, of all devices.
+    /// Returns the bytes of all devices that are not yet written.
     pub const fn unwritten_bytes(&self) -> u64 {
         self.dirty_bytes.saturating_add(self.writeback_bytes)
     }
@@ -117,53 +117,51 @@ pub struct Paging {
     pub swap_out_bytes: u64,
 }
 
-/// Lines of `/proc/stat`: times of all processors together in ticks, and counts,
-/// since boot.
+/// Lines of `/proc/stat`: times of all processors together in ticks, and counts, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processor {
-    /// In user mode, guests included.
+    /// Time in user mode, including guests.
     pub user: u64,
-    /// In user mode at low priority, guests included.
+    /// Time in user mode at low priority, including guests.
     pub nice: u64,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system: u64,
-    /// Idle.
+    /// Idle time.
     pub idle: u64,
-    /// Idle while I/O was under way.
+    /// Idle time with I/O in flight.
     pub iowait: u64,
-    /// Interrupts.
+    /// Time of interrupts.
     pub irq: u64,
-    /// Soft interrupts.
+    /// Time of soft interrupts.
     pub softirq: u64,
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor.
     pub steal: u64,
-    /// Running a guest, both priorities; also in `user` and `nice`.
+    /// Time of running guests, both priorities; also in `user` and `nice`.
     pub guest: u64,
     /// Interrupts served.
     pub interrupts: u64,
     /// Context switches.
     pub context_switches: u64,
-    /// Processes that could run at that moment.
+    /// Number of runnable processes at that moment.
     pub running: u64,
-    /// Processes that waited for I/O at that moment.
+    /// Number of processes that waited for I/O at that moment.
     pub blocked: u64,
 }
 
-/// Everything that `/sys/class/block/NAME/stat` has on one device, and what
-/// waits for it.
+/// All counters of `/sys/class/block/NAME/stat` of one device, and its dirty data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCounters {
-    /// The counters that are evidence too.
+    /// Counters that evidence contains too.
     #[serde(flatten)]
     pub counters: DeviceCounters,
     /// Reads that were merged into others.
     pub read_merges: u64,
     /// Writes that were merged into others.
     pub write_merges: u64,
-    /// Milliseconds, each counted once for every I/O under way in it.
+    /// Sum over time of the I/Os in flight, in milliseconds.
     pub queue_ms: u64,
-    /// Bytes of this device alone that still have to be written; only a kernel
-    /// with debugfs tells (`/sys/kernel/debug/bdi`).
+    /// Bytes of this device that are not yet written; only a kernel with debugfs reports them
+    /// (`/sys/kernel/debug/bdi`).
     pub unwritten_bytes: Option<u64>,
 }
 
@@ -174,28 +172,27 @@ pub struct WatchReport {
     pub ended: Option<CommandEnd>,
     /// Result of waiting for the dirty pages; `None` without a command.
     pub drain: Option<Drain>,
-    /// When each device that wrote was last seen to have completed a write,
-    /// looked at some times a second.
+    /// Time of the last completed write of each device that wrote, sampled several times a second.
     pub last_writes: Vec<LastWrite>,
 }
 
 /// End of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// When, since the watching began.
+    /// Time since the watch began.
     pub at_ns: u64,
     /// Exit code; `None` when a signal ended the command.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the command.
     pub signal: Option<i32>,
 }
 
-/// The last write of a device.
+/// Last write of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastWrite {
     /// Kernel name of the device.
     pub device: String,
-    /// When it was seen, since the watching began.
+    /// Time at which it was detected, since the watch began.
     pub at_ns: u64,
 }
 
@@ -203,34 +200,34 @@ pub struct LastWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drain", rename_all = "snake_case")]
 pub enum Drain {
-    /// Next to none are dirty.
+    /// Almost no pages are dirty.
     Left {
-        /// When that was seen, since the watching began. The pages had left with
-        /// the [last write](WatchReport::last_writes) of their device before.
+        /// Time at which that was detected, since the watch began. The pages were written by the
+        /// [last write](WatchReport::last_writes) of their device before it.
         at_ns: u64,
-        /// At most so much may be left of them: what the kernel's count may be
-        /// wrong by, and the fewest that were dirty.
+        /// Upper bound of the remaining bytes: the error of the kernel's count, and the smallest
+        /// number of dirty bytes that was seen.
         within_bytes: u64,
     },
-    /// Others keep pages dirty, but those of the command are older than the
-    /// kernel lets them become, and its device has been still since.
+    /// Other processes keep pages dirty, but the command's pages are older than the kernel's limit,
+    /// and its device has been idle since.
     Expired {
-        /// When that was seen, since the watching began.
+        /// Time at which that was detected, since the watch began.
         at_ns: u64,
-        /// The age at which the kernel writes pages, and the time until it looks
+        /// Age at which the kernel writes pages, plus its wake-up interval
         /// (`dirty_expire_centisecs`, `dirty_writeback_centisecs`).
         age_ns: u64,
     },
-    /// They had not when the longest wait was over.
+    /// The longest wait timed out.
     TimedOut {
-        /// Bytes still to be written.
+        /// Bytes that are not yet written.
         unwritten_bytes: u64,
     },
-    /// Nobody waited for it: the user asked to stop.
+    /// The user stopped the watch before the pages were written.
     NotAwaited {
-        /// Bytes still to be written.
+        /// Bytes that are not yet written.
         unwritten_bytes: u64,
     },
-    /// The kernel does not tell what is dirty.
+    /// The kernel does not report dirty pages.
     Unknown,
 }

@@ -1,16 +1,16 @@
-//! Limits of control groups (Documentation/admin-guide/cgroup-v2.rst, and of version 1
-//! the memory's).
+//! Limits of control groups: version 2 (Documentation/admin-guide/cgroup-v2.rst), and the memory
+//! controller of version 1.
 
 use crate::attr;
 use crate::roots::Roots;
 use assay_model::checkup::Limits;
 use std::path::{Path, PathBuf};
 
-/// Smallest value read as "no limit". Version 1 shows the largest number of whole pages when there
-/// is no limit.
+/// Smallest value read as "no limit". Version 1 shows the largest number of whole pages if there is
+/// no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// The tightest limits of this process's group and of those around it.
+/// Returns the tightest limits of this process's group and its ancestors.
 pub(super) fn limits(roots: &Roots) -> Limits {
     let mounted = roots.sys.join("fs/cgroup");
     let mut found = Limits::default();
@@ -30,8 +30,8 @@ pub(super) fn limits(roots: &Roots) -> Limits {
     found
 }
 
-/// Returns the memory that this process's group and its ancestors may still take. Cached pages that
-/// were not used lately count as free, because the kernel reclaims them first.
+/// Returns the memory that this process's group and its ancestors may still allocate. Inactive
+/// cached pages count as free, because the kernel reclaims them first.
 pub(crate) fn memory_room(roots: &Roots) -> Option<u64> {
     let mounted = roots.sys.join("fs/cgroup");
     let rooms = own_groups(roots)
@@ -65,7 +65,7 @@ pub(crate) fn memory_room(roots: &Roots) -> Option<u64> {
     rooms.min()
 }
 
-/// Controllers and path of each group of this process: `0::/path` of version 2,
+/// Returns controllers and path of each group of this process: `0::/path` of version 2,
 /// `4:memory:/path` of version 1.
 fn own_groups(roots: &Roots) -> Vec<(String, String)> {
     let groups = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
@@ -96,7 +96,7 @@ fn tightest(limits: impl Iterator<Item = u64>) -> Option<u64> {
     limits.min()
 }
 
-/// `max 100000`, or a share of the time: `50000 100000`.
+/// Reads `cpu.max`: `max 100000`, or a share of the time such as `50000 100000`.
 fn cpus(folder: &Path) -> Option<f64> {
     let text = attr::text(&folder.join("cpu.max"))?;
     let (quota, period) = text.split_once(' ')?;
@@ -104,8 +104,8 @@ fn cpus(folder: &Path) -> Option<f64> {
     (period > 0.0).then(|| quota / period)
 }
 
-/// The folder of a group, and those above it. A group outside of what is seen from
-/// here begins with `/..`.
+/// Returns the folder of a group and its ancestors. The path of a group outside the visible
+/// hierarchy begins with `/..`.
 fn upward(mounted: &Path, path: &str) -> Vec<PathBuf> {
     let inside = Path::new(path.trim_start_matches('/'));
     let escapes = path.contains("..");

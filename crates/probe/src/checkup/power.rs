@@ -8,7 +8,8 @@ use assay_model::checkup::{PowerKind, PowerSaving};
 use assay_model::storage::Storage;
 use std::path::Path;
 
-/// Everything on the way to the disks of the storage, and the policy of PCIe.
+/// Returns the power saving of all devices on the way to the disks of the storage, and the policy
+/// of PCIe.
 pub(super) fn power(roots: &Roots, storage: Option<&Storage>) -> Vec<PowerSaving> {
     let mut found: Vec<PowerSaving> = Vec::new();
     for layer in storage.into_iter().flat_map(Storage::leaves) {
@@ -26,8 +27,8 @@ pub(super) fn power(roots: &Roots, storage: Option<&Storage>) -> Vec<PowerSaving
     found
 }
 
-/// A device that the kernel may put to sleep. One whose status is `unsupported` has no
-/// driver for that, and one with a negative delay never sleeps.
+/// Returns the state of a device that the kernel may suspend. A device with the status
+/// `unsupported` has no driver for that, and one with a negative delay never suspends.
 fn runtime(folder: &Path) -> Option<PowerSaving> {
     let power = folder.join("power");
     let value = attr::text(&power.join("control")).filter(|value| value == "auto")?;
@@ -44,8 +45,8 @@ fn runtime(folder: &Path) -> Option<PowerSaving> {
     Some(saving(kind, folder, &power.join("control"), value))
 }
 
-/// The drive changes its state when it thinks that it is worth it, as far as that
-/// makes nothing slower than so many microseconds; 0 forbids it.
+/// Returns the power saving of an NVMe drive. The drive changes its state by itself, within a limit
+/// of added latency in microseconds; 0 forbids it.
 fn nvme(folder: &Path) -> Option<PowerSaving> {
     let name = folder.file_name()?.to_str()?;
     attr::numbered(name, "nvme")?;
@@ -64,7 +65,7 @@ fn sata(folder: &Path) -> Option<PowerSaving> {
     Some(saving(PowerKind::SataLink, folder, &file, value))
 }
 
-/// The policy in force stands in brackets.
+/// Returns the policy of PCIe; the policy in force is in brackets.
 fn pcie(roots: &Roots) -> Option<PowerSaving> {
     let file = roots.sys.join("module/pcie_aspm/parameters/policy");
     let text = attr::text(&file)?;

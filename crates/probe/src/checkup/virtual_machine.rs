@@ -3,7 +3,7 @@
 use crate::attr;
 use crate::roots::Roots;
 
-/// Names that firmware of virtual machines reports in `/sys/class/dmi/id`, each with its
+/// Names in the firmware tables (`/sys/class/dmi/id`) of virtual machines, each with its
 /// hypervisor. The list comes from systemd-detect-virt.
 const FIRMWARE: [(&str, &str); 12] = [
     ("KVM", "KVM"),
@@ -29,7 +29,7 @@ pub(crate) fn hypervisor(roots: &Roots) -> Option<String> {
         let mut known = FIRMWARE.iter();
         known.find(|(start, _)| name.starts_with(start))
     });
-    // Machines of Amazon's without a hypervisor say so.
+    // Amazon's machines without a hypervisor have a product name that ends in `.metal`.
     let known = known.filter(|_| !product.ends_with(".metal"));
     known
         .map(|(_, name)| (*name).to_owned())
@@ -38,7 +38,7 @@ pub(crate) fn hypervisor(roots: &Roots) -> Option<String> {
         .or_else(|| by_processor(roots))
 }
 
-/// The device tree names the hypervisor, or the machine that QEMU makes up.
+/// Reads the device tree, which names the hypervisor or the machine that QEMU emulates.
 fn by_device_tree(roots: &Roots) -> Option<String> {
     let tree = roots.sys.join("firmware/devicetree/base");
     let named = attr::text(&tree.join("hypervisor/compatible"));
@@ -51,7 +51,7 @@ fn by_device_tree(roots: &Roots) -> Option<String> {
     named.or_else(made_up)
 }
 
-/// Processors of x86 tell that there is one, but not which.
+/// Detects a hypervisor by the processor's flags; x86 processors do not report its name.
 fn by_processor(roots: &Roots) -> Option<String> {
     let text = attr::text(&roots.proc.join("cpuinfo"))?;
     let mut flags = attr::value_after(&text, "flags")?.split_whitespace();
@@ -59,10 +59,10 @@ fn by_processor(roots: &Roots) -> Option<String> {
     found.then(|| "unknown".to_owned())
 }
 
-/// The container around this process; `None` when none shows itself.
+/// Returns the container around this process; `None` if none is detected.
 pub(super) fn container(roots: &Roots) -> Option<String> {
     let root = &roots.root;
-    // systemd's interface for containers, then the marks of the two best known.
+    // systemd's interface for containers, then the marker files of Podman and Docker.
     attr::text(&root.join("run/systemd/container"))
         .or_else(|| {
             root.join("run/.containerenv")

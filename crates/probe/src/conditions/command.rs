@@ -1,4 +1,4 @@
-//! Running a program of somebody else's, which may fail, or never end.
+//! Runs external programs, which may fail or never end.
 
 use assay_model::units::Nanos;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 /// Interval at which the command's exit is polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// Time allowed for the last output to arrive after the exit, in case a process left behind still
+/// Time allowed for the last output to arrive after the exit, in case an orphaned process still
 /// holds the stream.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Runs a command to its end; one that does not end within `limit` is killed, with
-/// all that it has started. Its standard output may be somebody else's language:
-/// nothing is put there.
+/// Runs a command to its end; kills it and all processes that it started if it does not end within
+/// `limit`. Its standard output is discarded, since it may be in another language.
 ///
 /// # Errors
-/// When it cannot be started, fails, or has to be ended: how, and its first words.
+/// When it cannot be started, fails, or is killed: the cause, and the first line of its error
+/// output.
 pub(super) fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
     let mut child = command
         .stdin(Stdio::null())
@@ -53,7 +53,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
         if began.elapsed() >= limit {
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if let Some(group) = group {
-                // It has ended meanwhile: all the better.
+                // The group may have ended meanwhile, which is no error.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             child.wait()?;
@@ -63,15 +63,15 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// The first line of a stream. It is read to its end, so that nobody is stopped by
-/// a full pipe.
+/// Returns the first line of a stream. Reads the stream to its end, so that the writer does not
+/// block on a full pipe.
 fn first_line(stream: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
     let (sender, line) = channel();
     Builder::new().spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut first = Vec::new();
         if stream.read_until(b'\n', &mut first).is_ok() {
-            // Nobody asks when all went well.
+            // Without a receiver the command has succeeded, and its output is not needed.
             let _ = sender.send(String::from_utf8_lossy(&first).into_owned());
         }
         let _ = io::copy(&mut stream, &mut io::sink());

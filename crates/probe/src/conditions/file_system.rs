@@ -1,5 +1,5 @@
-//! File systems that are made on a device whose data may go, and mounted in a
-//! folder of assay's own.
+//! File systems that assay makes on a device whose data may be lost, and mounts in a folder that it
+//! creates.
 
 use super::ConditionError;
 use super::command::run;
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// Time limit of `mkfs`; on a large disk it writes tables across the whole disk.
 const MKFS_LIMIT: Nanos = Nanos::secs(1800);
-/// Folders searched for root's programs if `PATH` does not contain them.
+/// Folders searched for administration programs if `PATH` does not contain them.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// A program that looks at what is new there (udev) holds it for a moment.
+/// Number of tries while the device is busy: udev holds a changed device for a moment.
 const TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
@@ -44,7 +44,7 @@ pub(super) fn knob(storage: &Storage) -> Result<Knob, ConditionError> {
     }
 }
 
-/// Kinds that this machine has a `mkfs` for.
+/// Returns the kinds of file systems for which this machine has a `mkfs`.
 pub(super) fn kinds() -> Vec<String> {
     let mut kinds: Vec<String> = folders()
         .iter()
@@ -62,7 +62,7 @@ fn folders() -> Vec<PathBuf> {
     std::env::split_paths(&path).chain(usual).collect()
 }
 
-/// The type of the file system that is mounted there; `None` when there is none.
+/// Returns the type of the file system that is mounted at `point`; `None` if nothing is mounted.
 ///
 /// # Errors
 /// When mounts cannot be read.
@@ -73,11 +73,11 @@ pub(super) fn mounted(roots: &Roots, point: &Path) -> io::Result<Option<String>>
     Ok(found.next().map(|mount| mount.fs_type))
 }
 
-/// Makes a file system over whatever was on the device, and mounts it. That nobody
-/// uses the device has been seen to.
+/// Makes a file system over the device's data, and mounts it. The caller has checked that the
+/// device is unused.
 ///
 /// # Errors
-/// What could not be done: one line.
+/// When a step fails: the error, in one line.
 pub(super) fn make(device: &Path, point: &Path, value: &str) -> Result<(), String> {
     let asked =
         FileSystem::parse(value).ok_or("it is not a file system: write KIND:OPTION+OPTION")?;
@@ -103,8 +103,8 @@ pub(super) fn make(device: &Path, point: &Path, value: &str) -> Result<(), Strin
         .map_err(|why| format!("mount: {why}"))
 }
 
-/// Options that nobody asks for: old data is no reason to refuse, and what ext4
-/// would still write in the background after the mount would fall into trials.
+/// Returns the options that are always added: old data must not make `mkfs` refuse, and data that
+/// ext4 would otherwise write in the background after the mount would disturb trials.
 fn unasked(asked: &FileSystem) -> Vec<&'static str> {
     let mut options = match asked.kind.as_str() {
         "ext2" | "ext3" | "ext4" => vec!["-F", "-q"],
@@ -119,10 +119,10 @@ fn unasked(asked: &FileSystem) -> Vec<&'static str> {
     options
 }
 
-/// Unmounts what is mounted there, and removes the folder.
+/// Unmounts the file system at `point`, and removes the folder.
 ///
 /// # Errors
-/// When it stays: one line.
+/// When it stays mounted: the reason, in one line.
 pub(super) fn unmount(roots: &Roots, point: &Path) -> Result<(), String> {
     let is_mounted = || mounted(roots, point).map_err(|error| error.to_string());
     let mut tries = 1;

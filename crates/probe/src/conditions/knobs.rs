@@ -11,14 +11,13 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The knobs of a subject for the storage under test.
+/// Returns the knobs of a subject for the storage under test.
 ///
-/// Requests are scheduled where no other device lies below; the read-ahead is
-/// that of the device which holds the file system. A partition has the queue of
-/// its disk.
+/// The scheduler is set at the devices that have no other device below them; the read-ahead is set
+/// at the device that holds the file system. A partition uses the queue of its disk.
 ///
 /// # Errors
-/// When there is none.
+/// When the subject has no knob here.
 pub fn knobs(
     roots: &Roots,
     storage: &Storage,
@@ -68,8 +67,8 @@ pub fn knobs(
     }
 }
 
-/// Returns true if the file holds a single value. A longer text could not be restored as it was. A
-/// file that cannot be read is refused later, with the reason.
+/// `true` if the file holds a single value. A longer text could not be restored exactly. A file
+/// that cannot be read is refused later, with the reason.
 fn is_one_value(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return true;
@@ -82,7 +81,7 @@ fn is_one_value(path: &Path) -> bool {
             && lines.filter(|line| !line.is_empty()).count() <= 1)
 }
 
-/// The kernel shows a page of an attribute at most.
+/// Longest value in bytes: the kernel shows at most one page of an attribute.
 const LONGEST_VALUE: u64 = 4096;
 
 fn one_file(subject: &Subject, path: PathBuf) -> Result<Vec<Knob>, ConditionError> {
@@ -139,7 +138,7 @@ fn queue(
     folders.into_iter().map(knob).collect()
 }
 
-/// The names of the files in a folder that its owner may write.
+/// Returns the names of the files in a folder that their owner may write.
 fn writable(folder: &Path) -> Vec<String> {
     const BY_OWNER: u32 = 0o200;
     let mut names = attr::entries(folder);
@@ -150,8 +149,8 @@ fn writable(folder: &Path) -> Vec<String> {
     names
 }
 
-/// One for each group of processors that change their frequency together; older
-/// kernels show them with each processor.
+/// Returns one knob for each group of processors that change their frequency together; older
+/// kernels have one for each processor.
 fn cpufreq(roots: &Roots, subject: &Subject, name: &str) -> Result<Vec<Knob>, ConditionError> {
     let cpu = roots.sys.join("devices/system/cpu");
     let below = |folder: PathBuf, prefix: &str, rest: &str| {
@@ -174,10 +173,9 @@ fn cpufreq(roots: &Roots, subject: &Subject, name: &str) -> Result<Vec<Knob>, Co
     Ok(paths.into_iter().map(|path| Knob::File { path }).collect())
 }
 
-/// Returns the knobs that the kernel changes by itself when a knob is set, and that must therefore
-/// be restored after it: a scheduler brings its own queue depth and its own tunables;
-/// `vm.dirty_ratio` and `vm.dirty_bytes` each set the other to 0
-/// (Documentation/admin-guide/sysctl/vm.rst).
+/// Returns the knobs that the kernel changes when a knob is set, and that must therefore be
+/// restored after it: a scheduler sets the queue depth and has other tunables; `vm.dirty_ratio` and
+/// `vm.dirty_bytes` each set the other to 0 (Documentation/admin-guide/sysctl/vm.rst).
 pub fn companions(knob: &Knob) -> Vec<Knob> {
     let Knob::File { path } = knob else {
         return Vec::new();

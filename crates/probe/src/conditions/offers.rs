@@ -40,7 +40,7 @@ pub fn offers(
     })
 }
 
-/// Opens it as it will be opened, and writes nothing.
+/// Checks that a knob may be set, by opening it for writing without a write.
 fn may_be_set(knob: &Knob) -> Result<(), ConditionError> {
     let opened = match knob {
         Knob::File { path } => OpenOptions::new().write(true).open(path).map(drop),

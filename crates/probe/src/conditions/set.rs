@@ -1,4 +1,4 @@
-//! Reading, making and undoing a setting.
+//! Functions that read, set and restore a setting.
 
 use super::command::run;
 use super::{ConditionError, file_system};
@@ -36,7 +36,7 @@ pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError
         .map_err(|error| ConditionError::unreadable(knob, error))
 }
 
-/// Sets a knob and reads it back: what is in force now.
+/// Sets a knob, reads it back and returns the value in force.
 ///
 /// # Errors
 /// When the kernel refuses the value, or shows another one afterwards.
@@ -62,7 +62,7 @@ pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, Co
     }
 }
 
-/// Returns true if the value read back is the value requested.
+/// `true` if the value read back is the value requested.
 pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
     match knob {
         Knob::Mount { .. } => {
@@ -81,11 +81,11 @@ pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
     }
 }
 
-/// A mount shows these whenever they are in force.
+/// Options that the kernel always shows when they are in force.
 const ALWAYS_SHOWN: [&str; 3] = ["ro", "rw", "relatime"];
 
-/// Returns true if a mount option is in force. The kernel shows most options only if they differ
-/// from the default: `barrier` is in force when neither it nor `nobarrier` is shown.
+/// `true` if a mount option is in force. The kernel shows most options only if they differ from the
+/// default: `barrier` is in force when neither it nor `nobarrier` is shown.
 fn is_in_force(option: &str, shown: &[&str]) -> bool {
     shown.contains(&option)
         || (!ALWAYS_SHOWN.contains(&option)
@@ -105,8 +105,8 @@ fn opposite(option: &str) -> String {
     }
 }
 
-/// Puts back what was read before. `last` is what it had been set to, for a
-/// command and for options of a mount that are only shown when they are set.
+/// Restores the value that was read before. `last` is the value that was set; it is needed for a
+/// command, and for mount options that are only shown when they are set.
 ///
 /// # Errors
 /// As [`set`].
@@ -141,7 +141,8 @@ pub fn undo(
     set(roots, knob, old).map(drop)
 }
 
-/// Writes the value with a single `write(2)`, because the kernel takes each call as a value.
+/// Writes the value with a single `write(2)`, because the kernel takes each call as a complete
+/// value.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
     file.write_all(format!("{value}\n").as_bytes())
@@ -160,9 +161,10 @@ fn mount_options(roots: &Roots, point: &Path) -> io::Result<String> {
     Ok(options.join(","))
 }
 
-/// By `mount(8)`, which knows what of the options is for the file system.
+/// Remounts with `mount(8)`, which separates the options of the file system from those of the
+/// mount.
 fn remount(point: &Path, options: &str) -> Result<(), String> {
-    // What is in force stays unless it is revoked: noatime outweighs relatime.
+    // An option stays in force until its opposite is set: noatime takes precedence over relatime.
     let of_times = ["relatime", "strictatime"];
     let revoked = match options.split(',').any(|option| of_times.contains(&option)) {
         true => "atime,",

@@ -7,8 +7,7 @@ use assay_model::device::bus::CardMode;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::path::Path;
 
-/// Attributes of a card (drivers/mmc/core/{mmc,sd}.c), as far as they tell
-/// two materials or two states apart.
+/// Attributes of a card (drivers/mmc/core/{mmc,sd}.c) that can distinguish two cards or two states.
 const ATTRIBUTES: [&str; 27] = [
     "cid",
     "cmdq_en",
@@ -39,7 +38,7 @@ const ATTRIBUTES: [&str; 27] = [
     "type",
 ];
 
-/// `card` is the folder of the card, for example `mmc0:0001`.
+/// Returns the identity of a card. `card` is its folder, for example `mmc0:0001`.
 pub(super) fn identity(device: &Device, card: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
     raw.take(card, &ATTRIBUTES);
@@ -76,8 +75,8 @@ pub(super) fn identity(device: &Device, card: &Path) -> DeviceIdentity {
     }
 }
 
-/// An eMMC has a firmware revision; an SD card a product revision n.m, which
-/// the kernel shows as hwrev and fwrev.
+/// Returns the firmware revision of an eMMC, or the product revision n.m of an SD card, which the
+/// kernel shows as hwrev and fwrev.
 fn firmware(kind: &DeviceKind, raw: &Raw) -> Option<String> {
     let firmware = raw.text("fwrev")?;
     if *kind != DeviceKind::Sd {
@@ -88,9 +87,8 @@ fn firmware(kind: &DeviceKind, raw: &Raw) -> Option<String> {
     Some(format!("{major}.{minor}"))
 }
 
-/// The maker by its id; ids of eMMC and of SD are assigned apart. Sources:
-/// mmc-utils' lsmmc and the quirk tables of the kernel
-/// (drivers/mmc/core/card.h).
+/// Returns the manufacturer by its id; eMMC and SD have separate registries of ids. Sources:
+/// mmc-utils' lsmmc and the quirk tables of the kernel (drivers/mmc/core/card.h).
 fn vendor(kind: &DeviceKind, raw: &Raw) -> Option<String> {
     let id = raw.get("manfid").and_then(attr::parse_hex)?;
     let known = match (kind, id) {
@@ -122,7 +120,7 @@ fn vendor(kind: &DeviceKind, raw: &Raw) -> Option<String> {
     Some(known.to_owned())
 }
 
-/// The id, with the two letters that the OEM id often is.
+/// Formats the id, with the two letters that an OEM id often encodes.
 fn unknown_vendor(id: u64, oem: Option<&str>) -> String {
     let letters = oem.and_then(attr::parse_hex).and_then(|oem| {
         let [.., high, low] = oem.to_be_bytes();
@@ -135,14 +133,14 @@ fn unknown_vendor(id: u64, oem: Option<&str>) -> String {
     }
 }
 
-/// `/sys/kernel/debug/mmcN/ios` of the card's host; root only.
+/// Reads `/sys/kernel/debug/mmcN/ios` of the card's host; root only.
 fn ios(device: &Device, card: &Path) -> Option<String> {
     let card_name = card.file_name()?.to_str()?;
     let (host, _address) = card_name.split_once(':')?;
     attr::text(&device.sys().join("kernel/debug").join(host).join("ios"))
 }
 
-/// `HS400 enhanced strobe, 8 bit, 200 MHz` from the ios text.
+/// Formats the ios text, such as `HS400 enhanced strobe, 8 bit, 200 MHz`.
 fn bus_mode(ios: &str) -> Option<String> {
     let mode = CardMode::parse(ios)?;
     let megahertz = megahertz(mode.hertz);
@@ -152,7 +150,7 @@ fn bus_mode(ios: &str) -> Option<String> {
     ))
 }
 
-/// Whole megahertz, or one decimal.
+/// Formats a frequency in megahertz, with one decimal if needed.
 fn megahertz(hz: u64) -> String {
     let tenths = (hz + 50_000) / 100_000;
     match tenths % 10 {

@@ -1,4 +1,4 @@
-//! Who made a device and what it is, as far as sysfs shows it.
+//! Vendor, model and other identifiers of a device in sysfs.
 
 mod mmc;
 mod nvme;
@@ -21,10 +21,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// Identity of a block device.
+/// Returns the identity of a block device.
 ///
-/// Without root some attributes are missing, notably the bus mode of eMMC and
-/// SD, which only debugfs shows.
+/// Some attributes require root, notably the bus mode of eMMC and SD, which only debugfs shows.
 pub(crate) fn of(device: &Device) -> DeviceIdentity {
     let mut identity = if device.is_partition() {
         partition(device)
@@ -40,8 +39,8 @@ pub(crate) fn of(device: &Device) -> DeviceIdentity {
     identity
 }
 
-/// Disks that are other paths to the same medium: two ports of a drive or of an array, without
-/// a multipath driver above them.
+/// Returns the disks that are other paths to the same medium: two ports of a drive or of an array,
+/// without a multipath driver.
 pub(crate) fn other_paths(roots: &Roots, disk: &Device) -> Vec<Device> {
     let Some(id) = medium_id(disk) else {
         return Vec::new();
@@ -56,13 +55,13 @@ pub(crate) fn other_paths(roots: &Roots, disk: &Device) -> Vec<Device> {
         .collect()
 }
 
-/// Identifier of a disk's medium that every path to it reports. Serial numbers of USB devices and
-/// cards are none: all units of a reader and all partitions of an eMMC share them.
+/// Returns an identifier of a disk's medium that every path to it reports. Serial numbers of USB
+/// devices and cards are not used: all units of a reader and all partitions of an eMMC share them.
 fn medium_id(disk: &Device) -> Option<String> {
     let unit = disk.dir.join("device");
     let wwid = ["wwid", "device/wwid", "serial"].iter();
     let mut wwid = wwid.filter_map(|name| attr::text(&disk.dir.join(name)));
-    // A name of the form t10 is made of the serial number.
+    // A name of the form t10 is derived from the serial number.
     let tells = |id: &String| tells_apart(id) && !id.starts_with("t10.");
     wwid.next().filter(tells).or_else(|| {
         let serial = scsi::unit_serial(&unit).filter(|serial| tells_apart(serial))?;
@@ -71,8 +70,9 @@ fn medium_id(disk: &Device) -> Option<String> {
     })
 }
 
-/// Returns what tells a file from every later one of its name, whose inode number may be the
-/// same: inode number and time of birth; `None` where the file system keeps none.
+/// Returns an identifier that distinguishes a file from every later file of the same name, which
+/// may reuse the inode number: inode number and creation time. `None` if the file system does not
+/// record it.
 pub fn file_id(file: &Metadata) -> Option<String> {
     let born = file.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!(
@@ -83,8 +83,8 @@ pub fn file_id(file: &Metadata) -> Option<String> {
     ))
 }
 
-/// The kernel sets `removable` for drives that report a changed medium, which
-/// card slots do not: 0 says nothing about an SD card.
+/// Returns the `removable` flag, except for SD cards. The kernel sets it for drives that report a
+/// changed medium, and card slots do not: 0 has no meaning there.
 fn removable(disk: &Path, kind: &DeviceKind) -> Option<bool> {
     let removable = attr::flag(&disk.join("removable"))?;
     (removable || *kind != DeviceKind::Sd).then_some(removable)
@@ -101,8 +101,8 @@ fn partition(device: &Device) -> DeviceIdentity {
 }
 
 fn disk(device: &Device) -> DeviceIdentity {
-    // Boot partitions of an eMMC are disks of their own beneath the main one:
-    // the nearest subsystem above a disk that is not "block" tells its bus.
+    // Boot partitions of an eMMC are separate disks below the main one: the nearest parent
+    // subsystem that is not "block" is the bus.
     let bus = device.ancestors().skip(1).find_map(|dir| {
         let subsystem = attr::link_name(&dir.join("subsystem"))?;
         (subsystem != "block").then_some((subsystem, dir))
@@ -119,12 +119,12 @@ fn disk(device: &Device) -> DeviceIdentity {
     }
 }
 
-/// Attributes as the kernel shows them.
+/// Attributes as shown by the kernel.
 #[derive(Default)]
 struct Raw(BTreeMap<String, String>);
 
 impl Raw {
-    /// Keeps those of `names` that `folder` has.
+    /// Stores those of `names` that exist in `folder`.
     fn take(&mut self, folder: &Path, names: &[&str]) {
         for name in names {
             if let Some(text) = attr::text(&folder.join(name)) {
@@ -141,15 +141,15 @@ impl Raw {
         self.0.get(name).map(String::as_str)
     }
 
-    /// As [`Raw::get`], owned.
+    /// Returns an owned copy of [`Raw::get`].
     fn text(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
     }
 }
 
-/// Life used per memory type, from two estimates in steps of 10 % (JEDEC
-/// eMMC 5.1 EXT_CSD 268/269 and UFS health descriptor share the coding):
-/// 1 is 0-10 % used, 11 is beyond the maximum.
+/// Describes the used life per memory type, from two estimates in steps of 10 % (JEDEC eMMC 5.1
+/// EXT_CSD 268/269 and the UFS health descriptor share the coding): 1 is 0-10 % used, 11 is beyond
+/// the maximum.
 pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
     let estimate_in_words = |estimate: u64, kind: char| match estimate {
         0 => format!("not defined (type {kind})"),
@@ -168,7 +168,7 @@ pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// Reserved blocks used (JEDEC eMMC 5.1 EXT_CSD 267; UFS bPreEOLInfo).
+/// Describes the used reserved blocks (JEDEC eMMC 5.1 EXT_CSD 267; UFS bPreEOLInfo).
 pub fn pre_eol(info: u64) -> String {
     match info {
         0 => "not defined".to_owned(),

@@ -7,11 +7,11 @@ use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `dir` is the controller's folder (`nvme0`), or with native multipath the
-/// subsystem's (`nvme-subsys0`), which links to its controllers.
+/// Returns the identity of a drive. `dir` is the controller's folder (`nvme0`), or with native
+/// multipath the subsystem's (`nvme-subsys0`), which links to its controllers.
 pub(super) fn identity(device: &Device, dir: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
-    // Those of the namespace.
+    // Attributes of the namespace.
     raw.take(&device.dir, &["eui", "nguid", "wwid"]);
     raw.take(
         dir,
@@ -40,8 +40,7 @@ pub(super) fn identity(device: &Device, dir: &Path) -> DeviceIdentity {
     }
 }
 
-/// The PCIe function of the first controller that has one; network
-/// transports have none.
+/// Returns the PCIe function of the first controller that has one; network transports have none.
 fn pci_folder(dir: &Path) -> Option<PathBuf> {
     let names = attr::entries(dir).into_iter();
     let controllers = names
@@ -57,14 +56,14 @@ fn pci_folder(dir: &Path) -> Option<PathBuf> {
         })
 }
 
-/// `PCIe 8.0 GT/s x4`; `None` where there is no link to speak of, as in virtual
+/// Formats the link, such as `PCIe 8.0 GT/s x4`; `None` without a physical link, as in virtual
 /// machines.
 fn link(raw: &Raw) -> Option<String> {
     let speed = raw.get("current_link_speed")?;
     if speed.starts_with("Unknown") {
         return None;
     }
-    // The kernel writes "8.0 GT/s PCIe", older ones "8 GT/s".
+    // The kernel writes "8.0 GT/s PCIe"; older kernels write "8 GT/s".
     let speed = speed.strip_suffix(" PCIe").unwrap_or(speed);
     let width = raw.get("current_link_width")?;
     Some(format!("PCIe {speed} x{width}"))

@@ -7,7 +7,7 @@ use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::fs;
 use std::path::Path;
 
-/// `unit` is the folder of the logical unit, for example `6:0:0:0`.
+/// Returns the identity of a disk. `unit` is the folder of the logical unit, for example `6:0:0:0`.
 pub(super) fn identity(device: &Device, unit: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
     raw.take(unit, &["vendor", "model", "rev", "queue_depth", "wwid"]);
@@ -41,7 +41,8 @@ fn ata_port(device: &Device) -> Option<&Path> {
     })
 }
 
-/// libata reports the vendor "ATA" for every disk: that is no maker.
+/// Returns the identity of a SATA disk. libata reports the vendor "ATA" for every disk, which is
+/// dropped.
 fn sata(port: &Path, generic: DeviceIdentity) -> DeviceIdentity {
     let speed = attr::entries(port)
         .into_iter()
@@ -59,7 +60,7 @@ fn sata(port: &Path, generic: DeviceIdentity) -> DeviceIdentity {
     }
 }
 
-/// Vital product data page 0x80: four bytes of header, then the number
+/// Reads the serial number from vital product data page 0x80: four bytes of header, then the number
 /// (SPC-4, 7.8.15).
 pub(super) fn unit_serial(unit: &Path) -> Option<String> {
     let page = fs::read(unit.join("vpd_pg80")).ok()?;

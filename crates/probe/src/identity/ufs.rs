@@ -6,8 +6,8 @@ use crate::device::Device;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::path::Path;
 
-/// The host controller's folder, when the disk is behind a UFS one. Kernels
-/// before 4.17 have no descriptors, but name the driver.
+/// Returns the host controller's folder if the disk is behind a UFS controller. Kernels before 4.17
+/// have no descriptors, but show the driver.
 pub(super) fn controller(device: &Device) -> Option<&Path> {
     device.ancestor_with("health_descriptor").or_else(|| {
         let host = device.ancestors().find(|dir| is_ufs_host(dir))?;
@@ -23,7 +23,7 @@ fn is_ufs_host(dir: &Path) -> bool {
     driver.is_some_and(|driver| driver.starts_with("ufshcd"))
 }
 
-/// Adds what the controller's descriptors say to what SCSI says.
+/// Adds attributes of the controller's descriptors to the SCSI identity.
 pub(super) fn identity(controller: &Path, scsi: DeviceIdentity) -> DeviceIdentity {
     let mut raw = Raw(scsi.raw);
     for folder in [
@@ -59,13 +59,13 @@ pub(super) fn identity(controller: &Path, scsi: DeviceIdentity) -> DeviceIdentit
     }
 }
 
-/// wManufactureDate is BCD, month then year: 0x0321 is March 2021
-/// (JESD220, device descriptor).
+/// Formats wManufactureDate, which is BCD, month then year: 0x0321 is March 2021 (JESD220, device
+/// descriptor).
 fn date(bcd: u64) -> String {
     format!("{:02x}/20{:02x}", (bcd >> 8) & 0xff, bcd & 0xff)
 }
 
-/// `HS gear 4, rate B, 2 lanes` from the link's power_info (recent kernels).
+/// Formats the link's power_info (recent kernels), such as `HS gear 4, rate B, 2 lanes`.
 fn gear(raw: &Raw) -> Option<String> {
     let gear = raw.get("power_info/gear")?.strip_prefix("HS_GEAR")?;
     let lanes = raw.get("power_info/lane")?;

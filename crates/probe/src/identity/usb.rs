@@ -6,8 +6,8 @@ use crate::device::Device;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::path::Path;
 
-/// `usb` is the folder of the USB device (`1-1`); the interface below it
-/// (`1-1:1.0`) has the driver.
+/// Returns the identity of a disk on USB. `usb` is the folder of the USB device (`1-1`); the
+/// interface below it (`1-1:1.0`) has the driver.
 pub(super) fn identity(usb: &Path, device: &Device, scsi: DeviceIdentity) -> DeviceIdentity {
     let mut raw = Raw(scsi.raw);
     raw.take(
@@ -42,8 +42,8 @@ pub(super) fn identity(usb: &Path, device: &Device, scsi: DeviceIdentity) -> Dev
     }
 }
 
-/// `USB 480 Mb/s, usb-storage`. The speed is the signalling rate of the link,
-/// as the kernel counts it.
+/// Formats the bus, such as `USB 480 Mb/s, usb-storage`. The speed is the signalling rate of the
+/// link, as the kernel reports it.
 fn bus(speed: Option<&str>, driver: Option<&str>) -> Option<String> {
     let link = format!("USB {} Mb/s", speed?);
     Some(match driver {

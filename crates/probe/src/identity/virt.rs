@@ -1,4 +1,4 @@
-//! Devices that are made of software.
+//! Devices implemented in software.
 
 use super::{Raw, file_id};
 use crate::attr;
@@ -8,7 +8,7 @@ use assay_model::unit::BACKING_ID;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// A virtio disk; its host may give it a serial number.
+/// Returns the identity of a virtio disk; its host may give it a serial number.
 pub(super) fn virtio(device: &Device) -> DeviceIdentity {
     let mut raw = Raw::default();
     raw.take(&device.dir, &["serial", "cache_type"]);
@@ -20,7 +20,7 @@ pub(super) fn virtio(device: &Device) -> DeviceIdentity {
     }
 }
 
-/// A device without a bus: told by its name, which the driver gives it.
+/// Returns the identity of a device without a bus; its name shows the driver.
 pub(super) fn identity(device: &Device) -> DeviceIdentity {
     let kind = kind(&device.name);
     let mut raw = Raw::default();
@@ -87,7 +87,7 @@ fn kind(name: &str) -> DeviceKind {
         _ if numbered("zram") => DeviceKind::Zram,
         _ if numbered("ram") => DeviceKind::Ram,
         _ if numbered("dm-") => DeviceKind::Dm,
-        // Arrays may be named: md_home.
+        // Arrays may have names, such as md_home.
         _ if numbered("md") || name.starts_with("md_") => DeviceKind::Md,
         _ if numbered("nbd") => DeviceKind::Nbd,
         _ if name.starts_with("nullb") => DeviceKind::Nullblk,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 
 impl Search<'_> {
-    /// Uses of what this device is made of. Its own claim on them is none.
+    /// Collects other uses of the devices that this device is made of.
     pub(super) fn beneath(&mut self, device: &Device) {
         let disk = device.parent_disk(self.roots);
         let disk = disk.as_ref().unwrap_or(device);
@@ -22,7 +22,7 @@ impl Search<'_> {
         self.by_other_paths(device, disk);
         for name in disk.slaves() {
             if let Some(slave) = Device::named(self.roots, &name) {
-                // Other holders have other parts of it: volumes of a group.
+                // Other holders use other parts of it, such as volumes of a group.
                 self.unless_seen(&slave);
                 self.beneath(&slave);
             }
@@ -39,7 +39,7 @@ impl Search<'_> {
         }
     }
 
-    /// Uses of the device that a loop device is on.
+    /// Collects the uses of the device behind a loop device.
     fn below_loop(&mut self, upper: &Device, below: &Device) {
         let known = self.reasons.len();
         self.whole(below);
@@ -47,7 +47,7 @@ impl Search<'_> {
         self.headed(known, || format!("{} is on {}", upper.name, below.name));
     }
 
-    /// Uses of the file that a loop device is on.
+    /// Collects the uses of the file behind a loop device.
     fn beside(&mut self, device: &Device, file: &Path) {
         let known = self.reasons.len();
         if self.is_swap_file(file) {
@@ -76,8 +76,8 @@ impl Search<'_> {
         }
     }
 
-    /// Uses of the disk by other paths to it, each of which is a disk of its own to the kernel.
-    /// Other partitions are other data there too.
+    /// Collects the uses of the disk by other paths to it, which the kernel treats as separate
+    /// disks. Other partitions hold other data on those paths too.
     fn by_other_paths(&mut self, device: &Device, disk: &Device) {
         for other in identity::other_paths(self.roots, disk) {
             if self.path.contains(&other.name) {
@@ -95,7 +95,7 @@ impl Search<'_> {
             } else {
                 self.with_partitions(&other);
             }
-            // A volume on both paths holds each of them.
+            // A volume that uses both paths holds each of them.
             if other.holders().is_empty() {
                 self.or_held(known, &other);
             }
@@ -112,7 +112,7 @@ impl Search<'_> {
         }
     }
 
-    /// Says what the reasons that were found since are about.
+    /// Inserts a heading before the reasons that were found since.
     fn headed(&mut self, since: usize, heading: impl FnOnce() -> String) {
         if self.reasons.len() > since {
             self.reasons.insert(since, heading());
@@ -134,8 +134,8 @@ pub(super) fn loops(roots: &Roots) -> Vec<Device> {
         .collect()
 }
 
-/// By file system and inode number; one that is not seen from here, or was
-/// removed, by its name.
+/// `true` if both paths name the same file, by file system and inode number; a file that is not
+/// visible or was removed is matched by its name.
 fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
     let found = |path: &Path| files.look(path).ok().map(|found| inode_of(&found));
     one == other || found(one).is_some_and(|inode| found(other) == Some(inode))
@@ -146,11 +146,11 @@ pub(super) fn inode_of(file: &ExistingFile) -> (DeviceNumber, u64) {
     (file.device, file.inode)
 }
 
-/// The bytes of its file that a loop device shows.
+/// Returns the range of bytes of its file that a loop device maps.
 fn span(device: &Device) -> Range<u64> {
     let start = attr::number(&device.dir.join("loop/offset")).unwrap_or(0);
     let size = device.size().map_or(u64::MAX, |size| size.0);
-    // A size is in sectors, a file is not.
+    // The device size is in sectors; the file may end within one.
     start..start.saturating_add(size).saturating_add(SECTOR_BYTES - 1)
 }
 

@@ -1,5 +1,4 @@
-//! Why a regular file must not be written: to the kernel it is a device or
-//! memory.
+//! Reasons why a regular file must not be written: the kernel uses it as a device or as memory.
 
 use super::beneath::{inode_of, loops};
 use super::{Search, swaps};
@@ -8,13 +7,12 @@ use crate::files::{ExistingFile, Files, KernelFiles};
 use crate::roots::Roots;
 use std::path::{Path, PathBuf};
 
-/// Regular files that the kernel itself works on, at one moment: the files
-/// behind loop devices, and swap files.
+/// Regular files that the kernel uses, at one moment: the files behind loop devices, and swap
+/// files.
 ///
-/// A file is recognised by its file system and inode number, whatever the name
-/// it is reached by. Loop devices on files that are not seen from here (another
-/// mount namespace, a removed name) are missed, and so are files that a process
-/// serves as a device (a virtual machine, NBD).
+/// A file is identified by its file system and inode number under any name. Loop devices on files
+/// that are not visible (another mount namespace, a removed name) are missed, and so are files that
+/// a process serves as a device (a virtual machine, NBD).
 pub struct KernelOwned<'a> {
     roots: &'a Roots,
     files: &'a dyn Files,
@@ -36,14 +34,14 @@ enum User {
 pub struct FileUse {
     /// The file.
     pub file: PathBuf,
-    /// The loop device on it, `None` for swap space.
+    /// Loop device on the file, `None` for swap space.
     pub device: Option<String>,
     /// Uses of the file, one clause each; empty for a loop device without users.
     pub reasons: Vec<String>,
 }
 
 impl<'a> KernelOwned<'a> {
-    /// Looks at all loop devices and swap files. What cannot be read is missed.
+    /// Scans all loop devices and swap files. Unreadable ones are missed.
     pub fn look(roots: &'a Roots) -> Self {
         Self::look_with(roots, &KernelFiles)
     }
@@ -67,7 +65,7 @@ impl<'a> KernelOwned<'a> {
         }
     }
 
-    /// The uses of the file at this path.
+    /// Returns the uses of the file at this path.
     pub fn uses_of(&self, path: &Path) -> Vec<FileUse> {
         if self.entries.is_empty() {
             return Vec::new();
@@ -78,7 +76,7 @@ impl<'a> KernelOwned<'a> {
         self.uses(|file| inode_of(file) == inode_of(&found))
     }
 
-    /// The uses of files below this folder.
+    /// Returns the uses of files below this folder.
     pub fn uses_below(&self, folder: &Path) -> Vec<FileUse> {
         match self.files.look(folder) {
             Ok(folder) => self.uses(|file| file.path.starts_with(&folder.path)),

@@ -8,14 +8,14 @@ use assay_model::storage::Mount;
 
 /// Holder of a file's bytes.
 pub(super) enum Holder {
-    /// The first is the one that the file system is mounted from.
+    /// Block devices; the first is the one that the file system is mounted from.
     Devices(Vec<Device>),
     Memory {
         fs_type: String,
     },
 }
 
-/// Options of file systems that decide when data is durable.
+/// Mount options that decide when data is durable.
 const DURABILITY: [&str; 7] = [
     "nobarrier",
     "barrier=0",
@@ -26,18 +26,18 @@ const DURABILITY: [&str; 7] = [
     "dax=always",
 ];
 
-/// Overlays on overlays: the kernel allows two
+/// Most overlays on overlays that are followed; the kernel allows two
 /// (`FILESYSTEM_MAX_STACK_DEPTH`).
 const MAX_UNIONS: u32 = 4;
 
 impl View<'_> {
-    /// The holder of a file, of a new file in a directory; else why it cannot
-    /// be told.
+    /// Returns the holder of a file, or of a new file in a directory; else the reason why it is not
+    /// known.
     pub(super) fn holder(&self, found: &ExistingFile) -> Result<Holder, String> {
         self.holder_without_union(&self.real_file(found)?)
     }
 
-    /// The file in the file system that holds its data.
+    /// Returns the file in the file system that holds its data.
     fn real_file(&self, found: &ExistingFile) -> Result<ExistingFile, String> {
         let mut real = found.clone();
         for _ in 0..MAX_UNIONS {
@@ -51,9 +51,8 @@ impl View<'_> {
         Err("overlays are stacked too deep".to_owned())
     }
 
-    /// The mount of a file, with the options on which the durability of its data depends that
-    /// mountinfo does not show there: those of the file system below an overlay, and those that
-    /// ext4 has in its superblock.
+    /// Returns the mount of a file. Adds options that affect durability and that mountinfo does not
+    /// show there: those of the file system below an overlay, and those in the superblock of ext4.
     pub(super) fn mount_in_force(&self, found: &ExistingFile) -> Option<Mount> {
         let entry = self.mount_of(found)?;
         let mut mount = entry.mount.clone();
@@ -105,7 +104,7 @@ impl View<'_> {
     }
 }
 
-/// The holder of files of such a file system, if that is memory.
+/// Returns the holder of files of this type of file system, if that is memory.
 pub(super) fn in_memory(fs_type: &str) -> Option<Holder> {
     matches!(fs_type, "tmpfs" | "ramfs" | "devtmpfs").then(|| Holder::Memory {
         fs_type: fs_type.to_owned(),
@@ -117,7 +116,7 @@ fn has_realtime_device(mount: &Mount) -> bool {
     options.any(|option| option.starts_with("rtdev="))
 }
 
-/// Why a file system with an anonymous device number has no block device.
+/// Returns the reason why a file system with an anonymous device number has no block device.
 fn no_device(fs_type: &str) -> String {
     match fs_type {
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" => {

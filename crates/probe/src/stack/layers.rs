@@ -1,4 +1,4 @@
-//! From a device down to the disks it is made of.
+//! Resolves a device to the disks that it is made of.
 
 use super::View;
 use super::holder::{Holder, in_memory};
@@ -11,15 +11,15 @@ use std::path::Path;
 
 /// Layers of a device.
 pub(super) struct Stack {
-    /// Top first; each device once, with all its parents.
+    /// Layers from the top; each device once, with all its parents.
     pub(super) layers: Vec<Layer>,
-    /// The type of the file system in memory that holds the files of loop
-    /// devices, when these are all that the stack ends in.
+    /// Type of the in-memory file system that holds the files of loop devices, if the stack ends in
+    /// loop devices only.
     pub(super) memory: Option<String>,
 }
 
 impl View<'_> {
-    /// The stack of `tops`.
+    /// Returns the stack below `tops`.
     pub(super) fn stack(&self, tops: Vec<Device>) -> Stack {
         let mut walk = Walk {
             view: self,
@@ -30,9 +30,8 @@ impl View<'_> {
             walk.add(top, LayerRole::Top, None);
         }
         let mut in_memory = Vec::new();
-        // Last, so that a disk reached both directly and beneath a loop
-        // device counts as reached directly. Each device is followed once, so
-        // this ends.
+        // Loop devices are last, so that a disk reached both directly and below a loop device
+        // counts as reached directly. Each device is followed once, so the loop ends.
         while let Some(device) = walk.loops.pop_front() {
             match self.below_loop(&device) {
                 Some(Holder::Devices(below)) => {
@@ -58,7 +57,7 @@ impl View<'_> {
     }
 
     /// Returns the holder of a loop device's backing file; `None` if the file is not the one
-    /// visible here under that name, and the kernel does not tell where it is.
+    /// visible here under that name, and the kernel does not report its location.
     fn below_loop(&self, device: &Device) -> Option<Holder> {
         let name = device.backing_file()?;
         let told = (self.roots.loop_file)(&node(self.roots, &device.name));
@@ -78,8 +77,8 @@ impl View<'_> {
         }
     }
 
-    /// Returns the holder of a backing file that has no name here, be it deleted or in another
-    /// mount namespace, by the device number of its file system.
+    /// Returns the holder of a backing file without a name here (deleted, or in another mount
+    /// namespace), by the device number of its file system.
     fn below_nameless(&self, number: DeviceNumber, name: &Path) -> Option<Holder> {
         if !number.is_anonymous() {
             return Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]));
@@ -95,8 +94,7 @@ impl View<'_> {
     }
 }
 
-/// The file system in memory, when each layer that has none below it is a loop
-/// device on a file there.
+/// Returns the in-memory file system if each lowest layer is a loop device on a file there.
 fn only_memory(layers: &[Layer], in_memory: Vec<(String, String)>) -> Option<String> {
     let has_layer_below = |layer: &Layer| layers.iter().any(|below| below.is_below(&layer.name));
     let mut lowest = layers.iter().filter(|layer| !has_layer_below(layer));
@@ -105,8 +103,8 @@ fn only_memory(layers: &[Layer], in_memory: Vec<(String, String)>) -> Option<Str
     all.then_some(fs_type)
 }
 
-/// Returns true if a file is long enough to back the loop device. A shorter file of the same name
-/// is another file, in another mount namespace.
+/// `true` if a file is long enough to back the loop device. A shorter file of the same name is
+/// another file, in another mount namespace.
 fn covers(stamp: &Stamp, device: &Device) -> bool {
     device.size().is_some_and(|size| stamp.length >= size.0)
 }
@@ -121,7 +119,7 @@ impl Walk<'_> {
     fn add(&mut self, device: Device, role: LayerRole, parent: Option<String>) {
         let mut known = self.layers.iter_mut();
         if let Some(known) = known.find(|layer| layer.name == device.name) {
-            // A loop device on its own file system is not below itself.
+            // A loop device whose file is on its own file system is not below itself.
             let parent = parent.filter(|name| *name != device.name && !known.is_below(name));
             known.other_parents.extend(parent);
             return;

@@ -1,4 +1,4 @@
-//! From a path to the storage that holds it.
+//! Resolves a path to the storage that holds it.
 
 mod holder;
 pub(crate) mod layers;
@@ -18,19 +18,19 @@ use holder::Holder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why nothing can be said about a path.
+/// Reasons why a path cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// There is nothing.
+    /// The path does not exist.
     #[error("{} does not exist", .0.display())]
     NotFound(PathBuf),
-    /// This user may not look there.
+    /// The user has no permission to access the path.
     #[error("no permission to look at {}", .0.display())]
     Denied(PathBuf),
-    /// A pipe, socket or character device.
+    /// The path is a pipe, socket or character device.
     #[error("{} is neither a directory, a file nor a block device", .0.display())]
     NotStorage(PathBuf),
-    /// Another error of the kernel.
+    /// The kernel returned another error.
     #[error("cannot look at {}: {source}", path.display())]
     Io {
         /// Path of the failed access.
@@ -41,7 +41,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Why a path could not be looked at.
+    /// Converts the error of an access to a path.
     pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -52,19 +52,19 @@ impl ResolveError {
     }
 }
 
-/// The storage behind a directory, a regular file or a block device: its
-/// mount, its stack of devices and their identities.
+/// Returns the storage behind a directory, a regular file or a block device: its mount, its stack
+/// of devices and their identities.
 ///
-/// Where the device cannot be told for certain the result is
-/// [`Backing::Unknown`] with the reason, not an error.
+/// Where the device is not known for certain, the result is [`Backing::Unknown`] with the reason,
+/// not an error.
 ///
 /// # Errors
-/// When the path cannot be looked at or can hold no data.
+/// When the path cannot be accessed or cannot hold data.
 pub fn resolve(roots: &Roots, path: &Path) -> Result<Storage, ResolveError> {
     View::new(roots, &KernelFiles).resolve(path)
 }
 
-/// The machine as one resolution sees it.
+/// State of the machine during one resolution.
 pub(crate) struct View<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) files: &'a dyn Files,
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
         Self {
             roots,
             files,
-            // Without mounts, a device number still leads to its device.
+            // Without mounts, a device number still identifies its device.
             mounts: mounts::read(roots).unwrap_or_default(),
         }
     }
@@ -147,10 +147,11 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns true if the device under test, or every disk below it, has vanished since `storage` was
-/// resolved. A device of the same name but another number is another device. A device whose size
-/// became zero has lost its medium: a card reader stays when its card is pulled. One that the kernel
-/// is removing, or has given up, fails all I/O. False if there is no device to begin with, or it is simulated.
+/// `true` if the device under test, or every disk below it, has vanished since `storage` was
+/// resolved. A device of the same name with another number is a different device. A device whose
+/// size became zero has lost its medium: a card reader stays when its card is removed. A device
+/// that is being removed or has failed rejects all I/O. `false` if there is no device, or a
+/// simulated one.
 pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
     let gone = |layer: &Layer| {
         Device::named(roots, &layer.name).is_none_or(|device| {

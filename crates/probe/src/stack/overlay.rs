@@ -1,16 +1,15 @@
-//! Which layer of an overlay holds a file.
+//! Finds the layer of an overlay that holds a file.
 //!
-//! Mountinfo names the layers as they were given to `mount`, perhaps in
-//! another mount namespace (containers do so), where the same name may be
-//! another folder. So a layer counts only when it shows the very file: the
-//! overlay passes the stamp of the real file through.
+//! Mountinfo shows the layers as they were passed to `mount`, perhaps in another mount namespace
+//! (containers do so), where the same name may be another folder. A layer counts only if it
+//! contains the same file, recognised by its stamp: the overlay reports the stamp of the real file.
 
 use crate::files::{ExistingFile, FileKind, Files, Stamp};
 use crate::mounts::MountEntry;
 use std::path::{Path, PathBuf};
 
-/// The file, in the layer that holds it; for a directory, the upper layer's
-/// folder in which a new file would be made. Else why it cannot be told.
+/// Returns the file in the layer that holds it; for a directory, the upper layer's folder in which
+/// a new file would be created. Else the reason why it is not known.
 pub(super) fn real_file(
     files: &dyn Files,
     entry: &MountEntry,
@@ -28,8 +27,8 @@ pub(super) fn real_file(
     }
 }
 
-/// The nearest folder on the way up that the upper layer has already: a new
-/// file is made on the same file system.
+/// Returns the nearest parent folder that exists in the upper layer: a new file is created on the
+/// same file system.
 fn upper_folder(
     files: &dyn Files,
     entry: &MountEntry,
@@ -84,8 +83,8 @@ fn layer_of(
     })
 }
 
-/// The data of a file of which one layer has the attributes alone (`metacopy=on`), if both are on
-/// the same file system: a writer has the data copied up first.
+/// Returns the data of a file of which one layer has only the attributes (`metacopy=on`), if both
+/// are on the same file system: opening it for writing copies the data up first.
 fn data_of<'a>(there: &'a [ExistingFile], found: &ExistingFile) -> Option<&'a ExistingFile> {
     let Stamp {
         length, sectors, ..
@@ -115,7 +114,7 @@ fn not_visible(upper: &Path) -> String {
     )
 }
 
-/// The folders that an option may mean.
+/// Returns the folders that an option may mean.
 fn option<'a>(entry: &'a MountEntry, key: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
     let options = entry.mount.super_options.iter();
     options
@@ -123,9 +122,9 @@ fn option<'a>(entry: &'a MountEntry, key: &'a str) -> impl Iterator<Item = PathB
         .flat_map(|folder| places(entry, Path::new(folder)))
 }
 
-/// A folder as it was given to `mount`, from wherever that was: a relative one
-/// is looked for from each folder above the mount point. A wrong place does no
-/// harm, for only the very same file counts.
+/// Returns the possible locations of a folder that was passed to `mount`: a relative path is
+/// resolved against each folder above the mount point. A wrong location is harmless, since only the
+/// same file counts.
 fn places(entry: &MountEntry, folder: &Path) -> Vec<PathBuf> {
     let above = entry.mount.point.ancestors();
     let mut places: Vec<PathBuf> = above.map(|base| base.join(folder)).collect();
@@ -133,7 +132,7 @@ fn places(entry: &MountEntry, folder: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// `/a:/b\:c` are the two layers `/a` and `/b:c`; `::` sets data layers apart.
+/// Splits layers: `/a:/b\:c` are the two layers `/a` and `/b:c`; `::` separates data layers.
 fn split_layers(text: &str) -> Vec<PathBuf> {
     let mut all = vec![String::new()];
     let mut chars = text.chars();

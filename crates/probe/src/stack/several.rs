@@ -10,8 +10,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The devices of a btrfs, first the one that it is mounted from. Data is striped, mirrored or
-/// put wherever there is room.
+/// Returns the devices of a btrfs; the first is the one that it is mounted from. Data is striped,
+/// mirrored or placed on any of them.
 pub(super) fn of_btrfs(
     roots: &Roots,
     files: &dyn Files,
@@ -41,8 +41,8 @@ pub(super) fn of_btrfs(
     Ok([vec![source], others?].concat())
 }
 
-/// The devices of an f2fs, first the one that it is mounted from. Others are in its superblock
-/// alone, which only root may read: one that cannot be read has none.
+/// Returns the devices of an f2fs; the first is the one that it is mounted from. Only the
+/// superblock names the others, which requires root: without access, the result is the first alone.
 pub(crate) fn of_f2fs(roots: &Roots, files: &dyn Files, first: Device) -> Vec<Device> {
     let names = f2fs_paths(&node(roots, &first.name)).unwrap_or_default();
     let mut all = vec![first];
@@ -53,14 +53,14 @@ pub(crate) fn of_f2fs(roots: &Roots, files: &dyn Files, first: Device) -> Vec<De
     all
 }
 
-/// Paths of the devices of an f2fs, as `mkfs.f2fs` was given them (`struct f2fs_super_block` in
-/// linux/f2fs_fs.h).
+/// Returns the paths of the devices of an f2fs, as passed to `mkfs.f2fs` (`struct f2fs_super_block`
+/// in linux/f2fs_fs.h).
 fn f2fs_paths(device: &Path) -> Option<Vec<PathBuf>> {
     const SUPERBLOCK_AT: u64 = 1024;
     const MAGIC: [u8; 4] = 0xF2F5_2010_u32.to_le_bytes();
     const DEVICES_AT: usize = 2201;
     const PATH_BYTES: usize = 64;
-    /// The path and a number of segments.
+    /// Path and a number of segments.
     const ENTRY_BYTES: usize = PATH_BYTES + 4;
     let mut block = [0; DEVICES_AT + 8 * ENTRY_BYTES];
     let file = File::open(device).ok()?;
@@ -74,7 +74,7 @@ fn f2fs_paths(device: &Path) -> Option<Vec<PathBuf>> {
     })
 }
 
-/// The block device whose node is at a path.
+/// Returns the block device whose node is at a path.
 fn device_at(roots: &Roots, files: &dyn Files, path: &Path) -> Option<Device> {
     match files.look(path).ok()?.kind {
         FileKind::BlockDevice(number) => Device::numbered(roots, number),
@@ -82,7 +82,7 @@ fn device_at(roots: &Roots, files: &dyn Files, path: &Path) -> Option<Device> {
     }
 }
 
-/// The devices of each mounted btrfs, with its UUID.
+/// Returns the devices of each mounted btrfs, with its UUID.
 pub(crate) fn file_systems(roots: &Roots) -> impl Iterator<Item = (String, Vec<String>)> {
     let folder = roots.sys.join("fs/btrfs");
     let uuids = attr::entries(&folder).into_iter();

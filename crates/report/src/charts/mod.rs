@@ -1,4 +1,4 @@
-//! Charts: `data` picks the series of a run, `draw` draws any chart.
+//! Charts: `data` selects the series of a run, `draw` draws any chart.
 
 pub mod data;
 pub mod draw;

@@ -1,6 +1,5 @@
-//! A run as CSV: one row per trial and metric, for spreadsheets and scripts.
-//! A trial without figures has one row that says how it ended, with the columns
-//! from metric to device_share empty.
+//! A run as CSV: one row per trial and metric, for spreadsheets and scripts. A trial without
+//! figures has one row with its outcome; its columns from metric to device_share are empty.
 
 use assay_judge::{Judgement, judge};
 use assay_lang::in_english;
@@ -13,8 +12,8 @@ use assay_stats::derive::{direction_of, label_of, quantity_of};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The columns. `bs` is in bytes; `label` and `device_share` (0 to 1) are
-/// those of the metric.
+/// Names of the columns. `bs` is in bytes; `label` and `device_share` (0 to 1) belong to the
+/// metric.
 pub const COLUMNS: [&str; 17] = [
     "run",
     "job",
@@ -39,7 +38,7 @@ pub const COLUMNS: [&str; 17] = [
 /// a line feed.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     in_english(|| write_records(run, out))
 }
@@ -57,7 +56,7 @@ fn write_records(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     csv.flush()
 }
 
-/// A row for each metric of each trial, one for a trial without any.
+/// Returns a row for each metric of each trial, and one for a trial without metrics.
 pub(crate) fn rows(run: &Run) -> impl Iterator<Item = [String; COLUMNS.len()]> {
     run.trials.iter().flat_map(move |record| {
         let judgement = judge(record);
@@ -114,8 +113,8 @@ fn metric_columns(metric: &Metric, judgement: Option<&Judgement>) -> [String; 5]
     ]
 }
 
-/// Empty for a metric of the whole trial: two directions have two shares. Empty too where
-/// single calls waited for less than the direction that has the share.
+/// Returns the device share of a metric; `None` for a metric of the whole trial, because two
+/// directions have two shares, and for single calls whose label differs from their direction's.
 fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
     let evidence = match direction_of(metric)? {
         Direction::Read => judgement?.read.as_ref(),
@@ -126,8 +125,8 @@ fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
     evidence.device_share.filter(|_| same)
 }
 
-/// A spreadsheet runs a cell that starts like a formula; an apostrophe makes
-/// it text (<https://owasp.org/www-community/attacks/CSV_Injection>).
+/// Prefixes cells that a spreadsheet would run as a formula with an apostrophe, which makes them
+/// text (<https://owasp.org/www-community/attacks/CSV_Injection>).
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         Cow::Owned(format!("'{text}"))

@@ -1,11 +1,11 @@
-//! Types of JSON that describe themselves: one definition gives the fields that are written and the
-//! schema of an OpenAPI document.
+//! JSON types with a schema: one definition contains the fields to write and their description in
+//! the OpenAPI document.
 
 use serde_json::{Value, json};
 
-/// A type with a JSON schema.
+/// Type with a JSON schema.
 pub trait Described {
-    /// Schema of its JSON.
+    /// Returns the schema of the JSON.
     fn schema() -> Value;
 }
 
@@ -27,7 +27,7 @@ impl Described for bool {
     }
 }
 
-/// Whole numbers that JSON readers keep exactly.
+/// Implements the schema of whole numbers that JSON readers represent exactly.
 macro_rules! whole {
     ($($number:ty),*) => { $(
         impl Described for $number {
@@ -51,16 +51,16 @@ impl<T: Described> Described for Option<T> {
     }
 }
 
-/// Any JSON; docs/json.md describes it.
+/// Any JSON object; docs/json.md describes it.
 impl Described for Value {
     fn schema() -> Value {
         json!({ "type": "object" })
     }
 }
 
-/// Declares types of JSON, with the doc comment of each field as its description. Every field is
-/// written; one that is not known is `null`. With `of (argument)`, each field also has its value,
-/// an expression of the argument, and the type has a function `of` that makes it:
+/// Declares JSON types, with the doc comment of each field as its description. Every field is
+/// written; an unknown one is `null`. With `of (argument)`, each field also has a value, an
+/// expression of the argument, and the type has a constructor `of`:
 ///
 /// ```
 /// assay_report::described! {

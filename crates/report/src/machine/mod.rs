@@ -1,4 +1,4 @@
-//! Formats that programs read; their bytes are part of the interface.
+//! Formats for programs; their exact bytes are a stable interface.
 
 pub mod csv;
 pub mod data;

@@ -1,8 +1,8 @@
-//! The figures of a run as OpenMetrics, for the textfile collector of node_exporter
-//! (<https://github.com/prometheus/node_exporter#textfile-collector>). That reads the older text
-//! format of Prometheus, so only what both formats share is written: gauges alone, and `# UNIT` and
-//! `# EOF`, which are comments to the older one. There are no times of samples: the collector
-//! refuses them.
+//! Figures of a run as OpenMetrics, for the textfile collector of node_exporter
+//! (<https://github.com/prometheus/node_exporter#textfile-collector>). The collector reads the
+//! older text format of Prometheus, so that only the common part of both is used: gauges, and `#
+//! UNIT` and `# EOF`, which are comments in the older format. Samples have no times, because the
+//! collector refuses them.
 
 use assay_lang::in_english;
 use assay_model::figures::{Figure, Sample};
@@ -13,21 +13,21 @@ use assay_stats::summary::Summary;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// A label and its value.
+/// Label and its value.
 type Label = (&'static str, String);
 
-/// Gauges of one name.
+/// Gauges with the same name.
 struct Family {
     help: String,
     unit: &'static str,
     samples: Vec<(Vec<Label>, f64)>,
 }
 
-/// Writes the medians of a run's figures. Their names end in their unit; the label `measured` says
-/// what was measured, so that a figure of the page cache is never in one series with the device's.
+/// Writes the medians of a run's figures. A name ends in the unit. The label `measured` separates
+/// series of the page cache from series of the device.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     in_english(|| {
         for (name, family) in families(run) {
@@ -66,7 +66,7 @@ fn families(run: &Run) -> BTreeMap<String, Family> {
     families
 }
 
-/// Labels that tell which storage a figure is of.
+/// Returns the labels that identify the storage of a figure.
 fn of_storage(run: &Run) -> [Label; 2] {
     [
         ("device", run.header.storage.words()),
@@ -74,7 +74,7 @@ fn of_storage(run: &Run) -> [Label; 2] {
     ]
 }
 
-/// The run itself: its id and other texts are labels of a gauge of their own, so that each run does
+/// Describes the run. Its id and other texts are labels of a separate gauge, so that a new run does
 /// not begin new series of all figures.
 fn about(run: &Run, storage: &[Label]) -> [(String, Family); 2] {
     let header = &run.header;
@@ -108,7 +108,7 @@ fn about(run: &Run, storage: &[Label]) -> [(String, Family); 2] {
     ]
 }
 
-/// A figure is called `JOB: METRIC`.
+/// Splits the name of a figure, `JOB: METRIC`.
 fn job_and_metric(figure: &Figure) -> (&str, &str) {
     figure
         .metric
@@ -116,7 +116,7 @@ fn job_and_metric(figure: &Figure) -> (&str, &str) {
         .unwrap_or(("", figure.metric.as_str()))
 }
 
-/// The unit that Prometheus prefers, and how many of ours make one of it.
+/// Returns the unit that Prometheus prefers, and the number of assay's units in it.
 fn base_unit(unit: &str) -> (&'static str, f64) {
     match unit {
         "B/s" => ("bytes_per_second", 1.0),
@@ -129,7 +129,7 @@ fn base_unit(unit: &str) -> (&'static str, f64) {
     }
 }
 
-/// Name of a family, which must end in its unit.
+/// Returns the name of a family, which must end in its unit.
 fn name_of(metric: &str, unit: &str) -> String {
     let plain = |c: char| match c {
         c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
@@ -158,7 +158,7 @@ fn write_family(name: &str, family: &Family, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// Text between quotation marks.
+/// Escapes a text for quotation marks.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     text.replace('\n', "\\n").replace('\r', " ")

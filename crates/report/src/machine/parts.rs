@@ -1,9 +1,9 @@
-//! Types of JSON whose fields stand beside their values.
+//! Macro for JSON types whose fields are declared with their values.
 
-/// Declares types of JSON, each with a function `of` that makes it: `struct Name of (arguments)`
-/// has for each field its type and its value, an expression of the arguments. The fields are
-/// written in this order, with their attributes of serde. `of` is as public as its type.
-/// Statements in braces before the fields compute what several values need:
+/// Declares JSON types, each with a constructor `of`: `struct Name of (arguments)` lists for each
+/// field its type and its value, an expression of the arguments. The fields are written in this
+/// order, with their serde attributes. `of` has the visibility of its type. Statements in braces
+/// before the fields compute shared values:
 ///
 /// ```text
 /// parts! {

@@ -1,29 +1,30 @@
-//! Tables as text: the columns that fit, and below each row what does not.
+//! Tables as text: the columns that fit, with the other cells below each row.
 
 use crate::document::{Cell, Column, Keep, Table, TableRow};
 use crate::words::style::Tone;
 use crate::words::text::shorten;
 
-/// A name is not made shorter than this.
+/// Minimum width of a shortened name, in columns.
 const SHORTEST_NAME: usize = 12;
 
-/// Room for a table and the way in which texts take it.
+/// Space for a table, and rules for using it.
 pub(super) struct Room {
     /// Columns of the page.
     pub(super) columns: usize,
-    /// Columns that a text takes.
+    /// Returns the width of a text, in columns.
     pub(super) width: fn(&str) -> usize,
-    /// Columns beside the texts of so many cells, with so many blanks between two.
+    /// Returns the columns taken by borders and blanks, for a number of cells and of blanks between
+    /// two.
     pub(super) around: fn(usize, usize) -> usize,
-    /// Blanks between two cells, where there is room and where there is not.
+    /// Blanks between two cells, with enough space and without.
     pub(super) gaps: &'static [usize],
-    /// Whether names may be shortened to make a table fit.
+    /// True if names may be shortened to make a table fit.
     pub(super) shortens: bool,
-    /// Whether a long text in the last column may go below its row alone.
+    /// True if a single long text in the last column may be moved below its row.
     pub(super) spills: bool,
 }
 
-/// A table whose cells are texts.
+/// Table whose cells are texts.
 pub(super) struct TextTable {
     pub(super) heads: Vec<String>,
     pub(super) right: Vec<bool>,
@@ -31,11 +32,11 @@ pub(super) struct TextTable {
     /// Blanks between two cells.
     pub(super) gap: usize,
     pub(super) rows: Vec<TextRow>,
-    /// Whether it fits the page.
+    /// True if it fits the page.
     pub(super) fits: bool,
 }
 
-/// A row whose cells are texts.
+/// Row whose cells are texts.
 pub(super) struct TextRow {
     pub(super) cells: Vec<String>,
     pub(super) tones: Vec<Option<Tone>>,
@@ -45,7 +46,7 @@ pub(super) struct TextRow {
 }
 
 impl TextTable {
-    /// The columns of `table` that fit. The others go below their rows.
+    /// Returns the columns of `table` that fit. The cells of others are moved below their rows.
     pub(super) fn fitting(table: &Table, room: &Room) -> Self {
         let shown = table.shown(|keep| !matches!(keep, Keep::Page | Keep::Screen | Keep::Workbook));
         let mut shown: Vec<usize> = shown.map(|(at, _)| at).collect();
@@ -91,7 +92,7 @@ impl TextTable {
                 *widest = (*widest).max((room.width)(cell));
             }
         }
-        // A row without a figure needs room for its name only, a heading none.
+        // A row without figures needs space only for its name, a heading none.
         for row in rows.iter().filter(|row| !row.is_heading && !full(row)) {
             let name = row.cells.first().map_or(0, |name| (room.width)(name));
             widths[0] = widths[0].max(name);
@@ -137,7 +138,7 @@ impl TextTable {
 }
 
 impl TextRow {
-    /// Puts the last cell below the row where it is wider than `left`.
+    /// Moves the last cell below the row if it is wider than `left`.
     fn spill(&mut self, head: &str, left: usize, width: fn(&str) -> usize) {
         let Some(cell) = self.cells.pop_if(|cell| width(cell) > left) else {
             return;
@@ -151,7 +152,7 @@ impl TextRow {
 fn text_row(row: &TableRow, table: &Table, shown: &[usize], dropped: &[usize]) -> TextRow {
     let short = row.cells.len() < table.columns.len();
     let cells = || shown.iter().filter_map(|at| row.cells.get(*at));
-    // What stands for figures that are missing is not moved by a dropped column.
+    // A dropped column does not move the text that replaces missing figures.
     let cells: Vec<&Cell> = if short {
         row.cells.iter().collect()
     } else {

@@ -1,4 +1,4 @@
-//! Markdown (GitHub's, with tables), still within the columns of a mail.
+//! Renders documents as Markdown (GitHub's, with tables) within the columns of a mail.
 
 use super::columns::{Room, TextTable};
 use crate::document::{Block, Document, Fact, Section, Table};
@@ -10,9 +10,9 @@ use std::io::{self, Write};
 /// Writes a document.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
-    // A heading is one line, and cannot go on in the next one.
+    // A heading is a single line and cannot be wrapped.
     let title = fitting(&document.title, COLUMNS - 3);
     writeln!(out, "## {title}")?;
     let mut page = Markdown { out };
@@ -31,7 +31,7 @@ struct Markdown<'a> {
 }
 
 impl Markdown<'_> {
-    /// Escaped text behind `first`; further lines stand below its beginning.
+    /// Writes escaped text after `first`; further lines are indented by its width.
     fn behind(&mut self, first: &str, text: &str) -> io::Result<()> {
         let indent = width(first);
         let room = COLUMNS - indent;
@@ -94,7 +94,7 @@ impl Markdown<'_> {
     fn facts(&mut self, facts: &[Fact]) -> io::Result<()> {
         writeln!(self.out)?;
         for fact in facts {
-            // A name is one word to who breaks lines: it has to fit.
+            // Wrapping treats a name as one word: it has to fit.
             let name = fitting(&fact.name, COLUMNS - "- ****:".len());
             self.behind("- ", &format!("**{name}**: {}", escaped(&fact.text)))?;
         }
@@ -121,7 +121,7 @@ impl Markdown<'_> {
     fn table(&mut self, table: &Table) -> io::Result<()> {
         let grid = TextTable::fitting(table, &ROOM);
         let gap = if grid.gap > 1 { " " } else { "" };
-        // Notes name their rows, and a heading within a table would be cut.
+        // Notes start with the names of their rows, and a heading would end the table.
         let rows = grid.rows.iter().filter(|row| !row.is_heading);
         let said = rows.clone().filter_map(|row| {
             let name = row.cells.first()?;
@@ -158,19 +158,19 @@ impl Markdown<'_> {
 const ROOM: Room = Room {
     columns: COLUMNS,
     width: escaped_width,
-    // `| a | b |`, or `|a|b|` where there is little room.
+    // Rows are `| a | b |`, or `|a|b|` if space is limited.
     around: |cells, gap| cells * (1 + 2 * (gap - 1)) + 1,
     gaps: &[2, 1],
     shortens: true,
     spills: false,
 };
 
-/// A column has room for its rule.
+/// Returns the width of an escaped text; a column has at least three characters for its rule.
 fn escaped_width(text: &str) -> usize {
     width(&escaped(text)).max(3)
 }
 
-/// A row that no table of this width can have.
+/// Renders a row as a list item, for tables that do not fit the width.
 fn as_point(heads: &[String], cells: &[String]) -> String {
     let named = heads.iter().zip(cells).skip(1);
     let named = named.filter(|(_, cell)| !cell.is_empty());
@@ -195,8 +195,8 @@ fn grid_line<'a>(
     writeln!(out, "|")
 }
 
-/// Escaped text in so many columns; it is shortened before it is escaped, so that no
-/// escape is cut in two.
+/// Shortens a text to a number of columns and escapes it, in this order, so that no escape sequence
+/// is cut in two.
 fn fitting(text: &str, columns: usize) -> String {
     let shortened = (0..=columns)
         .rev()
@@ -205,14 +205,14 @@ fn fitting(text: &str, columns: usize) -> String {
     fits.next().unwrap_or_default()
 }
 
-/// A fence that no line in it can end.
+/// Returns a fence that no line within it can end.
 fn fence(lines: &[String]) -> String {
     let runs = lines.iter().flat_map(|line| line.split(|c| c != '`'));
     let longest = runs.map(str::len).max().unwrap_or_default();
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Text that stays text: no emphasis, no links, no tags, no cells.
+/// Escapes a text, so that it forms no emphasis, link, tag or cell.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
@@ -223,7 +223,7 @@ fn escaped(text: &str) -> String {
             c,
             '\\' | '`' | '*' | '<' | '>' | '[' | ']' | '|' | '~' | '&'
         );
-        // Within a word an underscore is one.
+        // An underscore within a word is not special.
         if special || (c == '_' && !inner) {
             escaped.push('\\');
         }
@@ -233,7 +233,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A line that does not begin a list, a heading or a rule.
+/// Escapes the beginning of a line, so that it forms no list, heading or rule.
 fn at_start(line: &str) -> String {
     match line.split(' ').next() {
         Some("-" | "+" | "#" | "##" | "###" | "=" | "==") => {

@@ -1,4 +1,4 @@
-//! Formats that people read.
+//! Formats for readers.
 
 mod columns;
 pub mod html;
@@ -13,19 +13,19 @@ mod tests;
 use crate::document::Document;
 use std::io::{self, Write};
 
-/// Form of a text within the columns of a mail.
+/// Format of a text within the columns of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Plain text, as mailing lists take it.
+    /// Plain text for mailing lists.
     Text,
-    /// Markdown, as trackers show it.
+    /// Markdown for issue trackers.
     Markdown,
 }
 
-/// Writes any document as such a text.
+/// Writes a document as text for a mail.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_mail(document: &Document, form: Form, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Text => text::write(document, out),

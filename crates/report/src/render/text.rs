@@ -1,5 +1,5 @@
-//! Plain text for mails and tickets: at most 72 columns, so that nothing is wrapped when
-//! it is quoted.
+//! Renders plain text for mails and tickets, with at most 72 columns so that quoting does not wrap
+//! lines.
 
 use super::terminal::Page;
 use crate::document::Document;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// Writes a document.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     let style = Style {
         color: false,

@@ -1,24 +1,23 @@
-//! Edge of the page cache in a matrix: the file size up to which the figures are memory's, and the
-//! size from which on they are the device's.
+//! Edge of the page cache in a matrix: the file size up to which figures are those of memory, and
+//! the size from which on they are those of the device.
 
 use crate::results::matrix::Matrix;
 use crate::words::text::enumerate;
 use assay_lang::tr;
 use assay_model::units::Bytes;
 
-/// Storage that the files of one size measured.
+/// Storage that the cells of one file size measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MeasuredStorage {
-    /// Every cell the page cache.
+    /// The page cache, in every cell.
     Cache,
-    /// Every cell the device.
+    /// The device, in every cell.
     Device,
-    /// Anything else.
+    /// Any other combination.
     Both,
 }
 
-/// The sentence: `Files up to 256 MiB measured the page cache; from 512 MiB on
-/// the device.`
+/// Describes the edge: `Files up to 256 MiB measured the page cache; from 512 MiB on the device.`
 pub fn sentence(matrix: &Matrix) -> String {
     let rows: Vec<(u64, MeasuredStorage)> = rows(matrix);
     if rows.is_empty() {
@@ -63,8 +62,8 @@ pub fn sentence(matrix: &Matrix) -> String {
     }
 }
 
-/// The first row of a matrix of which not every figure is the page cache's, if all
-/// before it are; `None` where no such line can be drawn.
+/// Returns the first row of a matrix with a figure that is not the page cache's, if all rows before
+/// it measured the cache; `None` if there is no such edge.
 pub fn edge(matrix: &Matrix) -> Option<usize> {
     let rows = rows(matrix);
     let cached = rows
@@ -75,8 +74,8 @@ pub fn edge(matrix: &Matrix) -> Option<usize> {
     matrix.rows.iter().position(|kib| kib == first)
 }
 
-/// The sentence of each matrix, once for those that have the same, with the
-/// names of their tests: `Writer, Re-writer: Files up to ...`.
+/// Returns the sentence of each matrix, once for matrices with the same sentence, with the names of
+/// their tests: `Writer, Re-writer: Files up to ...`.
 pub fn sentences(matrices: &[Matrix]) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for matrix in matrices {
@@ -94,7 +93,7 @@ pub fn sentences(matrices: &[Matrix]) -> Vec<String> {
         .collect()
 }
 
-/// The file sizes of which there are cells.
+/// Returns the file sizes that have cells, with the storage that they measured.
 fn rows(matrix: &Matrix) -> Vec<(u64, MeasuredStorage)> {
     let rows = matrix.rows.iter().zip(&matrix.cells);
     let kinds = rows.filter_map(|(kib, cells)| {
@@ -119,7 +118,7 @@ fn rows(matrix: &Matrix) -> Vec<(u64, MeasuredStorage)> {
     kinds.collect()
 }
 
-/// No one edge: how many figures measured what.
+/// Describes a matrix without a single edge: the number of figures with each label.
 fn scattered(matrix: &Matrix) -> String {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     for cell in matrix.cells.iter().flatten().flatten() {
@@ -154,7 +153,8 @@ mod tests {
     use crate::results::matrix::Cell;
     use assay_model::work::iozone::RateUnit;
 
-    /// One letter a cell, one word a row: `c`, `d`, `m`, `?`, and `.` for none.
+    /// Parses rows of cells, one letter a cell and one word a row: `c`, `d`, `m`, `?`, and `.` for
+    /// none.
     fn said(rows: &str) -> String {
         let label = |letter| match letter {
             'c' => Some("page-cache"),

@@ -1,4 +1,4 @@
-//! Series and their changes in words; safe to show.
+//! Describes series and their changes; safe to display.
 
 use crate::results::jobs;
 use crate::words::format::{change, quantity, utc};
@@ -9,18 +9,18 @@ use assay_model::series::{
     CircumstanceChange, Opinion, OpinionState, SeriesChange, StoredSeries, Turn,
 };
 
-/// A series and its last change.
+/// Series and its last change.
 #[derive(Clone, Debug)]
 pub struct ListedSeries {
     /// The series.
     pub series: StoredSeries,
     /// Newest change of the series; `None` if it has none.
     pub change: Option<SeriesChange>,
-    /// `true` if the change is an open slowdown that is new for whoever asks.
+    /// True if the change is an open slowdown since the requested time.
     pub is_new: bool,
 }
 
-/// Name of a series on its device: `rand-read-4k: read`, with the condition.
+/// Names a series on its device: `rand-read-4k: read`, with the condition.
 pub fn name(series: &StoredSeries) -> String {
     let metric = jobs::spoken(&format!("{}: {}", series.job, series.metric), false);
     match series.condition.is_empty() {
@@ -33,7 +33,7 @@ pub fn name(series: &StoredSeries) -> String {
     }
 }
 
-/// The device of a series and the machine that it is in.
+/// Names the device of a series and its machine.
 pub fn device(series: &StoredSeries) -> String {
     let model = match series.unit.is_empty() {
         true => clean(&series.model),
@@ -49,12 +49,12 @@ pub fn device(series: &StoredSeries) -> String {
     }
 }
 
-/// Day of a moment, `2026-11-03`.
+/// Formats the day of a time: `2026-11-03`.
 pub fn day(unix_ms: u64) -> String {
     utc(unix_ms).chars().take(10).collect()
 }
 
-/// A change in one sentence, without its events.
+/// Describes a change in one sentence, without its events.
 pub fn sentence(series: &StoredSeries, of: &SeriesChange) -> String {
     let value = |centre| quantity(series.unit_of_measure, centre);
     let effect = of.effect_percent.map_or_else(String::new, change);
@@ -86,7 +86,7 @@ pub fn sentence(series: &StoredSeries, of: &SeriesChange) -> String {
     format!("{}: {text}", name(series))
 }
 
-/// The runs on both sides that were compared.
+/// Describes the compared runs on both sides.
 pub fn compared(of: &SeriesChange) -> String {
     let runs = |n: u32| counted!(n, "{n} run", "{n} runs");
     tr!(
@@ -97,7 +97,7 @@ pub fn compared(of: &SeriesChange) -> String {
     )
 }
 
-/// A small probability with few digits.
+/// Probability that is formatted with few digits.
 struct Probability(f64);
 
 impl std::fmt::Display for Probability {
@@ -109,7 +109,7 @@ impl std::fmt::Display for Probability {
     }
 }
 
-/// Names of circumstances in words.
+/// Names of circumstances.
 const CIRCUMSTANCES: [(Circumstance, &str); Circumstance::ALL.len()] = [
     (Circumstance::Unit, key!("unit")),
     (Circumstance::Firmware, key!("firmware")),
@@ -125,7 +125,7 @@ const CIRCUMSTANCES: [(Circumstance, &str); Circumstance::ALL.len()] = [
     (Circumstance::Assay, key!("assay")),
 ];
 
-/// An event as `firmware: 3.1 -> 3.2`.
+/// Describes an event: `firmware: 3.1 -> 3.2`.
 pub fn event(event: &CircumstanceChange) -> String {
     let mut known = CIRCUMSTANCES.iter();
     let known = known.find(|(circumstance, _)| circumstance.name() == event.circumstance);
@@ -133,7 +133,7 @@ pub fn event(event: &CircumstanceChange) -> String {
     clean(&format!("{name}: {} -> {}", event.before, event.after))
 }
 
-/// Events of a change in one sentence; what changed with it may have caused it, or not.
+/// Describes the events of a change in one sentence; they are possible causes, not proven ones.
 pub fn events(of: &SeriesChange) -> String {
     match of.events.is_empty() {
         true => tr!("nothing that runs record changed with it").to_owned(),
@@ -144,7 +144,7 @@ pub fn events(of: &SeriesChange) -> String {
     }
 }
 
-/// A user's opinion of a change in one sentence.
+/// Describes a user's opinion of a change in one sentence.
 pub fn opinion(of: &Opinion) -> String {
     let (author, day) = (clean(&of.author), day(of.at_unix_ms));
     let said = match of.state {

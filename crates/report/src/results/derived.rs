@@ -1,5 +1,5 @@
-//! Figures and findings derived from the record of a trial. Finding the levels of a long series
-//! takes a while, so it is done once and handed to all outputs.
+//! Figures and findings derived from the record of a trial. Finding the levels of a long series is
+//! slow, so that it is done once for all outputs.
 
 use assay_judge::{Judgement, judge};
 use assay_model::metric::Metric;
@@ -9,7 +9,7 @@ use assay_stats::course::Course;
 use assay_stats::derive;
 use std::rc::Rc;
 
-/// Everything that is derived from one trial.
+/// Data derived from one trial.
 #[derive(Debug)]
 pub struct Derived {
     /// Figures of the trial.
@@ -21,7 +21,7 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Derives everything from one trial.
+    /// Derives the data of one trial.
     pub fn of(record: &TrialRecord) -> Self {
         let course = record.measured.as_ref().and_then(Course::of);
         Self {
@@ -31,7 +31,7 @@ impl Derived {
         }
     }
 
-    /// Derives everything from all trials of a run, in the order of its records.
+    /// Derives the data of all trials of a run, in the order of its records.
     pub fn all(run: &Run) -> Vec<Rc<Self>> {
         let trials = run.trials.iter();
         trials.map(|record| Rc::new(Self::of(record))).collect()

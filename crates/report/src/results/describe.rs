@@ -1,4 +1,4 @@
-//! Jobs, metrics and the course of a trial in plain words.
+//! Describes jobs, metrics and the course of a trial.
 
 use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
 use crate::words::format::{extremes, quantity, range, utc};
@@ -84,7 +84,7 @@ fn durability(job: &Job) -> Vec<String> {
     words
 }
 
-/// The subject of metrics of writes together with their flush.
+/// Subject of metrics of writes with their flush.
 pub const DURABLE_WRITE: &str = "durable_write";
 
 /// Returns the name of a figure next to its job: `read`, `write p99`, `flush p50`; the direction
@@ -111,7 +111,7 @@ pub fn metric(name: &str) -> String {
     clean(&words)
 }
 
-/// The subject of a metric's name.
+/// Returns the operation in a metric's name.
 pub fn operation(subject: &str) -> &str {
     match subject {
         "read" => tr!("read"),
@@ -124,7 +124,7 @@ pub fn operation(subject: &str) -> &str {
     }
 }
 
-/// Reads or writes.
+/// Names the direction: reads or writes.
 pub fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => tr!("read"),
@@ -132,8 +132,8 @@ pub fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The 99th percentile of the latency that belongs to a figure, with its label where that is
-/// not the figure's.
+/// Returns the 99th percentile of the latency that belongs to a figure, with its label if that
+/// differs from the figure's.
 pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&'static str>)> {
     let subject = match figure.name.split('_').next()? {
         "durable" => DURABLE_WRITE,
@@ -146,7 +146,7 @@ pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&
     Some((p99, label))
 }
 
-/// The percentiles of writes together with their flush, beside a figure of writes.
+/// Returns the percentiles of writes with their flush, for a figure of writes.
 pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
     if direction_of(&figure.name) != Some(Direction::Write) {
         return None;
@@ -166,7 +166,7 @@ pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
     })
 }
 
-/// The course of a trial: its levels, its stalls or its longest wait.
+/// Describes the course of a trial: its levels, its stalls or its longest wait.
 pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     let mut words = vec![levels(&course.levels), settled(course), stalls(course)];
     let gap = trial.measured().and_then(|measured| measured.longest_gap);
@@ -184,8 +184,8 @@ pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     words.join("; ")
 }
 
-/// `steady from 2.0 s on, drift +0.3 % ± 1.1 %`; empty for a trial that is too
-/// short to tell.
+/// Describes the steady state: `steady from 2.0 s on, drift +0.3 % ± 1.1 %`; empty for a trial that
+/// is too short.
 fn settled(course: &Course) -> String {
     let Some(settled) = course.settled else {
         return String::new();
@@ -206,7 +206,7 @@ fn settled(course: &Course) -> String {
     }
 }
 
-/// `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.
+/// Describes stalls: `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.
 pub fn stalls(course: &Course) -> String {
     course.longest_stall().map_or_else(
         || tr!("no stalls").to_owned(),
@@ -221,10 +221,10 @@ pub fn stalls(course: &Course) -> String {
     )
 }
 
-/// More steps than this are counted instead of told one by one.
+/// Number of steps above which they are counted instead of listed.
 const STEPS_TOLD: usize = 2;
 
-/// `82.0 MB/s until 640 MiB, then 31.0 MB/s`.
+/// Describes levels: `82.0 MB/s until 640 MiB, then 31.0 MB/s`.
 pub fn levels(levels: &[Level]) -> String {
     let rate = |level: &Level| quantity(Unit::BytesPerSec, level.rate);
     let Some((last, before)) = levels.split_last() else {
@@ -260,7 +260,7 @@ pub fn levels(levels: &[Level]) -> String {
     )
 }
 
-/// The run itself.
+/// Returns facts about the run.
 pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
     let run = summary.run;
     let header = &run.header;
@@ -288,7 +288,7 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
     ])
 }
 
-/// Build of assay that made a run, with the agent's if that is another one.
+/// Names the build of assay that made a run, with the agent's if it differs.
 pub fn build(run: &Run) -> String {
     let Some(builds) = &run.header.builds else {
         return clean(&run.header.assay_version);
@@ -300,7 +300,7 @@ pub fn build(run: &Run) -> String {
     }
 }
 
-/// `21 completed, 3 skipped`, or how many of the planned ones there are.
+/// Counts the trials: `21 completed, 3 skipped`, or the number of planned ones that exist.
 pub fn trials(summary: &Summary<'_>) -> String {
     let outcomes = summary.outcomes();
     let words: Vec<String> = outcomes

@@ -1,4 +1,4 @@
-//! Testable parts of a machine's disks, in words.
+//! Describes the testable parts of a machine's disks.
 
 use crate::words::health;
 use crate::words::registers::at_most;
@@ -7,10 +7,10 @@ use assay_model::device::bus::ceiling;
 use assay_model::device::{ListedDevice, MountedPart};
 use assay_model::storage::{DeviceKind, Mount};
 
-/// More mounts of a device are counted instead of named.
+/// Number of mounts of a device above which they are counted instead of named.
 const MOUNTS_NAMED: usize = 4;
 
-/// Returns true if there is nothing to show: memory that is not in use.
+/// Returns true for an unused RAM disk, which lists hide.
 pub fn is_idle_memory(device: &ListedDevice) -> bool {
     let kind = &device.layer.identity.kind;
     *kind == DeviceKind::Ram && device.mounted.is_empty() && device.in_use.is_empty()
@@ -45,7 +45,7 @@ fn files(mounted: &[MountedPart]) -> Option<String> {
     (!named.is_empty()).then(|| format!("{}{}", named.join("; "), more.unwrap_or_default()))
 }
 
-/// `/mnt/sd (ext4, 466 MiB free)`, or why nothing can be written there.
+/// Describes a mount: `/mnt/sd (ext4, 466 MiB free)`, or why nothing can be written there.
 fn mounted_part_in_words(part: &MountedPart) -> String {
     let point = clean(&part.mount.point.to_string_lossy());
     let fs_type = clean(&part.mount.fs_type);

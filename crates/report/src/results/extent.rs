@@ -1,12 +1,11 @@
-//! Samples over an extent, ready to be shown: their figures, and the curve of
-//! their rates.
+//! Samples over an extent: their figures, and the curve of their rates.
 
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use assay_lang::tr;
 use assay_model::work::StepDetail;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
-/// The samples of a trial; `None` when it took none.
+/// Returns the samples of a trial; `None` if it took none.
 pub fn of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {
     match trial.record.detail.as_deref() {
         Some(StepDetail::Extent(step)) if !step.samples.is_empty() => Some(step),
@@ -14,7 +13,7 @@ pub fn of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {
     }
 }
 
-/// Jobs that took samples, in the order in which they were taken.
+/// Returns the jobs that took samples, in the order of sampling.
 pub fn jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary<'a>)> {
     let kind = |job: &JobSummary<'_>| job.trials.iter().find_map(of).map(|step| step.of);
     let jobs = summary.jobs.iter();
@@ -36,7 +35,7 @@ pub fn name(kind: SampleKind) -> &'static str {
     }
 }
 
-/// The metric of samples, without `_mean`, `_min` or `_max`.
+/// Returns the metric of samples, without `_mean`, `_min` or `_max`.
 pub const fn metric(kind: SampleKind) -> &'static str {
     match kind {
         SampleKind::Read => "read_sample_bw",
@@ -45,8 +44,8 @@ pub const fn metric(kind: SampleKind) -> &'static str {
     }
 }
 
-/// The mean rate in each of so many equal stretches of the extent; `None` where
-/// no sample begins.
+/// Returns the mean rate in each of `columns` equal stretches of the extent; `None` for a stretch
+/// without samples.
 pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
     let columns = columns.clamp(1, step.samples.len().max(1));
     let mut sums = vec![(0.0, 0_u32); columns];
@@ -59,8 +58,8 @@ pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
     sums.into_iter().map(mean).collect()
 }
 
-/// Samples begin with a page, a little before their even place: they belong to
-/// the stretch that half of the way to the next one is in.
+/// Returns the stretch of a sample. Samples start at a page boundary, slightly before their even
+/// position: the stretch is that of the middle between two samples.
 fn column_of(sample: &ExtentSample, step: &ExtentStep, columns: usize) -> usize {
     let extent = u128::from(step.extent_bytes.max(1));
     let half_way = extent / (2 * step.samples.len() as u128).max(1);

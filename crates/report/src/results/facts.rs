@@ -19,15 +19,15 @@ use assay_stats::summary::Summary;
 use assay_stats::tails::over_trials;
 use key::JobHashes;
 
-/// Project of runs that name none.
+/// Default project of runs.
 pub const DEFAULT_PROJECT: &str = "default";
 
-/// Project that a run belongs to.
+/// Returns the project of a run.
 pub fn project(header: &RunHeader) -> &str {
     header.project.as_deref().unwrap_or(DEFAULT_PROJECT)
 }
 
-/// Derives the facts of a run; the same in every language.
+/// Derives the facts of a run, independent of the language.
 pub fn of(run: &Run) -> RunFacts {
     in_english(|| {
         let header = &run.header;
@@ -53,7 +53,7 @@ pub fn of(run: &Run) -> RunFacts {
     })
 }
 
-/// One figure; `None` if its centre cannot be told.
+/// Derives one figure; `None` if it has no centre.
 fn figure<'a>(
     hashes: &mut JobHashes<'a>,
     facts: &RunFacts,
@@ -100,15 +100,15 @@ fn figure<'a>(
     Some(figure)
 }
 
-/// A metric about the slowest operations.
+/// Metric of the slowest operations.
 enum Tail {
-    /// A percentile of the latency of an operation, by the beginning of its name.
+    /// Percentile of an operation's latency, with the prefix of its metric names.
     Percentile(String, Percentile),
     /// The longest time without a completion.
     LongestGap,
 }
 
-/// Percentiles of which the operations of a single trial tell little.
+/// Percentiles for which a single trial has too few operations.
 const PERCENTILES: [Percentile; 4] = [
     Percentile::P95,
     Percentile::P99,
@@ -127,7 +127,7 @@ impl Tail {
         Some(Self::Percentile(operation.to_owned(), percentile))
     }
 
-    /// The figure over the operations of all trials together; `None` if they are too few.
+    /// Returns the figure over the operations of all trials; `None` if they are too few.
     fn centre(&self, trials: &[&TrialRecord], values: &[f64]) -> Option<f64> {
         match self {
             Self::LongestGap => values.iter().copied().reduce(f64::max),

@@ -1,5 +1,5 @@
-//! The jobs behind figures: a metric of a run is called `JOB: METRIC`, and what the
-//! job does decides where it stands.
+//! Jobs of figures. The metric of a run's figure is named `JOB: METRIC`, and the job determines its
+//! position.
 
 use crate::results::describe;
 use crate::results::summary::{Group, Summary};
@@ -10,7 +10,7 @@ use assay_model::job::Job;
 use assay_model::run::Run;
 use std::collections::HashSet;
 
-/// The jobs of several runs, each name once, in reading order.
+/// Jobs of several runs, each name once, in reading order.
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
     jobs: Vec<(Group, &'a Job)>,
@@ -38,8 +38,8 @@ impl<'a> Jobs<'a> {
             .collect()
     }
 
-    /// Things of metrics in reading order with the title of their group; what is of no
-    /// job comes last.
+    /// Groups items by the job of their metric, in reading order with the titles of the groups.
+    /// Items without a job come last.
     pub fn grouped<T>(
         &self,
         all: impl Iterator<Item = T>,
@@ -83,12 +83,12 @@ impl<'a> Jobs<'a> {
 /// Suffix of the name of a whole scenario's figure.
 const WHOLE: &str = ".all";
 
-/// The scenario that an act is of, where there are several in a run.
+/// Returns the scenario of an act, if a run has several scenarios.
 fn scenario_of(job: &Job) -> Option<&str> {
     job.name.split_once('.').map(|(scenario, _)| scenario)
 }
 
-/// The title of a job's group; each scenario is a group of its own.
+/// Returns the title of a job's group; each scenario forms a group.
 fn title(group: Group, job: &Job) -> String {
     match (group, scenario_of(job)) {
         (Group::Act | Group::Transactions, Some(scenario)) => {
@@ -102,15 +102,15 @@ fn job_of(metric: &str) -> Option<&str> {
     metric.split_once(": ").map(|(job, _)| job)
 }
 
-/// Each metric of `figures` once, in the order in which they first come.
+/// Returns the metrics of `figures` without duplicates, in order of first occurrence.
 pub fn metrics<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<&'a str> {
     let mut seen = HashSet::new();
     let metrics = figures.map(|figure| figure.metric.as_str());
     metrics.filter(|metric| seen.insert(*metric)).collect()
 }
 
-/// A metric as people read it: `rand-read-4k: read`, or the job alone where it is its
-/// only one (`alone`). What others call their metrics stays.
+/// Names a metric for readers: `rand-read-4k: read`, or only the job if the metric is its only one
+/// (`alone`). Names of imported metrics are not changed.
 pub fn spoken(metric: &str, alone: bool) -> String {
     match metric.split_once(": ") {
         Some((job, _)) if alone => clean(job),

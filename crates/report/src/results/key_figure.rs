@@ -1,4 +1,4 @@
-//! The one figure or finding of a run that a list has room for.
+//! Key figure or finding of a run, for lists.
 
 use crate::format::{extremes, quantity};
 use crate::labels::DIFFERS;
@@ -14,14 +14,14 @@ use assay_model::units::Bytes;
 use assay_stats::summary::median;
 use serde::Serialize;
 
-/// A figure, or what was found, with what it measured.
+/// Figure or finding of a run, with its label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyFigure {
-    /// For example `seq-read-1m 166 MB/s`.
+    /// Text, for example `seq-read-1m 166 MB/s`.
     pub text: String,
-    /// Labels of its trials; `None` where nothing says what was measured.
+    /// Labels of its trials; `None` if they are not known.
     pub measured: Option<String>,
-    /// The numbers behind the text; `None` where it is a finding.
+    /// Numbers in the text; `None` for a finding.
     #[serde(flatten)]
     pub value: Option<KeyValue>,
 }
@@ -29,9 +29,9 @@ pub struct KeyFigure {
 /// Median of a metric over its trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyValue {
-    /// The job, or the condition of an import.
+    /// Name of the job, or of the condition of an import.
     pub job: String,
-    /// For example `read_bw`.
+    /// Name of the metric, for example `read_bw`.
     pub metric: String,
     /// Symbol of the unit.
     pub unit: String,
@@ -41,7 +41,7 @@ pub struct KeyValue {
     pub highest: f64,
 }
 
-/// Groups by how well they stand for a device, the best first.
+/// Groups by how well they represent a device, the best first.
 const ORDER: [Group; 11] = [
     Group::Sequential,
     Group::RandomRead,
@@ -62,15 +62,15 @@ fn rank(job: &Job) -> (usize, bool) {
     (place.unwrap_or(ORDER.len()), job.rw.writes())
 }
 
-/// The job whose figure stands for a run of this plan; `None` where no job is planned.
+/// Returns the job whose figure represents a run of this plan; `None` without a planned job.
 pub fn key_job(plan: &Plan) -> Option<&Job> {
     let jobs = plan.jobs.iter().map(|planned| &planned.job);
     jobs.min_by_key(|job| rank(job))
 }
 
 impl KeyFigure {
-    /// The key figure of a run, of which only some trials may be there; `None` where it
-    /// has none yet.
+    /// Returns the key figure of a run, some of whose trials may be missing; `None` if it has none
+    /// yet.
     pub fn of_run(run: &Run) -> Option<Self> {
         let summary = Summary::of(run);
         finding(run, &summary).or_else(|| {
@@ -80,7 +80,7 @@ impl KeyFigure {
         })
     }
 
-    /// The first figure of an import that decides.
+    /// Returns the first deciding figure of an import.
     pub fn of_import(import: &Import) -> Option<Self> {
         let figures = &import.results.figures;
         let first = figures.iter().find(|figure| figure.primary);
@@ -149,7 +149,7 @@ fn of_job(run: &Run, job: &JobSummary<'_>) -> Option<KeyFigure> {
     })
 }
 
-/// What a work found that looks for faults and not for a rate.
+/// Describes the finding of a run that searches for faults instead of measuring a rate.
 fn finding(run: &Run, summary: &Summary<'_>) -> Option<KeyFigure> {
     let text = if let Some(total) = powercut::total(run) {
         let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
@@ -178,7 +178,7 @@ fn finding(run: &Run, summary: &Summary<'_>) -> Option<KeyFigure> {
     })
 }
 
-/// What was found of the capacity by the last step that read something back.
+/// Describes the capacity found by the last step that read data back.
 fn held(run: &Run) -> Option<String> {
     let step = capacity::last_checked(run)?;
     Some(match (step.total(), step.differs()) {

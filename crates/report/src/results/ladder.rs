@@ -1,5 +1,5 @@
-//! The ladders: one transfer done in several ways, and what each of them
-//! measured. The four ways of dd to write, and their counterpart for reads.
+//! Ladders: one transfer done in several ways, each with its label. They cover the four ways of dd
+//! to write, and the corresponding ways to read.
 
 use crate::results::summary::{Group, JobSummary, Summary};
 use crate::results::write_mode::WriteMode;
@@ -8,7 +8,7 @@ use crate::words::labels::Labels;
 use assay_lang::tr;
 use assay_model::job::Direction;
 
-/// One ladder.
+/// Ladder of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ladder {
     /// Ways to write a new file.
@@ -18,7 +18,7 @@ pub enum Ladder {
 }
 
 impl Ladder {
-    /// Both, in reading order.
+    /// Both ladders, in reading order.
     pub const ALL: [Self; 2] = [Self::Write, Self::Read];
 
     /// Returns the group of the ladder's jobs.
@@ -37,7 +37,7 @@ impl Ladder {
         }
     }
 
-    /// The metric of its steps.
+    /// Returns the metric of its steps.
     pub const fn metric(self) -> &'static str {
         match self {
             Self::Write => "write_bw",
@@ -45,7 +45,7 @@ impl Ladder {
         }
     }
 
-    /// Reason why its steps differ.
+    /// Explains why its steps differ.
     pub fn introduction(self) -> &'static str {
         match self {
             Self::Write => tr!(
@@ -58,7 +58,7 @@ impl Ladder {
         }
     }
 
-    /// Head of the column with the device's share.
+    /// Returns the heading of the column with the device's share.
     pub fn share_header(self) -> &'static str {
         match self {
             Self::Write => tr!("on the device"),
@@ -66,8 +66,8 @@ impl Ladder {
         }
     }
 
-    /// `Four ways to write`; `None` when the run has no step of it, or is a sweep, which
-    /// compares conditions and not ways.
+    /// Returns the title: `Four ways to write`; `None` if the run has no step of it, or is a sweep,
+    /// which compares conditions instead of ways.
     pub fn title(self, summary: &Summary<'_>) -> Option<String> {
         if !summary.run.header.plan.conditions.is_empty() {
             return None;
@@ -86,8 +86,8 @@ impl Ladder {
         })
     }
 
-    /// Smallest and largest share of the bytes that the device moved while
-    /// the clock ran, over a step's completed trials.
+    /// Returns the smallest and the largest share of the bytes that the device moved while the
+    /// clock ran, over a step's completed trials.
     pub fn device_shares(self, job: &JobSummary<'_>) -> Option<(f64, f64)> {
         let evidence = job.completed().flat_map(|trial| trial.directions());
         let shares = evidence
@@ -96,7 +96,7 @@ impl Ladder {
         extremes(shares)
     }
 
-    /// One sentence on what a step measured, from its evidence.
+    /// Explains a step's result in one sentence, from its evidence.
     pub fn meaning(self, way: WriteMode, labels: &Labels, shares: Option<(f64, f64)>) -> String {
         let (_, most) = shares.unwrap_or((0.0, 0.0));
         let fixed = match labels.agreed() {

@@ -1,5 +1,5 @@
-//! iozone's matrices: for each test the rate by file size and record size, and
-//! what each cell measured.
+//! Matrices of iozone: for each test the rate by file size and record size, with the label of each
+//! cell.
 
 use crate::words::labels::Labels;
 use assay_judge::{Measured, judge};
@@ -8,10 +8,10 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::iozone::{IozoneStep, RateUnit, Test};
 
-/// One test (with one number of children).
+/// Matrix of one test (with one number of children).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// For example `Writer report`, `Reader report, 4 children`.
+    /// Title, for example `Writer report`, `Reader report, 4 children`.
     pub title: String,
     /// Unit of the values.
     pub unit: RateUnit,
@@ -19,12 +19,12 @@ pub struct Matrix {
     pub rows: Vec<u64>,
     /// Record sizes, in KiB, ascending.
     pub columns: Vec<u64>,
-    /// By row, then by column; `None`: not run.
+    /// Cells by row, then by column; `None` if not measured.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
 impl Matrix {
-    /// Digits behind the point of its values.
+    /// Returns the number of decimals of the values.
     pub const fn digits(&self) -> usize {
         match self.unit {
             RateUnit::MicrosPerOp => 2,
@@ -33,23 +33,23 @@ impl Matrix {
     }
 }
 
-/// One file size with one record size.
+/// Cell of one file size and one record size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The rate, in the matrix's unit; of several trials their median.
+    /// Rate in the matrix's unit; the median of several trials.
     pub value: f64,
     /// Label of the cell: one of [`Measured::label`], or `differs` if the trials disagree; `None`
     /// without evidence.
     pub label: Option<String>,
 }
 
-/// The matrices of a run in KiB/s, in the order of iozone's columns; none when
-/// it was no run of iozone's tests.
+/// Returns the matrices of a run in KiB/s, in the order of iozone's columns; empty if the run has
+/// no tests of iozone.
 pub fn matrices(run: &Run) -> Vec<Matrix> {
     matrices_in(run, RateUnit::default())
 }
 
-/// The same in another unit.
+/// Returns the matrices of a run in the given unit.
 pub fn matrices_in(run: &Run, unit: RateUnit) -> Vec<Matrix> {
     let steps: Vec<_> = run.trials.iter().filter_map(done).collect();
     let mut kinds: Vec<_> = steps.iter().map(|(step, _)| kind(step)).collect();
@@ -66,7 +66,7 @@ pub fn matrices_in(run: &Run, unit: RateUnit) -> Vec<Matrix> {
 
 type Done<'a> = (&'a IozoneStep, &'a TrialRecord);
 
-/// A cell that was measured to its end.
+/// Returns a completed cell.
 fn done(trial: &TrialRecord) -> Option<Done<'_>> {
     match trial.detail.as_deref() {
         Some(StepDetail::Iozone(step)) if trial.outcome == Outcome::Completed => {
@@ -76,7 +76,7 @@ fn done(trial: &TrialRecord) -> Option<Done<'_>> {
     }
 }
 
-/// The number of children is part of what was asked for only in throughput
+/// Returns the key of a cell's matrix. The number of children is part of it only in throughput
 /// mode.
 fn kind(step: &IozoneStep) -> (Option<usize>, Test) {
     (step.parent_ns.map(|_| step.children.len()), step.test)
@@ -136,7 +136,8 @@ fn cell(unit: RateUnit, trials: &[Done<'_>]) -> Option<Cell> {
     })
 }
 
-/// Returns the label of a cell. If it reads and writes, it is the label that is not the device.
+/// Returns the label of a cell. If the test reads and writes, a label other than the device's
+/// prevails.
 fn measured(test: Test, trial: &TrialRecord) -> Option<Measured> {
     let judgement = judge(trial)?;
     let of_reads = judgement.read.map(|read| read.measured);

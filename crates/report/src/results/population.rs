@@ -1,4 +1,4 @@
-//! Standing of a run's figures among those of other units of the same model.
+//! Rank of a run's figures among those of other units of the same model.
 
 use crate::results::shared::{SharedRun, comparable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
@@ -7,7 +7,7 @@ use assay_stats::population::{Population, Standing};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Shares of the units at which the population is described, in percent.
+/// Quantiles that describe the population, in percent.
 pub const QUANTILES: [u8; 5] = [5, 25, 50, 75, 95];
 
 /// Properties that two figures must share to be compared.
@@ -18,7 +18,7 @@ struct Kind {
     label: String,
 }
 
-/// Runs of other units of the same model on the same mode of the bus.
+/// Runs of other units of the same model with the same bus mode.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     figures: BTreeMap<Kind, Vec<(String, f64)>>,
@@ -63,7 +63,7 @@ impl FromIterator<KinFigure> for Others {
     }
 }
 
-/// Figure of a run with its place among those of other units.
+/// Figure of a run with its rank among other units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placed {
     /// Name of the job in this run.
@@ -74,30 +74,30 @@ pub struct Placed {
     pub label: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// `true` if the figure decides how good the job went.
+    /// True if the figure decides how good the result of the job is.
     pub primary: bool,
     /// The figure of this run.
     pub value: f64,
     /// Number of other units.
     pub units: usize,
-    /// Share of them that this unit is better than, in percent.
+    /// Share of other units that this unit surpasses, in percent.
     pub percentile: f64,
-    /// Band that holds this share among all units 9 times in 10.
+    /// Interval that contains this share among all units, with 90 % confidence.
     pub band: [f64; 2],
     /// Value of the population at each of [`QUANTILES`].
     pub quantiles: BTreeMap<String, f64>,
 }
 
-/// A run among others of its kind.
+/// Ranks of a run among other runs of its kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standings {
     /// Model of the device.
     pub model: String,
     /// Mode of the bus; empty if it is not known.
     pub bus: String,
-    /// Other units of that model on that bus; of a store those of the newest runs.
+    /// Number of other units of that model on that bus; in a store, only those of the newest runs.
     pub units: usize,
-    /// Number of the newest runs that count, of a store; `None`: all runs of a folder count.
+    /// Number of newest runs considered in a store; `None` for a folder, in which all runs count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_runs: Option<usize>,
     /// Figures that enough other units have, in the order of the run.
@@ -105,7 +105,7 @@ pub struct Standings {
 }
 
 impl Others {
-    /// Takes the runs that are comparable with one run; those of its own `unit` are not.
+    /// Selects the runs that are comparable with one run, except those of its `unit`.
     pub fn of(
         facts: &RunFacts,
         own: Option<&str>,
@@ -131,7 +131,7 @@ impl Others {
         others
     }
 
-    /// Finds the place of each figure of the run.
+    /// Ranks each figure of the run.
     pub fn place(&self, facts: &RunFacts) -> Standings {
         let bus = facts.known(Circumstance::Bus).unwrap_or_default();
         Standings {
@@ -184,8 +184,8 @@ pub(crate) mod tests {
     use crate::results::shared::Secret;
     use crate::testing::fixture;
 
-    /// So many other units, each a little faster than the one before, by shares of the run's own
-    /// figures; each was measured twice.
+    /// Returns runs of other units, each a little faster than the one before, relative to the run's
+    /// own figures; each unit was measured twice.
     pub(crate) fn others(facts: &RunFacts, units: u32) -> Vec<SharedRun> {
         let own = SharedRun::of(facts, &Secret([1; 32])).unwrap();
         let of = |at: u32| {

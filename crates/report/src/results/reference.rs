@@ -1,4 +1,4 @@
-//! Rates beside what the bus carries at most, and beside what a datasheet calls typical.
+//! Rates compared with the ceiling of the bus and the typical rates of a datasheet.
 
 use crate::results::summary::{Group, JobSummary, Summary};
 use crate::words::text::clean;
@@ -10,39 +10,39 @@ use assay_model::run::DatasheetFigure;
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use serde::Serialize;
 
-/// The ceiling of a run's bus, and where it comes from.
+/// Ceiling of a run's bus, with its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bus {
     /// The ceiling.
     pub ceiling: Ceiling,
-    /// It was named by the user, not read from the running system.
+    /// True if the user named it; false if it was read from the system.
     pub given: bool,
 }
 
-/// A figure beside what it can be compared with.
+/// Figure with the values for comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placed {
-    /// The job.
+    /// Name of the job.
     pub job: String,
-    /// Which way.
+    /// Direction of the I/O.
     pub direction: Direction,
-    /// Median, bytes per second or I/Os per second.
+    /// Median, in bytes per second or I/Os per second.
     pub measured: f64,
     /// `bytes_per_s` or `iops`.
     pub unit: &'static str,
     /// Label of the figure.
     pub label: &'static str,
-    /// The bus's ceiling, of rates in bytes.
+    /// Ceiling of the bus, for rates in bytes.
     pub ceiling: Option<f64>,
-    /// Measured / ceiling.
+    /// Measured rate divided by the ceiling.
     pub share: Option<f64>,
-    /// The datasheet's figure.
+    /// Figure of the datasheet.
     pub typical: Option<f64>,
-    /// Measured / typical.
+    /// Measured rate divided by the datasheet's.
     pub typical_share: Option<f64>,
 }
 
-/// The ceiling that holds for a run; `None` where neither the system nor the user says.
+/// Returns the ceiling of a run's bus; `None` if neither the system nor the user names the mode.
 pub fn bus(summary: &Summary<'_>) -> Option<Bus> {
     let header = &summary.run.header;
     if let Some(word) = header
@@ -104,7 +104,7 @@ fn of_job(summary: &Summary<'_>, bus: Option<&Bus>, job: &JobSummary<'_>) -> Opt
     })
 }
 
-/// The datasheet's figure that a job can be held against: random ones are of 4 KiB.
+/// Returns the datasheet's figure for a job; figures for random I/O apply to 4 KiB.
 fn datasheet(
     summary: &Summary<'_>,
     direction: Direction,
@@ -122,7 +122,7 @@ fn datasheet(
     comparable.then(|| sheet.value(wanted)).flatten()
 }
 
-/// A sentence for the bus, and one for each figure; none where there is nothing to compare.
+/// Returns a sentence for the bus and one for each figure; empty without values for comparison.
 pub fn sentences(summary: &Summary<'_>) -> Vec<String> {
     let placed = all(summary);
     if placed.is_empty() {
@@ -141,7 +141,7 @@ pub fn sentences(summary: &Summary<'_>) -> Vec<String> {
     lines
 }
 
-/// The ceiling in a sentence.
+/// Describes the ceiling in a sentence.
 pub fn of_bus(bus: &Bus) -> String {
     let ceiling = &bus.ceiling;
     let (read, write) = (BytesPerSec(ceiling.read), BytesPerSec(ceiling.write));

@@ -1,6 +1,6 @@
-//! A run as it is shared with others: figures with their labels, model, bus mode, job hashes and
-//! kernel version. Host names, paths, users and names that a person gave stay behind; units and runs
-//! are told apart by keyed hashes.
+//! A run in the form for sharing: figures with their labels, model, bus mode, job hashes and kernel
+//! version. Host names, paths, users and names given by users are left out; keyed hashes identify
+//! units and runs.
 
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::fmt::{self, Write};
 
-/// Version of the file.
+/// Version of the file format.
 pub const SHARED_VERSION: u32 = 1;
 
-/// Secret of one person or lab. Who does not have it can neither find the serial number behind a
-/// hash, nor tell whether a serial number that they know is among the hashed ones.
+/// Secret of one person or lab. It is needed to find the serial number behind a hash, and to test
+/// whether a known serial number is among the hashed ones.
 #[derive(Clone)]
 pub struct Secret(pub [u8; 32]);
 
-/// A run as others get it.
+/// Run in the form for sharing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedRun {
-    /// Version of the file.
+    /// Version of the file format.
     pub assay_shared: u32,
     /// Keyed hash of the run's id.
     pub run: String,
@@ -32,13 +32,13 @@ pub struct SharedRun {
     pub model: String,
     /// Mode of the bus; empty if it is not known.
     pub bus: String,
-    /// Version of the kernel, without what its builder added.
+    /// Version of the kernel, without local suffixes.
     pub kernel: String,
     /// The figures.
     pub figures: Vec<SharedFigure>,
 }
 
-/// A figure as others get it.
+/// Figure in the form for sharing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedFigure {
     /// Hash of the name and the resolved options of the job, without path and seed.
@@ -49,22 +49,22 @@ pub struct SharedFigure {
     pub label: String,
     /// Unit of the value.
     pub unit: Unit,
-    /// Direction in which the metric is good; `None` if neither is.
+    /// Direction in which the metric improves; `None` if it has none.
     pub better: Option<Better>,
     /// Number of trials.
     pub n: u32,
-    /// Median of the trials; of the tail of a latency, the percentile of all operations together.
+    /// Median of the trials; for tail latencies, the percentile over all operations.
     pub value: f64,
 }
 
 /// Reason why a run cannot be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotShared {
-    /// The maker gave the device no name.
+    /// The manufacturer gave the device no name.
     NoModel,
-    /// Nothing tells the unit from others.
+    /// The unit has no identity, such as a serial number.
     NoUnit,
-    /// It has no figure of the device as the machine was.
+    /// No figure of the device was measured without a condition.
     NoFigures,
 }
 
@@ -84,11 +84,11 @@ impl fmt::Display for NotShared {
 }
 
 impl SharedRun {
-    /// Takes what may leave from the facts of a run. Figures under a condition stay behind: their
-    /// settings are not those of other machines, and their names can hold anything.
+    /// Selects the shareable facts of a run. Figures under a condition are left out: their settings
+    /// do not apply to other machines, and their names may contain anything.
     ///
     /// # Errors
-    /// When the run says nothing of a unit among others of its kind.
+    /// If the run cannot be compared with other units.
     pub fn of(facts: &RunFacts, secret: &Secret) -> Result<Self, NotShared> {
         if facts.series_unit.is_some() {
             return Err(NotShared::NoModel);
@@ -112,7 +112,7 @@ impl SharedRun {
         })
     }
 
-    /// Name of its file: the same run has the same one again.
+    /// Returns the file name, which depends only on the run.
     pub fn file_name(&self) -> String {
         let plain = |c: char| match c {
             c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
@@ -125,7 +125,7 @@ impl SharedRun {
         format!("{model}-{run}.json")
     }
 
-    /// Checks what a file of others says before it is used.
+    /// Returns true if a file from another user is valid.
     pub fn is_sound(&self) -> bool {
         self.assay_shared == SHARED_VERSION
             && !self.unit.is_empty()
@@ -147,7 +147,7 @@ impl SharedFigure {
     }
 }
 
-/// Figures of a run that others of its kind can have: of the device, without a condition.
+/// Returns the figures that other runs of its kind can have: of the device, without a condition.
 pub fn comparable(facts: &RunFacts) -> impl Iterator<Item = &FigureFacts> {
     let figures = facts.figures.iter();
     figures.filter(|figure| {
@@ -156,7 +156,7 @@ pub fn comparable(facts: &RunFacts) -> impl Iterator<Item = &FigureFacts> {
 }
 
 impl Secret {
-    /// Hash that stands for a text of one kind (RFC 2104), 32 hexadecimal digits.
+    /// Returns the keyed hash of a text of one kind (RFC 2104), 32 hexadecimal digits.
     fn hash(&self, kind: &str, text: &str) -> String {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return String::new();
@@ -166,20 +166,20 @@ impl Secret {
         mac.update(text.as_bytes());
         let mut hash = String::with_capacity(32);
         for byte in mac.finalize().into_bytes().iter().take(16) {
-            // A string takes all that is written to it.
+            // Writing to a String cannot fail.
             let _ = write!(hash, "{byte:02x}");
         }
         hash
     }
 
-    /// Hash of the unit of a run; `None` where nothing tells it from others.
+    /// Returns the hash of a run's unit; `None` if the unit has no identity.
     pub fn unit_of(&self, facts: &RunFacts) -> Option<String> {
         let unit = facts.known(Circumstance::Unit)?;
         Some(self.hash("unit", unit))
     }
 }
 
-/// The numbers of a release: what follows them may be the name of a machine or a person.
+/// Returns the numeric part of a release: the rest may contain the name of a machine or a person.
 fn version_of(release: &str) -> String {
     let version = release
         .split(|c: char| !c.is_ascii_digit() && c != '.')

@@ -1,11 +1,11 @@
-//! Reason for stopping a run before the end of its plan, and the runs it alternated with, in words.
+//! Describes why a run stopped before the end of its plan, and the runs with which it alternated.
 
 use crate::words::format::percent_points;
 use crate::words::text::enumerate;
 use assay_lang::{counted, tr};
 use assay_model::run::{Looks, Run, RunStatus};
 
-/// A sentence for each; none for a run whose trials were all planned alike.
+/// Returns a sentence for each; empty for a run with a fixed number of trials.
 pub fn sentences(run: &Run) -> Vec<String> {
     let stopping = &run.header.stopping;
     let mut sentences: Vec<String> = looked_at(run).into_iter().collect();
@@ -28,8 +28,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
     sentences
 }
 
-/// That it was looked at more than once, and the level that comes of it; `None` for
-/// others.
+/// Describes the interim analyses and their significance level; `None` for runs without any.
 pub fn looked_at(run: &Run) -> Option<String> {
     let looks = run.header.stopping.looks.as_ref()?;
     let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
@@ -43,8 +42,8 @@ pub fn looked_at(run: &Run) -> Option<String> {
     ))
 }
 
-/// The look at which it was found to be settled; `None`: it was not, or nobody came to
-/// look.
+/// Returns the interim analysis that settled the result; `None` if none did, or the run was not
+/// finished.
 pub fn settled_at(run: &Run) -> Option<u32> {
     let looks = run.header.stopping.looks.as_ref()?;
     let rounds = run.whole_rounds();
@@ -75,7 +74,7 @@ mod tests {
     use assay_model::units::Nanos;
     use assay_model::verdict::Side;
 
-    /// A run of so many of 20 rounds.
+    /// Returns a run that ended after some of 20 rounds.
     fn looked_at_run(rounds_run: usize) -> Run {
         let mut run = fixture::run();
         run.header.plan.order = rounds(1, 0, 20, 1);

@@ -1,5 +1,5 @@
-//! The one view of a run that every output shows: jobs in a fixed reading
-//! order, each with its figures, their spread, and what they measured.
+//! Summary of a run that all outputs share: jobs in a fixed reading order, each with its figures,
+//! their spread, and their labels.
 
 use crate::results::derived::Derived;
 use crate::results::write_mode::WriteMode;
@@ -20,7 +20,7 @@ use assay_stats::summary::Summary as Statistics;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// A run, ready to be shown.
+/// Summary of a run.
 #[derive(Debug)]
 pub struct Summary<'a> {
     /// The run.
@@ -29,7 +29,7 @@ pub struct Summary<'a> {
     pub jobs: Vec<JobSummary<'a>>,
 }
 
-/// One job with all its trials.
+/// Job with all its trials.
 #[derive(Clone, Debug)]
 pub struct JobSummary<'a> {
     /// The job.
@@ -42,7 +42,7 @@ pub struct JobSummary<'a> {
     pub trials: Vec<JudgedTrial<'a>>,
 }
 
-/// One trial with everything derived from it.
+/// Trial with its derived data.
 #[derive(Clone, Debug)]
 pub struct JudgedTrial<'a> {
     /// The raw record.
@@ -51,18 +51,18 @@ pub struct JudgedTrial<'a> {
     pub derived: Rc<Derived>,
 }
 
-/// One metric of one job over its completed trials.
+/// Metric of one job over its completed trials.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// Name of the job.
     pub job: String,
-    /// For example `read_bw`.
+    /// Name of the metric, for example `read_bw`.
     pub name: String,
     /// Unit of all values.
     pub unit: Unit,
     /// Trial number and value.
     pub values: Vec<(u32, f64)>,
-    /// The values in figures.
+    /// Statistics of the values.
     pub stats: Statistics,
     /// Labels of the measurement.
     pub labels: Labels,
@@ -71,9 +71,9 @@ pub struct Figure {
 /// Kinds of jobs, in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// The ways of dd to write a new file.
+    /// Ways of dd to write a new file.
     WriteLadder,
-    /// The same for reads: with the page cache, through it, past it.
+    /// Ways to read: with a warm page cache, through a cold one, past it.
     ReadLadder,
     /// Sequential transfers.
     Sequential,
@@ -91,7 +91,7 @@ pub enum Group {
     Transactions,
     /// Main memory.
     Memory,
-    /// Acts of a scenario, as they follow each other.
+    /// Acts of a scenario, in their order.
     Act,
 }
 
@@ -111,9 +111,8 @@ impl Group {
         Self::Act,
     ];
 
-    /// The group of a job: what it is for, else what it does. A direct
-    /// sequential read is a step of the read ladder too, where there is one:
-    /// [`Summary::of`] sees to that.
+    /// Returns the group of a job, from its purpose or else its I/O. A direct sequential read is
+    /// also a step of the read ladder, if there is one: [`Summary::of`] adds it.
     pub fn of(job: &Job) -> Self {
         match (job.purpose, job.rw) {
             (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
@@ -134,7 +133,7 @@ impl Group {
         }
     }
 
-    /// Heading of the group.
+    /// Returns the heading of the group.
     pub fn title(self) -> &'static str {
         match self {
             Self::WriteLadder => tr!("Ways to write"),
@@ -153,13 +152,12 @@ impl Group {
 }
 
 impl<'a> Summary<'a> {
-    /// Derives and judges everything.
+    /// Derives and judges all trials.
     pub fn of(run: &'a Run) -> Self {
         Self::with(run, &Derived::all(run))
     }
 
-    /// The same where everything is derived already: `derived` has an entry for each
-    /// record of the run.
+    /// Summarizes derived data: `derived` has an entry for each record of the run.
     pub fn with(run: &'a Run, derived: &[Rc<Derived>]) -> Self {
         let mut jobs: Vec<JobSummary<'a>> = Vec::new();
         for planned in &run.header.plan.jobs {
@@ -176,7 +174,7 @@ impl<'a> Summary<'a> {
         Self { run, jobs }
     }
 
-    /// The jobs of one group, in reading order.
+    /// Returns the jobs of one group, in reading order.
     pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
         self.jobs.iter().filter(move |job| job.group == group)
     }
@@ -186,7 +184,7 @@ impl<'a> Summary<'a> {
         matches!(self.run.header.plan.place, Place::Memory)
     }
 
-    /// Says that nothing was measured, if the run ended before its first trial did.
+    /// Reports that nothing was measured, if the run ended before its first trial did.
     pub fn nothing_measured(&self) -> Option<String> {
         let mut trials = self.run.trials.iter();
         if !trials.all(|trial| trial.outcome == Outcome::Interrupted) {
@@ -216,14 +214,14 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// A job as it was run: a step of a work is known in full only then.
+/// Returns a job as it was run: the options of a step are complete only then.
 fn as_run<'a>(run: &'a Run, planned: &'a Job) -> &'a Job {
     let mut trials = run.trials.iter();
     let ran = trials.find(|trial| trial.job.name == planned.name);
     ran.map_or(planned, |trial| &trial.job)
 }
 
-/// The entry of a job's name, made where it is missing.
+/// Returns the entry for a job's name, creating a missing one.
 fn job_entry<'a, 's>(jobs: &'s mut Vec<JobSummary<'a>>, job: &'a Job) -> &'s mut JobSummary<'a> {
     let index = match jobs.iter().position(|entry| entry.job.name == job.name) {
         Some(index) => index,
@@ -240,8 +238,8 @@ fn job_entry<'a, 's>(jobs: &'s mut Vec<JobSummary<'a>>, job: &'a Job) -> &'s mut
     &mut jobs[index]
 }
 
-/// Direct sequential reads are the last step of the read ladder, if there are
-/// other steps of the same block size to compare them with.
+/// Adds direct sequential reads as the last step of the read ladder, if it has other steps of the
+/// same block size.
 fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
     let steps = jobs.iter().filter(|job| job.group == Group::ReadLadder);
     let block_sizes: Vec<u64> = steps.map(|job| job.job.bs.0).collect();
@@ -252,9 +250,9 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
     }
 }
 
-/// Groups first; within one a ladder by its steps, others reads before
-/// writes, small blocks before large ones, shallow queues before deep ones; of
-/// memory small working sets before large ones.
+/// Returns the sort key of a job: groups first; within a group, ladders by their steps, others
+/// reads before writes, small blocks before large ones, shallow queues before deep ones; for
+/// memory, small working sets before large ones.
 fn reading_key(group: Group, job: &Job) -> (Group, Option<WriteMode>, bool, u64, u32) {
     if group == Group::Memory {
         return (group, None, false, memory_rank(job), job.numjobs);
@@ -266,7 +264,7 @@ fn reading_key(group: Group, job: &Job) -> (Group, Option<WriteMode>, bool, u64,
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
 }
 
-/// Kernels by their threads, then working sets by their size, then patterns.
+/// Returns the rank of a memory job: kernels by threads, then working sets by size, then patterns.
 fn memory_rank(job: &Job) -> u64 {
     const KINDS: u64 = 1 << 32;
     match job.purpose {
@@ -282,7 +280,7 @@ fn memory_rank(job: &Job) -> u64 {
 }
 
 impl<'a> JobSummary<'a> {
-    /// The same of the trials under one condition alone.
+    /// Returns the job with only the trials under one condition.
     pub fn under(&self, condition: &str) -> Self {
         let own = |trial: &&JudgedTrial<'_>| trial.record.condition.as_deref() == Some(condition);
         Self {
@@ -291,7 +289,7 @@ impl<'a> JobSummary<'a> {
         }
     }
 
-    /// The trials that ran to their end; only these make figures.
+    /// Returns the completed trials; only these contribute to figures.
     pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
         self.trials
             .iter()
@@ -328,7 +326,7 @@ impl<'a> JobSummary<'a> {
         details.any(wanted)
     }
 
-    /// One metric over the completed trials; `None` when none has it.
+    /// Computes one metric over the completed trials; `None` if none has it.
     pub fn figure(&self, name: &str) -> Option<Figure> {
         let mut unit = None;
         let mut values = Vec::new();
@@ -352,7 +350,7 @@ impl<'a> JobSummary<'a> {
         })
     }
 
-    /// The figures that stand for the job.
+    /// Returns the figures that represent the job.
     pub fn headlines(&self) -> Vec<Figure> {
         let names = derive::deciding_metrics(self.job, |name| self.figure(name).is_some());
         names
@@ -381,7 +379,7 @@ impl<'a> JudgedTrial<'a> {
         self.record.measured.as_ref()
     }
 
-    /// An act of a scenario without I/O, which has nothing to be judged by.
+    /// Returns true for an act of a scenario without I/O, which has no evidence to judge.
     fn moved_nothing(&self) -> bool {
         let act = self.record.detail.as_deref().and_then(StepDetail::scenario);
         let still = |measured: &Measurement| measured.read.ios + measured.write.ios == 0;
@@ -393,7 +391,7 @@ impl<'a> JudgedTrial<'a> {
         self.derived.course.as_ref()
     }
 
-    /// The judged evidence of each direction that moved bytes.
+    /// Returns the judged evidence of each direction with I/O.
     pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionEvidence)> {
         self.derived.judgement.iter().flat_map(|judgement| {
             let read = judgement.read.as_ref().map(|e| (Direction::Read, e));
@@ -402,8 +400,8 @@ impl<'a> JudgedTrial<'a> {
         })
     }
 
-    /// The labels of one direction, or of all. A trial that measured
-    /// something but has no evidence is `unknown`.
+    /// Returns the labels of one direction, or of all. A measured trial without evidence is
+    /// `unknown`.
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
         self.without_evidence().unwrap_or_else(|| {
             self.directions()
@@ -413,8 +411,8 @@ impl<'a> JudgedTrial<'a> {
         })
     }
 
-    /// The labels of one metric: a single call may have waited for less than
-    /// its direction did.
+    /// Returns the labels of one metric: single calls may have waited for less than the direction
+    /// in total.
     pub fn labels_of(&self, metric: &str) -> Vec<Measured> {
         let judgement = self.derived.judgement.as_ref();
         self.without_evidence().unwrap_or_else(|| {
@@ -424,7 +422,7 @@ impl<'a> JudgedTrial<'a> {
         })
     }
 
-    /// The labels where no evidence is needed to tell them, or there is none.
+    /// Returns the labels of trials that need no evidence or have none; `None` for other trials.
     fn without_evidence(&self) -> Option<Vec<Measured>> {
         if self.moved_nothing() {
             return Some(Vec::new());

@@ -1,5 +1,4 @@
-//! A sweep: each metric under each condition. Everything that judges conditions
-//! against each other starts from here.
+//! Sweep: each metric under each condition, the input of all comparisons of conditions.
 
 use crate::results::summary::{self, JobSummary, Summary};
 use crate::words::labels::Labels;
@@ -14,33 +13,32 @@ use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking, rank_figures};
 
-/// A run under several conditions.
+/// Run under several conditions.
 #[derive(Debug, Default)]
 pub struct Sweep<'a> {
-    /// One table for each primary metric of each job, in reading order.
+    /// Tables, one for each primary metric of each job, in reading order.
     pub metrics: Vec<SweptMetric<'a>>,
 }
 
-/// One metric of one job under all conditions.
+/// Metric of one job under all conditions.
 #[derive(Debug)]
 pub struct SweptMetric<'a> {
     /// The job.
     pub job: &'a Job,
-    /// For example `read_bw`.
+    /// Name of the metric, for example `read_bw`.
     pub name: String,
     /// Unit of all values.
     pub unit: Unit,
-    /// In the plan's order.
+    /// Conditions in the plan's order.
     pub arms: Vec<Arm<'a>>,
 }
 
-/// One condition.
+/// Condition with its figure.
 #[derive(Debug)]
 pub struct Arm<'a> {
     /// Name of the condition.
     pub condition: &'a str,
-    /// The values of its completed trials by their round, conditioning trials
-    /// apart; `None` when there is none.
+    /// Values of its completed trials by round, without conditioning trials; `None` without any.
     pub figure: Option<summary::Figure>,
     /// Outcomes of the trials without a figure, for example `2 failed`; `None` if there are none.
     pub missing: Option<String>,
@@ -90,12 +88,12 @@ pub struct Verdicts {
     pub options: Options,
     /// Ranking of all conditions against each other, as in `assay rank`.
     pub all: Ranking,
-    /// The first condition, which tables show the others beside.
+    /// The first condition, with which tables compare the others.
     pub baseline: String,
 }
 
 impl Verdicts {
-    /// `None` for a run without conditions, or too few of them that were measured.
+    /// Judges the conditions; `None` for a run without conditions, or with too few measured ones.
     pub fn of(run: &Run) -> Option<Self> {
         run.header.plan.conditions.first()?;
         let options = Options {
@@ -104,7 +102,7 @@ impl Verdicts {
         };
         let mut figures = of_trials(&run.header, &run.trials);
         for figure in &mut figures {
-            // A run by condition has a job for each.
+            // In a run split by condition, each condition has a separate job.
             let apart = format!("{}: ", under("", &figure.condition));
             figure.metric = figure.metric.replacen(&apart, ": ", 1);
         }
@@ -123,8 +121,8 @@ impl Verdicts {
         })
     }
 
-    /// Returns true if a verdict says that two conditions differ in a metric of a job, which may be
-    /// called after one of them.
+    /// Returns true if a verdict shows that two conditions differ in a metric of a job. The job's
+    /// name may contain one of them.
     pub fn tells_apart(&self, (job, metric): (&str, &str), conditions: [&str; 2]) -> bool {
         let job = conditions.iter().fold(job, |job, of| plain_name(job, of));
         let name = format!("{job}: {metric}");
@@ -144,8 +142,8 @@ impl Verdicts {
     }
 }
 
-/// The run as outputs show it that know no conditions: one job for each job and
-/// condition, called after both.
+/// Splits the jobs by condition, for outputs without a notion of conditions. Each new job is named
+/// after its job and condition.
 pub fn by_condition(mut run: Run) -> Run {
     let plan = &mut run.header.plan;
     if plan.conditions.is_empty() {
@@ -173,12 +171,12 @@ pub fn by_condition(mut run: Run) -> Run {
     run
 }
 
-/// Name of a job under a condition.
+/// Returns the name of a job under a condition.
 fn under(job: &str, condition: &str) -> String {
     format!("{job} under {condition}")
 }
 
-/// Name of a job that may be called after a condition, without that.
+/// Returns the name of a job without its condition.
 pub fn plain_name<'j>(job: &'j str, condition: &str) -> &'j str {
     job.strip_suffix(&under("", condition)).unwrap_or(job)
 }

@@ -7,7 +7,7 @@ use assay_stats::percentile::Percentile;
 use assay_stats::tails::{Tail, over_trials};
 use serde::Serialize;
 
-/// Percentiles that are shown.
+/// Percentiles that outputs show.
 const PERCENTILES: [Percentile; 3] = [Percentile::P99, Percentile::P99_9, Percentile::P99_99];
 
 assay_model::named! {
@@ -37,7 +37,7 @@ impl Operation {
     }
 }
 
-/// One percentile of one operation of a job under a condition.
+/// Percentile of one operation of a job under a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobTail<'a> {
     /// Name of the job.

@@ -1,28 +1,28 @@
-//! The steps of the ladders: the ways to do one transfer.
+//! Steps of the ladders: the ways to do one transfer.
 
 use assay_model::job::{CacheState, Job, OpenSync};
 
 assay_model::named! {
-    /// A step of a ladder, in reading order; names of writes are in dd's words.
+    /// Step of a ladder, in reading order; names of writes are dd's options.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum WriteMode {
-        /// Write, and nothing else.
+        /// Write without a flush.
         Plain = "plain",
         /// dd's `conv=fdatasync` (or fsync): one flush at the end.
         FlushAtEnd = "fdatasync",
-        /// Read what is in the page cache already.
+        /// Read data that is in the page cache.
         Cached = "cached",
-        /// Read through the page cache, which is empty at the start.
+        /// Read through a page cache that is empty at the start.
         Buffered = "buffered",
         /// `oflag=direct`, `iflag=direct`: past the page cache.
         Direct = "direct",
-        /// `oflag=dsync` (or sync): every block flushed.
+        /// `oflag=dsync` (or sync): a flush of every block.
         EachBlock = "dsync",
     }
 }
 
 impl WriteMode {
-    /// The way a job goes.
+    /// Returns the way in which a job does its transfer.
     pub fn of(job: &Job) -> Self {
         match job {
             _ if !job.rw.writes() => Self::of_read(job),

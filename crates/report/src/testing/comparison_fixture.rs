@@ -88,8 +88,8 @@ fn b_side() -> Run {
     b
 }
 
-/// The fixture with its trials `times` over, each trial as much slower as `factor` of its
-/// job says, and 1 % up and down beside.
+/// Returns the fixture with its trials repeated `times` times. Each is slower by the `factor` of its
+/// job, and varies by 1 % up and down.
 pub fn repeated(times: u32, factor: fn(&str) -> f64) -> Run {
     let mut run = fixture::run();
     let once = run.trials.clone();
@@ -167,7 +167,7 @@ pub fn ranking(run: &Run, options: &Options) -> Ranking {
     rank_figures(&figures, None, options).expect("several conditions")
 }
 
-/// The same as outputs take it.
+/// Returns a ranking in the form for outputs.
 pub fn ranked<'a>(ranking: &'a Ranking, options: &'a Options) -> Ranked<'a> {
     Ranked {
         source: "last",

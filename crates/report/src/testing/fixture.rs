@@ -262,8 +262,8 @@ fn with_io_error(mut record: TrialRecord) -> TrialRecord {
     record
 }
 
-/// I/O one after the other, each about as long as the shape says; the one in
-/// the middle takes `stall_ns` longer.
+/// Returns a measurement of consecutive I/Os, each about as long as in the shape; the one in the
+/// middle takes `stall_ns` longer.
 fn measurement(shape: &Shape, seed: u64, stall_ns: u64) -> Measurement {
     let job = &shape.job;
     let mut rng = SplitMix64::new(seed);

@@ -1,4 +1,4 @@
-//! Causes that would spoil a measurement. In English, as its command is.
+//! Causes that would spoil a measurement; in English, like the command's other output.
 
 use super::devices::machine;
 use crate::document::{Block, Document, Section};
@@ -9,8 +9,7 @@ use crate::words::text::clean;
 use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
 
-/// The answer, then the findings, the worst first, each with why it matters and what to
-/// do.
+/// Returns the answer, then the findings, the worst first, each with its effect and its remedy.
 pub fn document(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(&checkup.system, target));
@@ -46,7 +45,7 @@ fn block(finding: &Finding) -> Block {
     }
 }
 
-/// `2 findings spoil figures, 1 finding disturbs figures`.
+/// Counts the findings: `2 findings spoil figures, 1 finding disturbs figures`.
 fn summary(findings: &[Finding]) -> String {
     let of = |severity| {
         let fits = findings.iter().filter(|f| f.severity() == severity);

@@ -1,4 +1,4 @@
-//! Two sides compared: the verdict first, a row per metric, notes below.
+//! Comparison of two sides: the verdict first, a row per metric, notes below.
 
 use super::provenance;
 use super::run::page::{drawn, storage};
@@ -27,14 +27,14 @@ const METHOD: &str = key!(
      leaves out 0 for faster and slower, and lies within the margin for equivalent."
 );
 
-/// Notes of a brief document.
+/// Maximum number of notes in a brief document.
 const NOTES: usize = 6;
-/// Exploratory metrics of a brief document.
+/// Maximum number of exploratory metrics in a brief document.
 const EXPLORED: usize = 6;
-/// Metrics that one note names.
+/// Maximum number of metrics that a note names.
 const NAMES: usize = 3;
 
-/// A comparison for someone at a terminal.
+/// Returns a comparison for a terminal.
 pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     let mut document = Document::new(title(compared));
     let mut answer = answer(compared);
@@ -55,7 +55,7 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     document
 }
 
-/// A comparison for a mail: with what both sides were measured on.
+/// Returns a comparison for a mail, with the provenance of both sides.
 pub fn mail(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
     let mut answer = answer(compared);
@@ -72,7 +72,7 @@ pub fn mail(compared: &Compared<'_>) -> Document {
     document
 }
 
-/// A comparison for a workbook: all metrics in one table.
+/// Returns a comparison for a workbook: all metrics in one table.
 pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
     let lines = compared.comparison.lines.iter();
     let groups = compared.jobs().grouped(lines, |line| &line.metric);
@@ -95,7 +95,7 @@ pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
     document
 }
 
-/// Everything that is known of the sources of a comparison, side by side.
+/// Returns all known facts about the sources of a comparison, side by side.
 pub(crate) fn sources(compared: &Compared<'_>) -> Table {
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));
@@ -159,7 +159,7 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
     facts.collect()
 }
 
-/// Both sides by their devices; by their names where the device is the same.
+/// Names both sides by their devices, or by their own names if the device is the same.
 pub fn title(compared: &Compared<'_>) -> String {
     let [a, b] = [&compared.a_sources, &compared.b_sources].map(|sources| devices(sources));
     let [of_a, of_b] = compared.known_by();
@@ -175,7 +175,7 @@ pub fn title(compared: &Compared<'_>) -> String {
     }
 }
 
-/// Devices of a side, each once; `None` where one is not known.
+/// Returns the devices of a side, each once; `None` if one is not known.
 fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for source in sources {
@@ -187,7 +187,7 @@ fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The conclusion, and what A and B are.
+/// Returns the conclusion and the identities of A and B.
 pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
     section.say(headline(compared), Some(Tone::Strong));
@@ -197,7 +197,7 @@ pub fn answer(compared: &Compared<'_>) -> Section {
     section
 }
 
-/// Device, name and time of each source of a side.
+/// Lists device, name and time of each source of a side.
 fn side(sources: &[ComparedSource<'_>]) -> String {
     let sources = sources.iter().map(|source| {
         let name = source.known_by();
@@ -214,7 +214,7 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
     sources.collect::<Vec<_>>().join("; ")
 }
 
-/// Conclusion of a comparison in a sentence or two, safe to show.
+/// Returns the conclusion in a sentence or two, safe to display.
 pub fn headline(compared: &Compared<'_>) -> String {
     let words = judged(compared);
     clean(&match compared.lost_data() {
@@ -234,7 +234,7 @@ fn judged(compared: &Compared<'_>) -> String {
     tr!("May B take the place of A? Of {of}: {counts}.", of, counts)
 }
 
-/// The question and the number of trials, in a line.
+/// Describes the question and the number of trials in a line.
 fn terms(compared: &Compared<'_>) -> String {
     let margin = percent_points(compared.options.margin);
     let asked = match compared.qualify {
@@ -263,7 +263,7 @@ fn terms(compared: &Compared<'_>) -> String {
     )
 }
 
-/// Values of A and of B where all deciding metrics have as many.
+/// Returns the numbers of values of A and of B, if they are equal for all deciding metrics.
 fn common_numbers(compared: &Compared<'_>) -> Option<(usize, usize)> {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let mut numbers = lines.map(|line| (n(&line.a), n(&line.b)));
@@ -271,7 +271,7 @@ fn common_numbers(compared: &Compared<'_>) -> Option<(usize, usize)> {
     numbers.all(|other| other == first).then_some(first)
 }
 
-/// Label of all deciding metrics; `None` where they differ or it is not known.
+/// Returns the label of all deciding metrics; `None` if they differ or it is not known.
 fn common_label(compared: &Compared<'_>) -> Option<String> {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let mut labels = lines.map(|line| compared.measured(&line.metric));
@@ -280,7 +280,7 @@ fn common_label(compared: &Compared<'_>) -> Option<String> {
     all.then_some(first)
 }
 
-/// Fewest and most values of a side.
+/// Returns the smallest and the largest number of values of a side.
 fn range_of_numbers(compared: &Compared<'_>) -> Option<String> {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let numbers: Vec<usize> = lines.flat_map(|line| [n(&line.a), n(&line.b)]).collect();
@@ -293,8 +293,8 @@ fn n(side: &Option<SideSummary>) -> usize {
     side.as_ref().map_or(0, |side| side.n)
 }
 
-/// Deciding metrics, then the exploratory ones: in brief those that differ, for there are
-/// many.
+/// Returns the deciding metrics, then the exploratory ones; if brief, only exploratory metrics that
+/// differ.
 pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<Section> {
     let lines = compared.comparison.lines.iter();
     let (primary, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
@@ -315,7 +315,7 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
     if exploratory.is_empty() || compared.qualify {
         return vec![deciding];
     }
-    // At a terminal only metrics that decide unless they measured something else.
+    // A terminal shows only deciding metrics, and those that would decide with another label.
     let is_told = |line: &&&VerdictRow| {
         let differs = matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
         differs && interval == Keep::IfRoom || compared.is_kept_by_label(line)
@@ -343,7 +343,7 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
     vec![deciding, explored]
 }
 
-/// Columns of the table in all formats; [`row`] has their cells, in the same order.
+/// Returns the columns of the table; [`row`] has their cells, in the same order.
 fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
     vec![
         Column::text(tr!("metric")),
@@ -364,7 +364,7 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
     ]
 }
 
-/// Metrics below the titles of their groups, where there are several.
+/// Returns the table of metrics, with the titles of their groups if there are several.
 fn table(
     compared: &Compared<'_>,
     lines: &[&VerdictRow],
@@ -402,7 +402,7 @@ fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
 
 fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
     let figure = |side: &Option<SideSummary>| {
-        // The composite has no unit, and no centre that means anything.
+        // The composite has no unit and no meaningful centre.
         let side = side.as_ref().filter(|_| !line.unit.is_empty());
         side.map_or(Cell::Unknown, |side| {
             Cell::quantity(side.centre, &line.unit)
@@ -426,14 +426,14 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
     ])
 }
 
-/// Reason why a metric does not decide although it would if it had measured the device.
+/// Returns the reason why the label of a metric prevents it from deciding.
 fn kept_by_label(compared: &Compared<'_>, line: &VerdictRow) -> Option<String> {
     let mut notes = line.notes.iter().filter(|note| note.is_on_label());
     let note = notes.next().filter(|_| compared.is_kept_by_label(line))?;
     Some(clean(&note.to_string()))
 }
 
-/// Reasons of one verdict that are not those of all.
+/// Returns the reasons of one verdict that are not shared by all.
 fn behind(compared: &Compared<'_>, line: &VerdictRow, shared: &SharedNotes) -> String {
     let mut words = Vec::new();
     if common_numbers(compared).is_none() {
@@ -454,7 +454,7 @@ fn behind(compared: &Compared<'_>, line: &VerdictRow, shared: &SharedNotes) -> S
     clean(&words.join("; "))
 }
 
-/// Trials that are far off the others, in one clause.
+/// Describes outlying trials in one clause.
 fn outliers(notes: &[Note]) -> Option<String> {
     let trials = notes.iter().filter_map(|note| match note {
         Note::Outlier(side, trial) => Some(format!("{side}{trial}")),
@@ -469,8 +469,8 @@ fn outliers(notes: &[Note]) -> Option<String> {
     })
 }
 
-/// Everything that concerns several metrics or all of them; in brief the first few, with
-/// those of single metrics.
+/// Returns the notes on several or all metrics; if brief, only the first few, including those on
+/// single metrics.
 pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
     let mut section = all_notes(compared, detail == Detail::Brief);
     if let (Detail::Brief, Some(Block::List(notes))) = (detail, section.blocks.first_mut()) {
@@ -484,7 +484,7 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
     section
 }
 
-/// Notes on all metrics; `singly` those of single metrics too, where their rows have none.
+/// Returns the notes on all metrics; with `singly`, also those on single metrics.
 fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let mut section = Section::new("notes", tr!("Notes"));
     let shared = SharedNotes::of(compared.comparison);
@@ -503,13 +503,14 @@ fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     section
 }
 
-/// Reasons of deciding metrics, each with the metrics that it holds for.
+/// Returns the reasons of deciding metrics, each with the metrics that it applies to.
 fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
     let lines = compared.comparison.lines.iter();
     let primary: Vec<&VerdictRow> = lines.filter(|line| line.primary).collect();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for line in &primary {
-        // A trial that was kept has moved no verdict, and the interval says by how much.
+        // Omitted: outliers that were kept do not change a verdict, and the interval shows its
+        // distance from the margin.
         let notes = line.notes.iter();
         let notes = notes.filter(|note| !matches!(note, Note::Outlier(..) | Note::BeyondMargin(_)));
         for note in notes.filter(|note| !shared.has(note)) {
@@ -530,7 +531,7 @@ fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
     reasons.collect()
 }
 
-/// Verdicts counted by kind of work.
+/// Counts verdicts by kind of work.
 fn kinds_of_work(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("kinds", tr!("By kind of work"));
     section.facts(compared.dimensions());
@@ -551,7 +552,7 @@ fn rules(compared: &Compared<'_>) -> Section {
     section
 }
 
-/// A comparison for a page: the verdict first, then what it rests on.
+/// Returns a comparison for a page: the verdict first, then its basis.
 pub(crate) fn page(
     compared: &Compared<'_>,
     a: &Side<'_>,
@@ -606,7 +607,7 @@ const PAIRS: &str = key!(
 const LATENCIES: &str =
     key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
 
-/// Each run in short, and what it was measured on.
+/// Describes each run in short, with the storage and machine on which it was measured.
 fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
     let mut section = Section::new("sides", tr!("What was compared"));
     if a.runs.is_empty() && b.runs.is_empty() {
@@ -632,7 +633,7 @@ fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
     section
 }
 
-/// Rules of the verdicts, and what the labels mean.
+/// Describes the rules of the verdicts and the meaning of the labels.
 fn limits(compared: &Compared<'_>) -> Section {
     let fewest = match compared.is_of_means() {
         true => MIN_UNITS,

@@ -1,4 +1,4 @@
-//! Disks of a machine, and what of them may be tested. In English, as their commands are.
+//! Disks of a machine, and their testable parts; in English, like the output of their commands.
 
 use crate::document::{Document, Section};
 use crate::results::devices::{is_idle_memory, lines};
@@ -10,7 +10,7 @@ use assay_lang::{counted, in_english};
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::system::System;
 
-/// Disks of a machine; unless `all`, RAM disks that nobody uses are only counted.
+/// Lists the disks of a machine. Unused RAM disks are only counted unless `all`.
 pub fn list(list: &DeviceList, target: Option<&str>, all: bool) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(&list.system, target));
@@ -38,7 +38,7 @@ pub fn list(list: &DeviceList, target: Option<&str>, all: bool) -> Document {
     })
 }
 
-/// Everything that is known of devices, a section each.
+/// Returns all known facts about devices, a section for each.
 pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(system, target));
@@ -61,7 +61,7 @@ pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) 
     })
 }
 
-/// Facts; that a device is worn stands out.
+/// Returns the facts with emphasis if a device is worn.
 fn toned(device: &ListedDevice, facts: Vec<Fact>) -> Vec<(String, String, Option<Tone>)> {
     let worn = !health::problems(&device.layer.identity).is_empty();
     let facts = facts.into_iter().map(|(name, text)| {
@@ -71,7 +71,7 @@ fn toned(device: &ListedDevice, facts: Vec<Fact>) -> Vec<(String, String, Option
     facts.collect()
 }
 
-/// `emulated-board (ssh://root@board), Linux 6.1.0-41-arm64 aarch64`.
+/// Names a machine: `emulated-board (ssh://root@board), Linux 6.1.0-41-arm64 aarch64`.
 pub(super) fn machine(system: &System, target: Option<&str>) -> String {
     let host = system.hostname.as_deref().map(clean);
     let target = target.map(|target| match &host {
@@ -87,7 +87,7 @@ pub(super) fn machine(system: &System, target: Option<&str>) -> String {
     )
 }
 
-/// Says what is missing for want of permission.
+/// Lists the facts that cannot be read without root.
 fn without_root(system: &System, section: &mut Section) {
     if !system.root {
         let text = "without root: modes of card buses, registers and logs, and who keeps a \
@@ -96,7 +96,7 @@ fn without_root(system: &System, section: &mut Section) {
     }
 }
 
-/// `mmcblk0, 512 MiB, SD card, SanDisk SC16G`.
+/// Names a device: `mmcblk0, 512 MiB, SD card, SanDisk SC16G`.
 fn title(device: &ListedDevice) -> String {
     let layer = &device.layer;
     let mut words = vec![clean(&layer.name)];

@@ -1,4 +1,4 @@
-//! Results that were made elsewhere.
+//! Imported results.
 
 use super::ranking;
 use super::run::page::drawn;
@@ -14,11 +14,11 @@ use crate::words::text::clean;
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
 
-/// Lines that a mail shows of what the results tell of themselves.
+/// Maximum number of a mail's lines on the circumstances stated in the results.
 const BRIEF: usize = 12;
-/// Lines that a terminal shows; texts of many jobs have many.
+/// Maximum number of such lines on a terminal.
 const LONG: usize = 24;
-/// Columns of numbers, which stand right.
+/// Columns of numbers, which are aligned to the right.
 const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
 
 const METHOD: &str = key!(
@@ -27,7 +27,7 @@ const METHOD: &str = key!(
 );
 const MEANS: &str = key!("Means of results are arithmetic.");
 
-/// An import for someone at a terminal.
+/// Returns an import for a terminal.
 pub fn document(import: &Import) -> Document {
     let mut document = Document::new(title(import));
     document.header = annotated(&import.annotation);
@@ -49,7 +49,7 @@ pub fn document(import: &Import) -> Document {
     document
 }
 
-/// An import for a mail; `ranked` where it has several conditions.
+/// Returns an import for a mail; `ranked` exists if it has several conditions.
 pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
     let mut document = Document::new(title(import));
     document.header = annotated(&import.annotation);
@@ -84,7 +84,7 @@ pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
     document
 }
 
-/// An import with its charts for a page; sections on its conditions come `first`.
+/// Returns an import with its charts for a page; sections on its conditions come `first`.
 pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> Document {
     let results = &import.results;
     let title = format!("{}: {}", results.tool, import.files.join(", "));
@@ -137,13 +137,13 @@ fn title(import: &Import) -> String {
     format!("{}: {figures}", clean(&results.tool))
 }
 
-/// A row for each figure; columns without any text are left out by every format.
+/// Returns a row for each figure. Every format omits columns without any text.
 pub(crate) fn results(figures: &[&Figure], title: &str) -> Section {
     let columns = HEADER.iter().enumerate().map(|(at, name)| {
         let name = translated(name);
         match NUMBERS.contains(&at) {
             true => Column::number(name),
-            // The condition and what was measured go below a row that is too wide.
+            // In a table that is too wide, condition and label are moved below their rows.
             false if at == 0 || at + 1 == HEADER.len() => Column::text(name).keep(Keep::IfRoom),
             false => Column::text(name),
         }
@@ -173,7 +173,7 @@ fn unknown(import: &Import) -> Section {
     section
 }
 
-/// Origin of the results, and what they tell of themselves.
+/// Describes the origin of the results, with the circumstances that they state.
 fn origin(import: &Import) -> Section {
     let mut section = Section::new("where", tr!("Where"));
     let facts = [

@@ -1,4 +1,4 @@
-//! The page that leads to the pages of many runs.
+//! Index page of several runs.
 
 use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
 use crate::results::describe;
@@ -13,10 +13,10 @@ use assay_lang::{counted, tr, translated};
 use assay_model::figures::Import;
 use assay_model::run::Run;
 
-/// One run or import in the list.
+/// Run or import in the index.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
-    /// The file of its page, beside the list.
+    /// File name of its page, in the directory of the index.
     pub file: String,
     id: String,
     started: String,
@@ -74,7 +74,7 @@ impl IndexEntry {
     }
 }
 
-/// The list, in the order of the entries.
+/// Returns the list, in the order of the entries.
 pub fn document(entries: &[IndexEntry]) -> Document {
     let mut document = Document::new(tr!("Runs of assay").to_owned());
     document.header.push(Block::Paragraph {

@@ -1,4 +1,4 @@
-//! Disk marks, checks of a class, and rounds until a steady state, as tables.
+//! Tables of disk marks, class checks, and rounds until a steady state.
 
 use super::run::origin;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
@@ -14,8 +14,8 @@ use assay_model::units::{BytesPerSec, Iops};
 use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
 use assay_stats::rounds::Window;
 
-/// Marks of a run: of each test the best trial, as disk marks show it, beside the median
-/// and the range, which say what can be expected. The conditioning trial makes no figure.
+/// Returns the marks of a run: the best trial of each test, as disk marks show it, with the median
+/// and the range, which show what to expect. The conditioning trial is not counted.
 pub fn marks(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = headed(run, &summary);
@@ -50,7 +50,7 @@ fn headed(run: &Run, summary: &Summary<'_>) -> Document {
     document
 }
 
-/// One test in one direction.
+/// Returns one test in one direction.
 fn mark(job: &JobSummary<'_>) -> TableRow {
     let direction = if job.job.rw.writes() { "write" } else { "read" };
     let figure = |metric: &str| job.figure(&format!("{direction}_{metric}"));
@@ -99,15 +99,15 @@ fn value_of(figure: &Figure, wanted: u32) -> Option<f64> {
     found.map(|(_, value)| *value)
 }
 
-/// `SEQ1M Q8T1` of `seq1m-q8t1-read`.
+/// Returns the name of a mark: `SEQ1M Q8T1` for `seq1m-q8t1-read`.
 fn mark_name(job: &Job) -> String {
     let name = job.name.rsplit_once('-').map_or("", |(name, _)| name);
     name.replace('-', " ").to_uppercase()
 }
 
-/// A class that was checked.
+/// Class to check.
 pub struct CheckedClass {
-    /// Name of the process.
+    /// Name of the class.
     pub name: String,
     /// Requirements of the class.
     pub requirements: Vec<Requirement>,
@@ -135,7 +135,7 @@ impl CheckedClass {
     }
 }
 
-/// Verdict on a class, with every figure that it asks for.
+/// Returns the verdict on a class, with every figure that it requires.
 pub fn class(run: &Run, class: &CheckedClass) -> Document {
     let summary = Summary::of(run);
     let mut document = Document::new(identity::name(&run.header.storage));
@@ -172,7 +172,7 @@ pub fn class(run: &Run, class: &CheckedClass) -> Document {
     document
 }
 
-/// Rounds of a run, and whether they became steady.
+/// Returns the rounds of a run, and whether they became steady.
 pub fn rounds(run: &Run, round: &str) -> Document {
     let summary = Summary::of(run);
     let mut document = headed(run, &summary);

@@ -1,4 +1,4 @@
-//! Documents of what assay finds, laid out once for all formats.
+//! Documents of results, laid out once for all formats.
 
 pub mod checkup;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! Where and how figures were measured: device, kernel, command and jobs.
+//! Provenance of figures: device, kernel, command and jobs.
 
 use crate::document::{Block, Section};
 use crate::results::comparison::ComparedSource;
@@ -11,13 +11,13 @@ use crate::words::text::{Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, width
 use assay_lang::{counted, key, tr, translated};
 use assay_model::run::Run;
 
-/// Lines that are shown of what others tell of their results.
+/// Maximum number of circumstances shown for imported results.
 const CIRCUMSTANCES: usize = 12;
 
-/// A name and what a run says under it.
+/// Name of a fact with the function that reads it from a run.
 type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
 
-/// Facts that are the same for a whole run.
+/// Facts that hold for a whole run.
 const FACTS: [FactOfRun; 9] = [
     (key!("tool"), |run| {
         Some(format!("assay {}", describe::build(run)))
@@ -93,7 +93,7 @@ fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {
     found.map(|(_, value)| value)
 }
 
-/// Provenance of one run.
+/// Returns the provenance of one run.
 pub fn of_run(run: &Run) -> Vec<Section> {
     let mut place = Section::new("where", tr!("Where"));
     let facts = FACTS
@@ -107,7 +107,7 @@ pub fn of_run(run: &Run) -> Vec<Section> {
     vec![place, command, jobs(&[run])]
 }
 
-/// Provenance of two sides; facts that both share are said once.
+/// Returns the provenance of two sides; facts that both share are listed once.
 pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Section> {
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();
@@ -136,7 +136,7 @@ fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
     side.iter().filter_map(|source| source.run).collect()
 }
 
-/// Joins the facts of a side's runs, each once.
+/// Joins the values of a fact over a side's runs, each once.
 fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     for words in runs.iter().filter_map(|run| of(run)) {
@@ -147,7 +147,7 @@ fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// The commands of runs, each once.
+/// Returns the commands of runs, each once.
 fn commands(runs: &[&Run]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut seen: Vec<&[String]> = Vec::new();
@@ -179,7 +179,7 @@ fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
     .collect()
 }
 
-/// Circumstances that results from elsewhere tell.
+/// Returns the circumstances that imported results state.
 fn elsewhere(name: &str, side: &[ComparedSource<'_>]) -> Vec<Section> {
     let sources = side.iter().filter(|source| source.run.is_none());
     let sections = sources.map(|source| {
@@ -203,7 +203,7 @@ fn elsewhere(name: &str, side: &[ComparedSource<'_>]) -> Vec<Section> {
     sections.collect()
 }
 
-/// Block size, engine and all else that a name does not tell.
+/// Describes the jobs by block size, engine and other options that a name does not contain.
 fn jobs(runs: &[&Run]) -> Section {
     let mut section = Section::new("jobs", tr!("Jobs"));
     section.facts(Jobs::of(runs.iter().copied()).described());
@@ -213,13 +213,13 @@ fn jobs(runs: &[&Run]) -> Section {
 /// Columns before a preformatted line.
 const INDENT: usize = 2;
 
-/// `$ assay qualify /mnt`, broken between words where it is too long.
+/// Formats a command: `$ assay qualify /mnt`, broken between words if it is too long.
 fn command_lines(command: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = "$".to_owned();
     for word in command {
         let word = quoted(word);
-        // Room for what says that the command goes on.
+        // Space for the backslash that continues the command.
         let room = COLUMNS - INDENT - " \\".len();
         if width(&line) + 1 + width(&word) > room && line.trim() != "$" {
             lines.push(format!("{line} \\"));
@@ -232,7 +232,7 @@ fn command_lines(command: &[String]) -> Vec<String> {
     lines.iter().flat_map(|line| within(line)).collect()
 }
 
-/// Only a word that is longer than a mail is wide is cut.
+/// Cuts a word only if it is longer than a line of a mail.
 fn within(line: &str) -> Vec<String> {
     match width(line) > COLUMNS - INDENT {
         true => {
@@ -247,7 +247,7 @@ fn quoted(word: &str) -> String {
     let word = clean(word);
     match shlex::try_quote(&word) {
         Ok(quoted) => quoted.into_owned(),
-        // Only a NUL cannot be quoted, and none is left.
+        // Quoting fails only for a NUL, which has been removed.
         Err(_) => word,
     }
 }

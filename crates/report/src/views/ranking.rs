@@ -1,4 +1,4 @@
-//! Conditions against each other, and what numbers of trials can show.
+//! Conditions compared with each other, and differences that numbers of trials can show.
 
 use super::provenance;
 use super::run::{annotated, warnings_of};
@@ -23,7 +23,7 @@ pub(super) const METHOD: &str = key!(
                       median of the conditions. Higher is better for rates, lower for times."
 );
 
-/// A ranking for someone at a terminal: the conclusion, then a table for each metric.
+/// Returns a ranking for a terminal: the conclusion, then a table for each metric.
 pub fn document(ranked: &Ranked<'_>) -> Document {
     let ranking = ranked.ranking;
     let source = ranked.source;
@@ -52,7 +52,7 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
     document
 }
 
-/// A run under several conditions for a mail.
+/// Returns a run under several conditions for a mail.
 pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
     let sweep = Sweep::of(of);
     let mut document = Document::new(tr!(
@@ -74,7 +74,7 @@ pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
     document
 }
 
-/// The conclusion and a table for each metric.
+/// Returns the conclusion and a table for each metric.
 pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
     let mut answer = Section::new("verdict", "");
     conclude(ranked.ranking, &mut answer);
@@ -84,7 +84,7 @@ pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
     std::iter::once(answer).chain(tables).collect()
 }
 
-/// A page's conclusion, with a chart and a table for each metric.
+/// Returns a page's conclusion, with a chart and a table for each metric.
 pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
     let mut section = Section::new("verdict", tr!("Conditions against each other"));
     conclude(&verdicts.all, &mut section);
@@ -118,7 +118,7 @@ fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&deciding), None);
 }
 
-/// What speaks against the ranking, such as too few trials.
+/// Returns doubts about the ranking, such as too few trials.
 fn notes(ranked: &Ranked<'_>) -> impl Iterator<Item = Block> {
     let warnings = ranked.warnings.iter();
     warnings.map(|warning| Block::Warning {
@@ -195,7 +195,7 @@ fn cells(ranked: &ranking::Ranked, unit: &str) -> Vec<Cell> {
     ]
 }
 
-/// The table with what each condition is against the first one.
+/// Returns the table that compares each condition with the first one.
 fn table_against(metric: &MetricRanking, verdicts: &Verdicts) -> Table {
     let mut columns = columns();
     columns.extend([
@@ -220,7 +220,7 @@ fn table_against(metric: &MetricRanking, verdicts: &Verdicts) -> Table {
     }
 }
 
-/// Says a note that all conditions share once.
+/// Removes a note that all conditions share from the rows, and returns it.
 fn said_once(rows: &mut [TableRow]) -> Vec<String> {
     let first = rows.first().and_then(|row| row.note.clone());
     let Some(common) = first.filter(|_| rows.len() > 1) else {
@@ -248,7 +248,7 @@ fn measured(metric: &MetricRanking, ranked: &ranking::Ranked, sweep: &Sweep<'_>)
     Some(words.join("; "))
 }
 
-/// A figure of a test with as many digits as one reads.
+/// Formats a figure of a statistical test with few digits.
 fn short(figure: f64) -> String {
     match figure {
         figure if figure != 0.0 && figure.abs() < 0.001 => format!("{figure:.0e}"),
@@ -257,7 +257,7 @@ fn short(figure: f64) -> String {
     }
 }
 
-/// Differences that numbers of trials can show.
+/// Describes the differences that numbers of trials can show.
 pub fn power(tables: &[Power]) -> Document {
     let mut document = Document::new(tr!("Differences that numbers of trials can show").to_owned());
     for power in tables {
@@ -293,7 +293,8 @@ pub fn power(tables: &[Power]) -> Document {
         }
         if let Some(between) = power.between {
             let percent = format!("{:.1}", between.percent());
-            // The differences of neighbouring runs: one run has none.
+            // The variance is computed from differences of neighbouring runs: a single run has
+            // none.
             let note = match between.earlier {
                 0 | 1 => tr!(
                     "Runs are assumed to differ by {percent} %: the store has no earlier runs of this job.",

@@ -8,12 +8,12 @@ use assay_model::number::as_f64;
 use assay_model::units::{Bytes, Nanos};
 use assay_trace::describe::{Description, Rate};
 
-/// So many lengths of each direction are named.
+/// Maximum number of I/O sizes listed for each direction.
 const SIZES: usize = 4;
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
 
-/// Properties of recordings, a column for each. `ascii`: curves are drawn with ASCII only.
+/// Returns properties of recordings, a column for each. `ascii` draws curves with ASCII only.
 pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
     let recordings: Vec<Vec<(String, String)>> =
         all.iter().map(|(_, trace)| rows(trace, ascii)).collect();
@@ -24,7 +24,7 @@ pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
     for at in 0..recordings.first().map_or(0, Vec::len) {
         let values = recordings.iter().map(|rows| rows[at].1.clone());
         let values: Vec<String> = values.collect();
-        // A row that no recording has is left out.
+        // Rows without any value are omitted.
         if values.iter().any(|value| value != NONE) {
             let name = recordings[0][at].0.clone();
             let cells = std::iter::once(name).chain(values).map(Cell::Text);
@@ -38,7 +38,7 @@ pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
     document
 }
 
-/// In the place of what there is not.
+/// Placeholder for a missing value.
 const NONE: &str = "-";
 
 /// Returns the description of a recording: the same rows in the same order for each.
@@ -139,7 +139,7 @@ fn files(trace: &Description) -> String {
     }
 }
 
-/// A block for each part of the time, as high as its share of the highest.
+/// Draws a block for each part of the time, with a height relative to the highest.
 fn line(rates: &[Rate], ascii: bool, of: impl Fn(&Rate) -> u64) -> String {
     let most = rates.iter().map(&of).max().unwrap_or(0).max(1);
     let block = |rate: &Rate| {

@@ -1,5 +1,5 @@
-//! Series: a list with the changes that ask for an answer first, one series as a trend, and the
-//! news of changes for a mail.
+//! Series as a list with unresolved slowdowns first, one series as a trend, and the news of changes
+//! for a mail.
 
 use crate::charts::data::trend;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
@@ -10,12 +10,12 @@ use crate::words::text::clean;
 use assay_lang::{counted, key, tr, translated};
 use assay_model::series::{Opinion, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
-/// Word for a change that was accepted.
+/// State of an accepted change.
 const ACCEPTED: &str = key!("accepted");
-/// Word for a slowdown that nobody accepted.
+/// State of an open slowdown: no user has accepted it.
 const OPEN: &str = key!("open");
 
-/// Series with their last changes: the answer, slowdowns that nobody accepted, then all.
+/// Returns series with their last changes: the answer, open slowdowns, then all series.
 pub fn list(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Document {
     let mut document = Document::new(tr!("Series").to_owned());
     document.push(answer(all, since_unix_ms));
@@ -31,7 +31,7 @@ pub fn list(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Document {
     document
 }
 
-/// Slowdowns that nobody accepted: their number, then each of them.
+/// Counts and lists the open slowdowns.
 fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     let mut answer = Section::new("verdict", "");
     if all.is_empty() {
@@ -76,7 +76,7 @@ fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     answer
 }
 
-/// Says that no series was looked at: that is no good news.
+/// Reports that no series was checked, which must not look like a good result.
 fn none(since_unix_ms: Option<u64>) -> String {
     match since_unix_ms {
         None => tr!("There is no such series.").to_owned(),
@@ -92,7 +92,7 @@ fn point(listed: &ListedSeries) -> Option<String> {
     Some(said(&listed.series, change))
 }
 
-/// A change with its series, its events and where to look.
+/// Describes a change with its series, its events and where to look.
 fn said(series: &StoredSeries, change: &SeriesChange) -> String {
     tr!(
         "{change}. {device}; {events}. assay trend {key}",
@@ -116,7 +116,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// Rows under headings of their devices.
+/// Returns rows under the headings of their devices.
 fn rows(all: &[ListedSeries]) -> Vec<TableRow> {
     let mut rows = Vec::new();
     let mut last = None;
@@ -131,7 +131,7 @@ fn rows(all: &[ListedSeries]) -> Vec<TableRow> {
     rows
 }
 
-/// The device, with the project where it is not the default one.
+/// Names the device, with the project if it is not the default one.
 fn titled(series: &StoredSeries) -> String {
     match series.project == crate::results::facts::DEFAULT_PROJECT {
         true => device(series),
@@ -165,7 +165,7 @@ fn row(listed: &ListedSeries) -> TableRow {
     TableRow::new(cells)
 }
 
-/// The state of a change in a word.
+/// Returns the state of a change in a word.
 fn state(change: &SeriesChange) -> String {
     let word = match (change.accepted, change.turn) {
         (true, _) => ACCEPTED,
@@ -175,7 +175,7 @@ fn state(change: &SeriesChange) -> String {
     translated(word).to_owned()
 }
 
-/// One series: what became of it, its runs as a chart, its changes with their events.
+/// Returns one series: its current state, its runs as a chart, its changes with their events.
 pub fn trend(
     series: &StoredSeries,
     points: &[SeriesPoint],
@@ -254,7 +254,7 @@ fn all_changes(series: &StoredSeries, changes: &[SeriesChange], opinions: &[Opin
     section
 }
 
-/// Runs in the table of a trend.
+/// Number of runs in the table of a trend.
 const LAST: usize = 10;
 
 fn last_runs(series: &StoredSeries, points: &[SeriesPoint]) -> Section {
@@ -279,7 +279,7 @@ fn last_runs(series: &StoredSeries, points: &[SeriesPoint]) -> Section {
     section
 }
 
-/// Changes that are new, as the text of a mail. The title is its subject.
+/// Returns new changes as the text of a mail, whose subject is the title.
 pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) -> Document {
     let slower = |(_, change): &&(StoredSeries, SeriesChange)| change.is_open();
     let slowdowns = new.iter().filter(slower).count();
@@ -320,7 +320,7 @@ mod tests {
     use assay_model::series::{ChangeSide, CircumstanceChange, OpinionState};
 
     const DAY_MS: u64 = 86_400_000;
-    /// 2026-03-01.
+    /// Start of the first run: 2026-03-01.
     const FIRST_MS: u64 = 20_513 * DAY_MS;
 
     fn series(key: &str, job: &str) -> StoredSeries {

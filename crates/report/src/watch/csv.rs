@@ -1,5 +1,5 @@
-//! Samples as CSV: one header, one row per sample. Sizes are in bytes, shares
-//! are 0 to 1; what is not known is empty.
+//! Samples as CSV: one header, one row per sample. Sizes are in bytes, shares are 0 to 1; unknown
+//! values are empty.
 
 use super::WatchRow;
 use assay_model::evidence::DeviceCounters;
@@ -7,7 +7,7 @@ use assay_model::work::watch::WatchSample;
 use assay_stats::watch::{IoStat, Requests, free};
 use std::io::{self, Write};
 
-/// Samples as CSV, as they come.
+/// Writer of samples as CSV, one at a time.
 #[derive(Debug, Default)]
 pub struct Csv {
     first: Option<WatchSample>,
@@ -15,10 +15,10 @@ pub struct Csv {
 }
 
 impl Csv {
-    /// Writes the row of the next sample; before the first the header.
+    /// Writes the row of the next sample, after the header if it is the first.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     pub fn write(&mut self, now: &WatchSample, out: &mut dyn Write) -> io::Result<()> {
         let mut csv = ::csv::Writer::from_writer(out);
         let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);
@@ -33,10 +33,10 @@ impl Csv {
     }
 }
 
-/// A name of a column with the cell of a row.
+/// Name of a column with the cell of a row.
 type Cell = (&'static str, String);
 
-/// Rates are those since the row before, so the first row has none.
+/// Returns the columns. Rates are those since the previous row, so that the first row has none.
 fn columns(row: &WatchRow<'_>) -> Vec<Cell> {
     let seconds = row.now.at_ns as f64 / 1e9;
     let phase = row.now.phase.name().to_owned();
@@ -147,7 +147,7 @@ fn of_requests(names: [&'static str; 5], requests: Option<Requests>) -> Vec<Cell
     names.into_iter().zip(cells).collect()
 }
 
-/// Three decimals are as many as the counters bear.
+/// Formats a number with three decimals, the precision of the counters.
 fn rounded(value: Option<f64>) -> String {
     or_empty(value.map(|value| format!("{value:.3}")))
 }

@@ -7,10 +7,10 @@ use assay_stats::watch::busiest;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
-/// Version of the document: rises when a field changes its meaning or goes.
+/// Version of the document; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// The document: raw samples, how the command ended, what the device did.
+/// Returns the document: raw samples, the end of the command, the activity of the device.
 pub fn document(
     command: &[OsString],
     interval_ns: u64,

@@ -1,4 +1,4 @@
-//! Bytes that reached the device, and their timing, in sentences.
+//! Sentences on the bytes that reached the device, and their timing.
 
 use super::of_name;
 use crate::words::text::clean;
@@ -9,12 +9,12 @@ use assay_stats::watch::busiest;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Name of a command in sentences: the last part of its program's name.
+/// Name of a command in sentences: the file name of its program.
 #[derive(Clone, Debug)]
 pub struct Name(String);
 
 impl Name {
-    /// The name of a command.
+    /// Returns the name of a command.
     pub fn of(command: &[OsString]) -> Self {
         let program = command.first().map(Path::new);
         let name = program.and_then(|program| Some(program.file_name()?.to_string_lossy()));
@@ -28,12 +28,12 @@ pub(super) struct Moved {
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
     pub(super) writes: u64,
-    /// `None` for a kernel that does not count them.
+    /// Number of flushes; `None` if the kernel does not count them.
     pub(super) flushes: Option<u64>,
 }
 
 impl Moved {
-    /// `None` when the device was exchanged meanwhile.
+    /// Returns the activity of a device; `None` if the device was replaced meanwhile.
     pub(super) fn of(name: &str, before: &WatchSample, after: &WatchSample) -> Option<Self> {
         let (was, is) = (of_name(before, name)?, of_name(after, name)?);
         let (was, is) = (&was.counters, &is.counters);
@@ -48,8 +48,8 @@ impl Moved {
     }
 }
 
-/// The sentences: what the command left in memory, when it had left, and what
-/// the device had done by then.
+/// Describes the data that the command left in memory, the time when it was written, and the
+/// activity of the device until then.
 pub fn sentences(name: &Name, samples: &[WatchSample], report: &WatchReport) -> Vec<String> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
@@ -140,8 +140,7 @@ fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -
     }
 }
 
-/// When the pages that have left had done so: with the last write of their
-/// device.
+/// Returns the time at which the written-back pages were on the device: that of its last write.
 pub(super) fn on_device_ns(disk: Option<&str>, report: &WatchReport) -> Option<u64> {
     let gone = matches!(
         report.drain,

@@ -1,5 +1,5 @@
-//! Output of `assay watch`: a table that grows, CSV, JSON, and at the end the bytes that reached
-//! the device and their timing.
+//! Output of `assay watch`: a growing table, CSV, JSON, and at the end the bytes that reached the
+//! device and their timing.
 
 mod csv;
 mod document;
@@ -16,17 +16,17 @@ pub use table::WatchTable;
 use assay_model::work::watch::{DiskCounters, WatchSample};
 use assay_stats::watch::{IoStat, VmStat, busiest, iostat, seconds, vmstat};
 
-/// The figures between a sample and the one before it.
+/// Figures between a sample and the previous one.
 struct WatchRow<'a> {
     now: &'a WatchSample,
     vmstat: Option<VmStat>,
-    /// The device that is looked at: of several the busiest so far.
+    /// Device to report: of several, the busiest so far.
     disk: Option<&'a DiskCounters>,
     iostat: Option<IoStat>,
 }
 
 impl<'a> WatchRow<'a> {
-    /// `first`: of all samples; `before`: the last one before `now`.
+    /// Computes the figures. `first` is the first sample of all, `before` the previous one.
     fn of(first: Option<&WatchSample>, before: Option<&WatchSample>, now: &'a WatchSample) -> Self {
         let disk = busiest(first.unwrap_or(now), now);
         let iostat = disk.zip(before).and_then(|(disk, before)| {

@@ -1,13 +1,13 @@
-//! The table that grows while it is looked on.
+//! Table that grows during the command.
 
 use super::WatchRow;
 use crate::words::text::clean;
 use assay_model::units::{KIB, three_digits};
 use assay_model::work::watch::WatchSample;
 
-/// The headings come again after so many rows.
+/// Number of rows after which the headings are repeated.
 const ROWS_A_HEAD: usize = 20;
-/// A table that grows by a line a sample.
+/// Table that grows by one line per sample.
 #[derive(Debug, Default)]
 pub struct WatchTable {
     first: Option<WatchSample>,
@@ -16,7 +16,7 @@ pub struct WatchTable {
 }
 
 impl WatchTable {
-    /// The lines of the next sample: with headings from time to time.
+    /// Returns the lines of the next sample, with headings from time to time.
     pub fn lines(&mut self, now: &WatchSample) -> Vec<String> {
         let mut lines = Vec::new();
         let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);
@@ -34,14 +34,14 @@ impl WatchTable {
     }
 }
 
-/// The cells, each with the width of its column and the space before it.
+/// Formats a line of cells, each with the width of its column including the space before it.
 fn line<'a>(cells: impl Iterator<Item = (&'a str, usize)>) -> String {
-    // A figure that is wider than its column moves the rest, but never touches the next.
+    // A figure wider than its column shifts the rest, but never touches the next one.
     let cells = cells.map(|(cell, width)| format!("{cell:>0$}", width - 1));
     cells.collect::<Vec<_>>().join(" ")
 }
 
-/// The columns with heading, width and cell.
+/// Returns the columns with heading, width and cell.
 fn cells(row: &WatchRow<'_>) -> [(&'static str, usize, String); 21] {
     let memory = row.now.memory.as_ref();
     let vmstat = row.vmstat.as_ref();
@@ -81,13 +81,13 @@ fn cells(row: &WatchRow<'_>) -> [(&'static str, usize, String); 21] {
     ]
 }
 
-/// A time with the tenths that it has.
+/// Formats a time in seconds with tenths.
 fn seconds(nanos: u64) -> String {
     let seconds = nanos as f64 / 1e9;
     format!("{seconds:.1}")
 }
 
-/// As `free -h` writes it: three digits and a letter, powers of 1024.
+/// Formats a size like `free -h`: three digits and a letter, powers of 1024.
 fn size(bytes: Option<u64>) -> String {
     const STEPS: [(u64, &str); 3] = [(KIB * KIB * KIB, "G"), (KIB * KIB, "M"), (KIB, "K")];
     let Some(bytes) = bytes else {

@@ -1,16 +1,16 @@
-//! Figures in words: every number a person reads goes through the `Display`
-//! of `assay_model::units`, so that all outputs print the same digits.
+//! Figures as text. All numbers for readers use the `Display` of `assay_model::units`, so that all
+//! outputs show the same digits.
 
 use assay_model::metric::Unit;
 use assay_model::number::as_u64;
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
 
-/// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
+/// Formats a value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
 pub fn quantity(unit: Unit, value: f64) -> String {
     match unit {
         Unit::BytesPerSec => BytesPerSec(value).to_string(),
         Unit::Iops => Iops(value).to_string(),
-        // Loads from a cache take a few.
+        // Loads from a processor cache take a few nanoseconds: keep the fraction.
         Unit::Nanos if value > 0.0 && value < 100.0 && value.fract() != 0.0 => {
             format!("{} ns", three_digits(value))
         }
@@ -23,7 +23,7 @@ pub fn quantity(unit: Unit, value: f64) -> String {
     }
 }
 
-/// Lowest and highest of some values; `None` without any.
+/// Returns the lowest and the highest value; `None` without any.
 pub fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |range, value| match range {
         None => Some((value, value)),
@@ -31,10 +31,9 @@ pub fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// A value in a unit as a source writes it; assay's own units in words that
-/// people read.
+/// Formats a value with the unit of its source; assay's own units are formatted for readers.
 pub fn value(unit: &str, value: f64) -> String {
-    // Shares and numbers of others are not known to be counted as ours are.
+    // Shares and counts of other programs may be defined differently.
     let mut own = Unit::ALL.into_iter();
     match own.find(|own| own.name() == unit && !matches!(own, Unit::Ratio | Unit::Count)) {
         Some(own) => quantity(own, value),
@@ -44,15 +43,14 @@ pub fn value(unit: &str, value: f64) -> String {
     }
 }
 
-/// A change as `-3.9 %`.
+/// Formats a change: `-3.9 %`.
 pub fn change(percent: f64) -> String {
-    // The sum makes +0.0 of -0.0.
+    // The sum converts -0.0 to +0.0.
     format!("{:+.1} %", (10.0 * percent).round() / 10.0 + 0.0)
 }
 
-/// Two values with their unit once: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`;
-/// with both units where one would need too many digits, and a single value
-/// when both print alike.
+/// Formats two values with a common unit: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`. Both units are
+/// shown if one would need too many digits, and a single value if both look the same.
 pub fn range(unit: Unit, low: f64, high: f64) -> String {
     let (first, last) = (quantity(unit, low), quantity(unit, high));
     if first == last {
@@ -70,8 +68,8 @@ pub fn range(unit: Unit, low: f64, high: f64) -> String {
     }
 }
 
-/// Lowest and highest without a unit, in the unit that their median is shown
-/// in: `817 .. 3280` for 981 MB/s, `4.17 .. 44.8` for 15.5 k IOPS.
+/// Formats the lowest and the highest value without a unit, in the unit of their median: `817 ..
+/// 3280` for 981 MB/s, `4.17 .. 44.8` for 15.5 k IOPS.
 pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
     let shown = quantity(unit, median);
     let number = |value| number_as(unit, value, shown.split_once(' ')?.1);
@@ -82,9 +80,9 @@ pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
     }
 }
 
-/// The number of a value in a unit with that prefix, as `Display` of
-/// `assay_model::units` writes it; `None` where it would lose its digits or
-/// need too many, or where units are not a matter of prefixes.
+/// Formats the number of a value in a unit with that prefix, like `Display` of
+/// `assay_model::units`. Returns `None` if it would lose digits or need too many, or if the unit
+/// has no prefixes.
 fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
     let scale = match (unit, prefixed) {
         (Unit::BytesPerSec, "B/s")
@@ -101,8 +99,8 @@ fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
     range.contains(&number).then(|| three_digits(number))
 }
 
-/// A share as a percentage with as few digits as are honest: `97 %`, `0.4 %`,
-/// and never `100 %` for anything less than all.
+/// Formats a share as a percentage with as few digits as are exact: `97 %`, `0.4 %`. Only 1 gives
+/// `100 %`.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value {
@@ -114,22 +112,22 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Transactions per second, with three digits where there are fewer: `86.4 TPS`.
+/// Formats transactions per second, with three digits for small numbers: `86.4 TPS`.
 fn tps(value: f64) -> String {
     format!("{} TPS", three_digits(value))
 }
 
-/// A number of bytes that was computed as a real number.
+/// Converts a computed number of bytes.
 pub(crate) fn bytes(value: f64) -> Bytes {
     Bytes(as_u64(value.round()))
 }
 
-/// A span that was computed as a real number.
+/// Converts a computed duration.
 pub fn nanos(value_ns: f64) -> Nanos {
     Nanos(as_u64(value_ns.round()))
 }
 
-/// A share in percent without the sign and without needless digits: `5`, `2.5`.
+/// Formats a share in percent without the sign and without trailing zeros: `5`, `2.5`.
 pub fn percent_points(share: f64) -> String {
     format!("{:.1}", share * 100.0)
         .trim_end_matches('0')
@@ -137,13 +135,13 @@ pub fn percent_points(share: f64) -> String {
         .to_owned()
 }
 
-/// A temperature as the kernel counts it: `51.2 °C`.
+/// Formats a temperature in thousandths of a degree: `51.2 °C`.
 pub fn celsius(millicelsius: i64) -> String {
     let degrees = millicelsius as f64 / 1e3;
     format!("{degrees:.1} °C")
 }
 
-/// A moment as `2026-11-03 14:05 UTC`.
+/// Formats a time: `2026-11-03 14:05 UTC`.
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
     let (year, month, day) = civil_from_days(minutes / (24 * 60));
@@ -151,9 +149,8 @@ pub fn utc(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// Year, month and day of a day counted from 1970-01-01. Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`, for days
-/// from 1970 on.
+/// Returns year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", `civil_from_days`), for days from 1970 on.
 pub(crate) fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;

@@ -1,4 +1,4 @@
-//! Used life of a device, and its problems.
+//! Used life of a device and problems with its health.
 
 use crate::words::registers::smart_of;
 use crate::words::text::clean;
@@ -6,10 +6,11 @@ use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::ops::RangeInclusive;
 
-/// JEDEC (eMMC 5.0 `DEVICE_LIFE_TIME_EST`, UFS `bDeviceLifeTimeEst`): 0x09 is
-/// 80 to 90 % of the life used, 0x0b is exceeded; others are reserved.
+/// Values of JEDEC's life time estimates that are problems (eMMC 5.0 `DEVICE_LIFE_TIME_EST`, UFS
+/// `bDeviceLifeTimeEst`): 0x09 is 80 to 90 % of the life used, 0x0b is exceeded; others are
+/// reserved.
 const LIFE_USED: RangeInclusive<u64> = 0x09..=0x0b;
-/// The same of NVMe, in percent.
+/// Used life of an NVMe device that is a problem, in percent.
 const PERCENT_USED: u8 = 80;
 
 /// Returns the problems of the device: wear, reserves, errors; one clause each.

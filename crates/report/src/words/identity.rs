@@ -1,4 +1,4 @@
-//! Device, path, machine and run in words; what is not known is left out.
+//! Device, path, machine and run as text; unknown facts are left out.
 
 use crate::words::registers;
 use crate::words::text::{Fact, clean};
@@ -8,8 +8,7 @@ use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, Storage};
 use assay_model::units::{Bytes, Nanos};
 use std::path::Path;
 
-/// One line that names the storage: `SanDisk DG4032, eMMC, 29.1 GiB
-/// (mmcblk0)`.
+/// Describes the storage in one line: `SanDisk DG4032, eMMC, 29.1 GiB (mmcblk0)`.
 pub fn name(storage: &Storage) -> String {
     let path = clean(&storage.path.to_string_lossy());
     match (&storage.backing, storage.device()) {
@@ -43,7 +42,7 @@ pub(crate) fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
     }
 }
 
-/// Everything the kernel shows of a device.
+/// Returns everything that the kernel shows of a device.
 pub fn device_facts(layer: &Layer) -> Vec<Fact> {
     let identity = &layer.identity;
     let text = |value: &Option<String>| value.as_deref().map(clean);
@@ -111,7 +110,7 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     ])
 }
 
-/// The machine.
+/// Returns facts about the machine.
 pub fn system_facts(run: &Run) -> Vec<Fact> {
     let system = &run.header.system;
     let text = |value: &Option<String>| value.as_deref().map(clean);
@@ -137,7 +136,7 @@ pub fn system_facts(run: &Run) -> Vec<Fact> {
     ])
 }
 
-/// From start to end; `None` when it has no end.
+/// Returns the duration of a run; `None` if it has no end.
 pub fn took(run: &Run) -> Option<Nanos> {
     let ms = run
         .finished_unix_ms?
@@ -145,7 +144,7 @@ pub fn took(run: &Run) -> Option<Nanos> {
     Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
-/// Returns true if the layer is a device of its own, not a part of one.
+/// Returns true if the layer is a whole device, not a partition.
 pub fn is_device(layer: &Layer) -> bool {
     layer.identity.kind != DeviceKind::Partition
 }

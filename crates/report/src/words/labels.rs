@@ -7,7 +7,7 @@ use assay_judge::Measured;
 use assay_lang::{counted, key, tr, translated};
 use std::fmt;
 
-/// The labels of one trial and their meaning.
+/// Labels of trials with their meanings.
 pub const MEANINGS: [(&str, &str); 8] = [
     (
         "device",
@@ -58,7 +58,7 @@ pub fn meaning(label: &str) -> Option<&'static str> {
     known.map(|(_, meaning)| translated(meaning))
 }
 
-/// The labels of several trials.
+/// Labels of several trials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Labels(Vec<Measured>);
 
@@ -68,13 +68,12 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// Each trial's label.
+    /// Returns each trial's label.
     pub fn iter(&self) -> impl Iterator<Item = &Measured> {
         self.0.iter()
     }
 
-    /// The one label that all trials have; `None` when they differ or there
-    /// is no trial.
+    /// Returns the label that all trials have; `None` if they differ or there is no trial.
     pub fn agreed(&self) -> Option<&'static str> {
         match self.counts().as_slice() {
             [(label, _)] => Some(label),
@@ -82,7 +81,7 @@ impl Labels {
         }
     }
 
-    /// Each label with its number of trials, most frequent first.
+    /// Returns each label with its number of trials, most frequent first.
     pub fn counts(&self) -> Vec<(&'static str, usize)> {
         let mut counts: Vec<(&'static str, usize)> = Vec::new();
         for measured in &self.0 {
@@ -100,7 +99,7 @@ impl Labels {
         self.0.iter().any(|measured| measured.label() == label)
     }
 
-    /// Why trials are `unknown`, each reason once, safe to show.
+    /// Returns the reasons why trials are `unknown`, each once, safe to display.
     pub fn unknown_reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for measured in &self.0 {
@@ -114,7 +113,7 @@ impl Labels {
         reasons
     }
 
-    /// Smallest and largest device share of the `mixed` trials.
+    /// Returns the smallest and the largest device share of the `mixed` trials.
     pub fn mixed_shares(&self) -> Option<(f64, f64)> {
         let shares = self.0.iter().filter_map(|measured| match measured {
             Measured::Mixed { device_share } => Some(*device_share),
@@ -123,7 +122,7 @@ impl Labels {
         extremes(shares)
     }
 
-    /// Names one label, `mixed` with its shares.
+    /// Describes one label; `mixed` includes its shares.
     pub fn describe(&self, label: &str) -> String {
         match self.mixed_shares() {
             Some((low, high)) if label == "mixed" => {
@@ -145,8 +144,7 @@ impl FromIterator<Measured> for Labels {
     }
 }
 
-/// `device`, `mixed (device 40..60 %)`, or `device in 2 trials, page-cache in
-/// 1 trial`.
+/// Formats as `device`, `mixed (device 40..60 %)`, or `device in 2 trials, page-cache in 1 trial`.
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.counts();

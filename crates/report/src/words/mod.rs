@@ -1,4 +1,4 @@
-//! Numbers, names and registers in words.
+//! Numbers, names and registers as text.
 
 pub mod format;
 pub mod health;

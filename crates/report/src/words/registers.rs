@@ -1,4 +1,4 @@
-//! Registers and logs of flash devices, in words.
+//! Registers and logs of flash devices as text.
 
 use crate::words::format::celsius;
 use crate::words::text::Fact;
@@ -16,7 +16,7 @@ use assay_model::limits::Ceiling;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::units::{Bytes, BytesPerSec};
 
-/// Everything that the registers of a device say; nothing where there are none.
+/// Returns all facts from the registers of a device; empty without registers.
 pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
     let mut all = Vec::new();
     if let Some(ceiling) = ceiling(identity) {
@@ -39,7 +39,7 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
     all
 }
 
-/// `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
+/// Formats a ceiling: `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
 pub fn at_most(ceiling: &Ceiling) -> String {
     let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());
     match read == write {
@@ -48,7 +48,7 @@ pub fn at_most(ceiling: &Ceiling) -> String {
     }
 }
 
-/// Reads a register, if the identity has it and it is sound.
+/// Decodes a register, if the identity has it and it is valid.
 fn read<T>(
     identity: &DeviceIdentity,
     name: &str,
@@ -57,7 +57,7 @@ fn read<T>(
     parse(&from_hex(identity.raw.get(name)?)?)
 }
 
-/// EXT_CSD of an identity.
+/// Decodes the EXT_CSD of an identity.
 pub(crate) fn ext_csd_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&ExtCsd<'_>) -> T,
@@ -65,7 +65,7 @@ pub(crate) fn ext_csd_of<T>(
     read(identity, EXT_CSD, |bytes| Some(ask(&ExtCsd::parse(bytes)?)))
 }
 
-/// SMART of an identity.
+/// Decodes the SMART log of an identity.
 pub(crate) fn smart_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&SmartLog<'_>) -> T,

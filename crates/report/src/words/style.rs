@@ -1,11 +1,11 @@
-//! Style of terminal output: width and colour. Colour only repeats what the words say.
+//! Style of terminal output: width and colour. Colour only repeats what the words express.
 
 /// Appearance of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// True if escape sequences for colour may be used.
     pub color: bool,
-    /// Columns; at least 40 are used.
+    /// Width in columns; at least 40 are used.
     pub width: usize,
     /// True if curves are drawn with ASCII only.
     pub ascii: bool,
@@ -14,20 +14,20 @@ pub struct Style {
 /// Meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// A heading.
+    /// Heading.
     Strong,
-    /// Beside the point.
+    /// Minor detail.
     Soft,
-    /// As it should be.
+    /// Good result.
     Good,
-    /// To be read with care.
+    /// Result with reservations.
     Care,
-    /// Not what it seems.
+    /// Misleading or bad result.
     Bad,
 }
 
 impl Tone {
-    /// The tone of a label.
+    /// Returns the tone of a label.
     pub(crate) fn of_label(label: Option<&str>) -> Self {
         match label {
             Some("device" | "memory") => Self::Good,
@@ -36,8 +36,7 @@ impl Tone {
         }
     }
 
-    /// SGR parameters (ECMA-48): the 16 colours that every terminal lets its
-    /// user choose.
+    /// Returns the SGR parameters (ECMA-48): the 16 colours that the terminal's user can configure.
     const fn sgr(self) -> &'static str {
         match self {
             Self::Strong => "1",
@@ -50,7 +49,7 @@ impl Tone {
 }
 
 impl Style {
-    /// The text in a tone.
+    /// Returns the text in a tone.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if self.color && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tone.sgr())
@@ -59,7 +58,7 @@ impl Style {
         }
     }
 
-    /// A heading.
+    /// Returns the text as a heading.
     pub(crate) fn strong(self, text: &str) -> String {
         self.paint(Tone::Strong, text)
     }
@@ -69,7 +68,7 @@ impl Style {
         self.paint(Tone::Soft, text)
     }
 
-    /// Columns to use.
+    /// Returns the number of columns to use.
     pub(crate) fn columns(self) -> usize {
         self.width.max(40)
     }

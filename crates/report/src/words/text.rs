@@ -1,4 +1,4 @@
-//! Words and lines; text from outside is made safe to show.
+//! Words and lines of text; foreign text is made safe to display.
 
 pub use assay_lang::enumerate;
 use assay_lang::tr;
@@ -6,13 +6,13 @@ pub use assay_model::text::clean;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// Columns of a mail: RFC 2822 asks for 78, and quoting takes some.
+/// Columns of a mail: RFC 2822 recommends 78, and quoting needs some of them.
 pub(crate) const MAIL_COLUMNS: usize = 72;
 
-/// A name with a value, safe to show.
+/// Name with a value, safe to display.
 pub type Fact = (&'static str, String);
 
-/// Number of a trial for people, who count from 1; trial 0 makes no figure.
+/// Returns the number of a trial for readers, from 1; trial 0 is the conditioning trial.
 pub fn numbered(trial: u32) -> String {
     match trial {
         0 => tr!("conditioning").to_owned(),
@@ -20,7 +20,7 @@ pub fn numbered(trial: u32) -> String {
     }
 }
 
-/// A trial in a sentence: `trial 3`.
+/// Names a trial in a sentence: `trial 3`.
 pub fn trial_named(trial: u32) -> String {
     match trial {
         0 => tr!("the conditioning trial").to_owned(),
@@ -28,9 +28,8 @@ pub fn trial_named(trial: u32) -> String {
     }
 }
 
-/// Breaks `text` at spaces, and between the characters of a script without
-/// spaces, into lines of at most `width` columns; a longer word stands on a line
-/// of its own.
+/// Breaks `text` at spaces, and between the characters of a script without spaces, into lines of at
+/// most `width` columns. A longer word has a separate line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let options = Options::new(width)
         .word_separator(WordSeparator::Custom(words))
@@ -47,14 +46,15 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 
 const NO_BREAK: char = '\u{a0}';
 
-/// Units that stay in the line of their number; `k` and `M` stand before another.
+/// Units that stay on the line of their number; `k` and `M` precede another unit.
 const UNITS: [&str; 31] = [
     "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "B/s", "kB/s", "MB/s", "GB/s",
     "KiB/s", "MiB/s", "GiB/s", "ns", "µs", "ms", "s", "min", "h", "k", "M", "IOPS", "TPS", "Hz",
     "kHz", "MHz", "°C",
 ];
 
-/// The words of a text, with no line break allowed between a number and its unit.
+/// Returns the words of a text, joined where no line break is allowed between a number and its
+/// unit.
 fn with_units(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     let mut before = "";
@@ -72,10 +72,10 @@ fn with_units(text: &str) -> String {
     joined
 }
 
-/// The places where UAX 14 lets a line end, but only spaces and those beside a wide
+/// Returns the places where UAX 14 lets a line end, limited to spaces and positions beside a wide
 /// character: a path is never broken at its slashes.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    // UAX 14 keeps some characters with what is before the space.
+    // UAX 14 joins some characters with the text before the space.
     if !line.chars().any(is_wide) {
         return WordSeparator::AsciiSpace.find_words(line);
     }
@@ -102,7 +102,7 @@ fn is_wide(c: char) -> bool {
     display_width(c.encode_utf8(&mut [0; 4])) > 1
 }
 
-/// Shortens to at most so many columns, with an ellipsis in the middle.
+/// Shortens a text to a number of columns, with an ellipsis in the middle.
 pub fn shorten(text: &str, columns: usize) -> String {
     let shortened = (0..=columns).rev();
     let mut shortened = shortened.map(|most| assay_model::text::shorten(text, most));
@@ -111,17 +111,17 @@ pub fn shorten(text: &str, columns: usize) -> String {
         .unwrap_or_default()
 }
 
-/// A clause as a sentence of its own.
+/// Makes a sentence of a clause.
 pub fn sentence(said: &str) -> String {
     tr!("{said}.", said)
 }
 
-/// The columns that a text takes on a terminal or in a mail; a Chinese character takes two.
+/// Returns the width of a text on a terminal or in a mail; a Chinese character has two columns.
 pub fn width(text: &str) -> usize {
     display_width(text)
 }
 
-/// As much of the beginning as fits into so many columns.
+/// Returns the beginning of a text that fits into a number of columns.
 pub fn beginning(text: &str, columns: usize) -> String {
     let mut taken = 0;
     let fits = text.chars().take_while(|c| {
@@ -131,19 +131,19 @@ pub fn beginning(text: &str, columns: usize) -> String {
     fits.collect()
 }
 
-/// The text, filled with spaces to so many columns.
+/// Fills a text with trailing spaces to a number of columns.
 pub fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// The same with the spaces before it.
+/// Fills a text with leading spaces to a number of columns.
 pub fn pad_left(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{}{text}", " ".repeat(blanks))
 }
 
-/// The text with every longer word cut, so that [`wrap`] leaves no line that is wider.
+/// Breaks long words, so that no line of [`wrap`] exceeds the width.
 pub fn break_long(text: &str, width: usize) -> String {
     let mut cut = String::with_capacity(text.len());
     let mut unbroken = 0;

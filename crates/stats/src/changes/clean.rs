@@ -2,7 +2,7 @@
 
 use crate::summary::median;
 
-/// Neighbours on each side that a value is compared with.
+/// Number of neighbours on each side with which a value is compared.
 const NEIGHBOURS: usize = 4;
 
 /// Distance from the median of its neighbours beyond which a value is an outlier, in robust
@@ -15,8 +15,9 @@ const FROM_MEDIAN: f64 = 1.4826;
 /// Replaces single outliers by the median of their neighbours, so that they neither hide a change
 /// nor look like two.
 ///
-/// A value is one only if both of its sides lie on the same side of it, and it is farther from both
-/// than they are from each other: the first values of a new level are not.
+/// A value is an outlier only if both neighbourhoods lie on the same side of it, and it is farther
+/// from both than they are from each other. The first values of a new level are therefore no
+/// outliers.
 pub(super) fn without_outliers(values: &[f64]) -> Vec<f64> {
     let noise = noise(values);
     let cleaned = values.iter().enumerate();
@@ -42,7 +43,8 @@ fn replacement(values: &[f64], at: usize, noise: f64) -> Option<f64> {
     median(&around)
 }
 
-/// Standard deviation of a value, from the differences of neighbours: levels do not count.
+/// Returns the standard deviation of a value, from the differences of neighbours, which ignore
+/// levels.
 pub(super) fn noise(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values
         .windows(2)

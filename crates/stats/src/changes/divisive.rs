@@ -1,17 +1,17 @@
-//! The most likely change point of an interval: E-divisive means of Matteson and James (2014,
-//! arXiv 1306.4933), equations 5 and 7, with exponent 1.
+//! Most likely change point of an interval: E-divisive means of Matteson and James (2014, arXiv
+//! 1306.4933), equations 5 and 7, with exponent 1.
 
 /// Best place to cut an interval in two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cut {
-    /// Index of the first value behind the cut.
+    /// Index of the first value after the cut.
     pub at: usize,
     /// Divergence of the two parts.
     pub divergence: f64,
 }
 
 /// Finds the cut `at` and the end `until` that maximize the divergence of `values[..at]` and
-/// `values[at..until]`; `None` below two values. Of equal ones the first cut counts.
+/// `values[at..until]`; `None` below two values. The first of several equal cuts is returned.
 ///
 /// The divergence is nm/(n + m) times the energy distance of both parts, with unbiased means
 /// within them. Sums over pairs grow by one value at a time: O(n^2) in all.
@@ -67,7 +67,8 @@ impl Distances {
             cross += to_left;
             within_right += to_earlier - to_left;
             let m = (index + 1) as f64;
-            // Each product rounds as in Otava, so that of equal divergences the same is the first.
+            // Each product is rounded as in Otava, so that the same one of several equal
+            // divergences is chosen.
             let left = weight(m, n, n + m) * within_left;
             let right = weight(n, m, n + m) * within_right;
             best = best.max(2.0 / (n + m) * cross - left - right);
@@ -76,7 +77,7 @@ impl Distances {
     }
 }
 
-/// Weight of the pairs within a part of `n` values where the other has `m`.
+/// Weight of the pairs within a part of `n` values if the other part has `m`.
 fn weight(m: f64, n: f64, all: f64) -> f64 {
     if n < 2.0 {
         return 0.0;

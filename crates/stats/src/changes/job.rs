@@ -5,8 +5,8 @@ use super::{ChangePoint, JITTER, Opinion, Rules, RunSeries, find};
 /// Finds the changes of all metrics of one job on one device, in the order of `series`, with the
 /// opinions on each.
 ///
-/// A change of a tail counts only if a series that is none changed at the same run, or at most
-/// [`JITTER`] runs from it; one that the user accepted always does.
+/// A change of a tail counts only if a series that is not a tail changed at the same run, or at
+/// most [`JITTER`] runs from it. A change that the user accepted always counts.
 pub fn find_in_job(series: &[(RunSeries, Vec<Opinion>)], rules: &Rules) -> Vec<Vec<ChangePoint>> {
     let found = series.iter();
     let mut found: Vec<_> = found
@@ -26,7 +26,7 @@ pub fn find_in_job(series: &[(RunSeries, Vec<Opinion>)], rules: &Rules) -> Vec<V
     found
 }
 
-/// Returns true if one of the runs lies near the change of a series.
+/// `true` if one of the runs is near the change of a series.
 fn is_near(series: &RunSeries, change: &ChangePoint, runs: &[String]) -> bool {
     let first = change.index.saturating_sub(JITTER);
     let near = series.points.iter().skip(first).take(2 * JITTER + 1);

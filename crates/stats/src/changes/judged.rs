@@ -8,7 +8,7 @@ use assay_model::figures::{Better, Figure, Sample};
 use assay_model::verdict::Verdict;
 use std::ops::Range;
 
-/// Runs of a series as they are judged.
+/// Runs of a series as input of the judgement.
 pub(super) struct JudgedRuns<'a> {
     /// Logarithm of each run's centre, without single outliers.
     pub logs: &'a [f64],
@@ -24,9 +24,9 @@ pub(super) struct JudgedRuns<'a> {
 
 /// Result of a comparison of both sides.
 pub(super) struct Finding {
-    /// Runs that were compared.
+    /// Runs before the change that were compared.
     pub before: Range<usize>,
-    /// Runs that were compared.
+    /// Runs after the change that were compared.
     pub after: Range<usize>,
     /// The verdict.
     pub row: VerdictRow,
@@ -35,7 +35,7 @@ pub(super) struct Finding {
 }
 
 impl JudgedRuns<'_> {
-    /// Compares the runs on both sides of `at` within a part of the series; those nearest to it.
+    /// Compares the runs on both sides of `at` within a part of the series, those nearest to `at`.
     pub fn compare(&self, part: &Range<usize>, at: usize) -> Option<Finding> {
         let most = self.rules.max_runs;
         let before = part.start.max(at.saturating_sub(most))..at;
@@ -56,7 +56,7 @@ impl JudgedRuns<'_> {
         })
     }
 
-    /// Returns true if a difference is a change of the series.
+    /// `true` if a difference is a change of the series.
     pub fn counts(&self, finding: &Finding) -> bool {
         let (Verdict::Faster(change) | Verdict::Slower(change)) = finding.row.verdict else {
             return false;
@@ -84,8 +84,9 @@ impl JudgedRuns<'_> {
             && !self.is_drift(finding)
     }
 
-    /// Standard error of the difference. A spread of the compared runs above the noise of the whole
-    /// series counts: noise may have grown, and few runs may lie close together by chance.
+    /// Returns the standard error of the difference. Uses the spread of the compared runs if it is
+    /// larger than the noise of the whole series: noise may have grown. A smaller spread is
+    /// ignored, since few runs may lie close together by chance.
     fn standard_error(&self, finding: &Finding) -> f64 {
         let (before, after) = self.sides(finding);
         let (n, m) = (before.len() as f64, after.len() as f64);
@@ -93,7 +94,7 @@ impl JudgedRuns<'_> {
         self.noise.max(pooled.sqrt()) * (n.recip() + m.recip()).sqrt()
     }
 
-    /// Returns true if no value of one side lies among those of the other side.
+    /// `true` if the values of both sides do not overlap.
     fn is_apart(&self, finding: &Finding) -> bool {
         let ends = |values: &[f64]| {
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -105,7 +106,7 @@ impl JudgedRuns<'_> {
         before.1 < after.0 || after.1 < before.0
     }
 
-    /// Returns true if a straight line describes the runs nearly as well as a step does.
+    /// `true` if a straight line fits the runs nearly as well as a step.
     fn is_drift(&self, finding: &Finding) -> bool {
         let (before, after) = self.sides(finding);
         let step = squares(before) + squares(after);
@@ -138,7 +139,7 @@ fn squares_of_line(values: &[f64]) -> f64 {
     yy - xy * xy / xx
 }
 
-/// The figure of one run; what its metric is called does not matter.
+/// Returns the figure of one run; the name of its metric is not used.
 pub(super) fn figure(trials: &[f64], better: Better) -> Figure {
     Figure {
         condition: String::new(),

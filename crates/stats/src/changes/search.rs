@@ -1,4 +1,4 @@
-//! Changes of one series: candidates, marks of the user, and which of them count.
+//! Search for the changes of one series: candidates, marks of the user, and the final selection.
 
 use super::clean::{noise, without_outliers};
 use super::judged::{Finding, JudgedRuns, figure};
@@ -12,14 +12,14 @@ use std::ops::Range;
 
 /// Finds the changes of a series, in order.
 ///
-/// A candidate of [`suspects`] counts if there are runs enough on both sides; if the verdict on
-/// the runs after it against those before it, each run one observation, is faster or slower at a
-/// strict level and by more than the margin; if the change is large beside the noise of the
-/// series; and if a step describes the runs better than a drift does. Single outliers are no
-/// changes. Where few runs stand on a side, none of them may lie among the values of the other.
+/// A candidate of [`suspects`] counts if there are enough runs on both sides; if the verdict on the
+/// runs after it against those before it, each run one observation, is faster or slower at a strict
+/// level and by more than the margin; if the change is large relative to the noise of the series;
+/// and if a step fits the runs better than a drift. Single outliers are not changes. With few runs
+/// on a side, its values may not overlap those of the other.
 ///
-/// Changes that the user accepted are always there and begin a new series; those marked false
-/// are left out.
+/// Changes that the user accepted are always included and begin a new series; changes that the user
+/// marked as false are left out.
 pub fn find(series: &RunSeries, opinions: &[Opinion], rules: &Rules) -> Vec<ChangePoint> {
     let runs = Runs::of(series);
     let marks = |state| runs.marked(opinions, state);
@@ -74,7 +74,7 @@ impl<'a> Runs<'a> {
         runs
     }
 
-    /// Places of the runs that the user marked so, in order.
+    /// Returns the places of the runs with this opinion of the user, in order.
     fn marked(&self, opinions: &[Opinion], state: OpinionState) -> Vec<usize> {
         let marked = |id: &str| {
             let mut of_state = opinions.iter().filter(|opinion| opinion.state == state);
@@ -111,14 +111,14 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Cuts of a series: those that are accepted, and candidates between them.
+/// Cuts of a series: accepted cuts, and candidates between them.
 struct Cuts<'a> {
     accepted: &'a [usize],
     judged: &'a JudgedRuns<'a>,
 }
 
 impl Cuts<'_> {
-    /// Candidates of each part between accepted cuts, with the accepted ones.
+    /// Returns the candidates of each part between accepted cuts, with the accepted cuts.
     fn candidates(&self) -> Vec<usize> {
         let logs = self.judged.logs;
         let mut cuts = self.accepted.to_vec();
@@ -132,7 +132,7 @@ impl Cuts<'_> {
         cuts
     }
 
-    /// Drops the weakest cut that does not count, until all others do.
+    /// Drops the weakest cut that does not count, until all others count.
     fn settled(&self, mut cuts: Vec<usize>) -> Vec<(usize, Finding)> {
         loop {
             let found = self.compared(&cuts);

@@ -25,17 +25,17 @@ assay_model::defaults! {
 pub struct Suspect {
     /// Index of the first value after the change.
     pub index: usize,
-    /// p value of Student's t-test between the values up to both neighbours.
+    /// p value of Student's t-test between the values up to both neighbouring cuts.
     pub p: f64,
-    /// Relative change between the means of both sides, taken from the smaller one.
+    /// Relative change between the means of both sides, relative to the smaller one.
     pub magnitude: f64,
 }
 
 /// Finds candidates in a series, in order.
 ///
-/// Each window is cut at its best place, then its parts, as long as the cut is significant at a
-/// relaxed level. The cuts of all windows are merged: the weakest is dropped and those behind it
-/// are tested again with the parts that they have now, until all are significant.
+/// Cuts each window at its best place, then its parts, as long as the cut is significant at a
+/// relaxed level. Merges the cuts of all windows: drops the weakest cut and tests those behind it
+/// again with their new parts, until all are significant.
 ///
 /// ```
 /// use assay_stats::changes::windows::{Windows, suspects};
@@ -47,7 +47,7 @@ pub fn suspects(values: &[f64], windows: &Windows) -> Vec<Suspect> {
     merge(&weak_cuts(values, windows), values, windows)
 }
 
-/// Level of the cuts before they are merged, as Otava has it.
+/// Returns the level of the cuts before they are merged, as in Otava.
 fn relaxed(max_p: f64) -> f64 {
     match max_p {
         p if p < 0.05 => 10.0 * p,
@@ -56,8 +56,8 @@ fn relaxed(max_p: f64) -> f64 {
     }
 }
 
-/// Cuts of all windows, each half a window after the one before it, or later where the latest cut
-/// lies.
+/// Returns the cuts of all windows. Each window begins half a window after the previous one, or
+/// later at the latest cut.
 fn weak_cuts(values: &[f64], windows: &Windows) -> Vec<usize> {
     let length = windows.length.max(2);
     let (mut start, mut cuts) = (0, Vec::new());
@@ -73,7 +73,8 @@ fn weak_cuts(values: &[f64], windows: &Windows) -> Vec<usize> {
     cuts
 }
 
-/// Cuts a window again and again at its best place until that is not significant, in order.
+/// Cuts a window repeatedly at its best place until the cut is not significant; returns the cuts in
+/// order.
 fn cuts_of_window(window: &[f64], max_p: f64) -> Vec<usize> {
     let mut cuts: Vec<usize> = Vec::new();
     loop {
@@ -82,12 +83,12 @@ fn cuts_of_window(window: &[f64], max_p: f64) -> Vec<usize> {
             let cut = best_cut(window.get(part.clone())?)?;
             Some((cut.divergence, part.start, part.start + cut.at, part.end))
         });
-        // Of equal ones the first.
+        // The first of several equal cuts is chosen.
         let best = found.reduce(|best, next| if next.0 > best.0 { next } else { best });
         let Some((_, start, at, end)) = best else {
             return cuts;
         };
-        // A p value that is none is not significant.
+        // A p value of NaN is not significant.
         let significant = suspect(window, start, at, end).p <= max_p;
         if !significant {
             return cuts;
@@ -97,7 +98,7 @@ fn cuts_of_window(window: &[f64], max_p: f64) -> Vec<usize> {
     }
 }
 
-/// Parts that cuts leave of a series.
+/// Returns the parts of a series between cuts.
 pub(super) fn parts(cuts: &[usize], length: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain(std::iter::once(length));
@@ -109,7 +110,7 @@ fn merge(cuts: &[usize], values: &[f64], windows: &Windows) -> Vec<Suspect> {
     while let Some(weakest) = weakest(&found, windows) {
         found.remove(weakest);
         let cuts: Vec<usize> = found.iter().map(|suspect| suspect.index).collect();
-        // As in Otava: the two cuts behind the dropped one are tested again, the one before it
+        // As in Otava, the two cuts after the dropped one are tested again, and the one before it
         // keeps its result.
         let again = tested(&cuts, values);
         for (old, new) in found.iter_mut().zip(again).skip(weakest).take(2) {
@@ -119,8 +120,8 @@ fn merge(cuts: &[usize], values: &[f64], windows: &Windows) -> Vec<Suspect> {
     found
 }
 
-/// Returns the cut with the largest p value, or, if all are significant, that with the smallest
-/// change; `None` if it may stay.
+/// Returns the cut with the largest p value, or, if all are significant, the cut with the smallest
+/// change; `None` if all cuts are kept.
 fn weakest(found: &[Suspect], windows: &Windows) -> Option<usize> {
     let first = |better: fn(&Suspect, &Suspect) -> bool| {
         let all = 0..found.len();
@@ -156,8 +157,7 @@ fn tested(cuts: &[usize], values: &[f64]) -> Vec<Suspect> {
         .collect()
 }
 
-/// Student's t-test between both sides of a cut. Deviations are those of the population, as in
-/// Otava.
+/// Runs Student's t-test between both sides of a cut. Uses population deviations, as Otava does.
 fn suspect(values: &[f64], start: usize, at: usize, end: usize) -> Suspect {
     let left = values.get(start..at).unwrap_or_default();
     let right = values.get(at..end).unwrap_or_default();
@@ -182,7 +182,7 @@ fn suspect(values: &[f64], start: usize, at: usize, end: usize) -> Suspect {
     }
 }
 
-/// Variance of the values themselves (n, not n - 1).
+/// Returns the population variance (divisor n, not n - 1).
 fn variance(values: &[f64], mean: f64) -> f64 {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     squares / values.len() as f64

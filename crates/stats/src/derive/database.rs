@@ -7,8 +7,9 @@ use assay_model::trial::TrialRecord;
 use assay_model::work::androbench::DatabaseStep;
 
 impl Metrics {
-    /// Rates divide by the time spent in transactions, as AndroBench does. Where a pace is
-    /// given they divide by the elapsed time: what the waits leave is no rate that anybody saw.
+    /// Adds the metrics of transactions. Rates divide by the time spent in transactions, as
+    /// AndroBench does. With a limited pace they divide by the elapsed time: without the waits the
+    /// rate would be one that never occurred.
     pub(super) fn transactions(&mut self, step: &DatabaseStep, trial: &TrialRecord) {
         if step.transactions == 0 {
             return;
@@ -32,7 +33,7 @@ impl Metrics {
             let each = as_f64(flushes) / transactions;
             self.push("commit_flushes", Unit::Count, each);
         }
-        // What lies below the top may be shared: the disk behind a loop device.
+        // Layers below the top may be shared, such as the disk behind a loop device.
         let top = judged.as_ref().and_then(|write| write.layers.first());
         if let Some((_, bytes)) = top {
             let each = as_f64(*bytes) / transactions;
@@ -54,8 +55,7 @@ mod tests {
     use assay_model::work::StepDetail;
     use assay_model::work::androbench::DatabaseStep;
 
-    /// Ten transactions of 2 ms that took 50 ms together with what was between
-    /// them, and 40 flushes.
+    /// Returns a trial of ten transactions of 2 ms that took 50 ms in total, with 40 flushes.
     fn trial() -> TrialRecord {
         let mut latency = Histogram::new();
         (0..10).for_each(|_| latency.record(2_000_000));

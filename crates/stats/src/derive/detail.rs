@@ -1,4 +1,4 @@
-//! Metrics of what a step of a work tells beyond I/Os and latencies.
+//! Metrics of a step of a work, beyond I/Os and latencies.
 
 use super::{Metrics, as_f64};
 use crate::latency::Distribution;
@@ -27,8 +27,8 @@ impl Metrics {
         }
     }
 
-    /// Each sample counts alike, whatever its length and however long it took:
-    /// so does GNOME Disks.
+    /// Adds the rates of samples. Each sample has the same weight, regardless of its length and
+    /// duration, as in GNOME Disks.
     fn samples(&mut self, step: &ExtentStep) {
         let rates = || step.samples.iter().filter_map(ExtentSample::rate).collect();
         let (name, unit, values): (_, _, Vec<f64>) = match step.of {
@@ -50,8 +50,7 @@ impl Metrics {
         self.push(format!("{name}_max"), unit, most);
     }
 
-    /// Counts and times of an act of a scenario; how long all of it took is in
-    /// `metrics_with`.
+    /// Adds counts and times of an act of a scenario. `metrics_with` adds its duration.
     fn act(&mut self, step: &ScenarioStep) {
         if let Some(latency) = &step.latency {
             self.latencies("operation_lat", latency);

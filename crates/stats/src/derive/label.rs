@@ -5,8 +5,7 @@ use assay_judge::{Judgement, Measured, Quantity};
 use assay_model::job::Direction;
 use std::borrow::Cow;
 
-/// The direction a metric is about, from its name; flushes and commits belong
-/// to writes.
+/// Returns the direction of a metric, from its name; flushes and commits belong to writes.
 pub fn direction_of(metric: &str) -> Option<Direction> {
     match metric.split('_').next() {
         Some("read") => Some(Direction::Read),
@@ -15,8 +14,7 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
     }
 }
 
-/// What a metric measures of its direction, from its name: that decides which
-/// label it gets.
+/// Returns the quantity that a metric measures, from its name. The quantity determines the label.
 ///
 /// ```
 /// use assay_judge::Quantity;
@@ -67,16 +65,15 @@ pub fn measured_of<'a>(metric: &str, judgement: &'a Judgement) -> Vec<Cow<'a, Me
     sides.map(|evidence| evidence.of(quantity)).collect()
 }
 
-/// The label that stands next to a metric. A metric of the whole trial has the
-/// one label of both directions, or both where they differ, `device+page-cache`,
-/// reads first.
+/// Returns the label that is shown next to a metric. A metric of the whole trial has the common
+/// label of both directions, or both if they differ, reads first: `device+page-cache`.
 pub fn label_of(metric: &str, judgement: Option<&Judgement>) -> String {
     let measured = judgement.map_or_else(Vec::new, |judgement| measured_of(metric, judgement));
     let labels: Vec<&str> = measured.iter().map(|measured| measured.label()).collect();
     match labels[..] {
         [read, write] if read != write => format!("{read}+{write}"),
         [one, ..] => one.to_owned(),
-        // Nothing was judged, so nothing may be claimed.
+        // Nothing was judged, so no layer can be claimed.
         [] => "unknown".to_owned(),
     }
 }
@@ -85,7 +82,7 @@ pub fn label_of(metric: &str, judgement: Option<&Judgement>) -> String {
 mod tests {
     use super::*;
 
-    /// A trap: `write_bw` and `write_lat` must not share a rule by their prefix alone.
+    /// Guards against a rule for both `write_bw` and `write_lat` by their common prefix.
     #[test]
     fn only_single_calls_flushes_apart_are_calls() {
         let is_call =

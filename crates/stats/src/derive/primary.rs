@@ -1,24 +1,24 @@
-//! Which metrics decide.
+//! Selection of the deciding metrics.
 
 use assay_model::job::{Job, Purpose};
 use assay_model::units::KIB;
 
-/// From this block size on, bandwidth decides instead of IOPS.
+/// Smallest block size for which bandwidth decides instead of IOPS.
 pub const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 const DURABLE: &str = "durable_write_lat_p50";
-/// Decided until writes were measured together with their flush.
+/// Deciding metric of runs from before writes were measured together with their flush.
 const FLUSH: &str = "flush_lat_p50";
 
-/// Names of the metrics that decide how good a job went, reads first: these
-/// stand in summaries and are compared.
+/// Returns the names of the deciding metrics of a job, reads first. Summaries show them, and
+/// comparisons use them.
 ///
-/// - `durable_write_lat_p50` instead of the write side when the job flushes
-///   after every small write: then write and flush are what is waited for;
-/// - the mean latency when the pace is limited, by a rate or by a pause after each I/O,
-///   for then the rate says only what was asked for;
-/// - transactions per second where these are what the job is for;
-/// - the rate or the latency of memory where that is; of a stress of it, nothing;
-/// - the time that an act of a scenario takes, where its pace is not given;
+/// - `durable_write_lat_p50` instead of the write side if the job flushes after every small write:
+///   the application waits for both;
+/// - the mean latency if the pace is limited, by a rate or by a pause after each I/O, since the
+///   rate is then the requested one;
+/// - transactions per second for a job of transactions;
+/// - the rate or the latency of memory for jobs that measure memory; none for a stress test;
+/// - the duration of an act of a scenario, if its pace is not limited;
 /// - bandwidth for blocks of 64 KiB and more, IOPS below.
 ///
 /// ```
@@ -55,9 +55,8 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
     wanted.map(|(_, name)| name).collect()
 }
 
-/// The same of a job that is known to have these metrics: one that was stored
-/// before writes were measured together with their flush is decided by
-/// `flush_lat_p50`.
+/// Returns the deciding metrics of a job among those it has: a job that was stored before writes
+/// were measured together with their flush is decided by `flush_lat_p50`.
 pub fn deciding_metrics(job: &Job, has: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let names = primary_metrics(job).into_iter();
     let known = names.map(|name| match name {
@@ -67,8 +66,8 @@ pub fn deciding_metrics(job: &Job, has: impl Fn(&str) -> bool) -> Vec<&'static s
     known.collect()
 }
 
-/// Returns true if a metric decides between two sides, given for each side that it may decide
-/// there. Runs from before writes were measured together with their flush have only the flush
+/// `true` if a metric decides between two sides; `a` and `b` are true if it may decide on each
+/// side. Runs from before writes were measured together with their flush have only the flush
 /// metric, which is used to compare them with newer ones.
 pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
     let older = (a || b) && metric.rsplit(' ').next() == Some(FLUSH);

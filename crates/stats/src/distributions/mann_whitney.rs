@@ -1,11 +1,12 @@
 //! The exact distribution of Mann and Whitney's U.
 
-/// Above this many pairs of trials the normal approximation is used: P is off by
-/// less than .001 there, and small p values come out too large (.0001 by a third).
+/// Largest number of pairs of trials with the exact distribution. Beyond it the normal
+/// approximation is used: P is off by less than .001 there, and small p values are too large (.0001
+/// by a third).
 const MAX_EXACT_PAIRS: usize = 2_500;
 
-/// The distribution of U, the number of pairs in which B is above A, when both
-/// come from the same population (Mann and Whitney 1947, their recurrence).
+/// Distribution of U, the number of pairs in which B is above A, if both come from the same
+/// population (Mann and Whitney 1947, their recurrence).
 #[derive(Clone, Debug)]
 pub struct MannWhitney {
     /// P(U <= u) for u = 0, 1, ...
@@ -13,7 +14,7 @@ pub struct MannWhitney {
 }
 
 impl MannWhitney {
-    /// For `n` trials against `m`.
+    /// Computes the distribution for `n` trials against `m`.
     pub fn new(n: usize, m: usize) -> Self {
         let mut cdf = if n * m <= MAX_EXACT_PAIRS {
             exact(n, m)
@@ -29,19 +30,19 @@ impl MannWhitney {
         Self { cdf }
     }
 
-    /// P(U <= u).
+    /// Returns P(U <= u).
     pub fn at_most(&self, u: usize) -> f64 {
         self.cdf.get(u).copied().unwrap_or(1.0)
     }
 
-    /// Smallest two-sided p value that there is.
+    /// Returns the smallest possible two-sided p value.
     pub fn smallest_p(&self) -> f64 {
         (2.0 * self.at_most(0)).min(1.0)
     }
 
-    /// The largest u with 2 P(U <= u) <= `alpha`; `None` when not even 0 has.
+    /// Returns the largest u with 2 P(U <= u) <= `alpha`; `None` if no u has it.
     pub fn critical(&self, alpha: f64) -> Option<usize> {
-        // Equal up to rounding is equal.
+        // Values that differ only by rounding count as equal.
         let limit = alpha * (1.0 + 1e-12);
         self.cdf
             .partition_point(|p| 2.0 * p <= limit)
@@ -53,7 +54,7 @@ impl MannWhitney {
 /// 1, u).
 fn exact(n: usize, m: usize) -> Vec<f64> {
     let (n, m) = (n.min(m), n.max(m));
-    // One row per number of A's, grown by one B at a time.
+    // One row per number of A's; each step adds one B.
     let mut rows: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
     for b in 1..=m {
         for a in 1..=n {

@@ -1,21 +1,19 @@
-//! The studentized range, for comparisons of all pairs (Tukey, Games-Howell).
+//! Studentized range, for comparisons of all pairs (Tukey, Games-Howell).
 
 use super::{mean_over_deviation, normal_cdf, normal_density, root_from, student};
 
 /// Step of the inner integral: the trapezoidal rule is exact to rounding here.
 const STEP: f64 = 0.25;
 
-/// The normal density is nothing beyond.
+/// Distance beyond which the normal density is negligible.
 const REACH: f64 = 8.0;
 
-/// Probability that the range of `groups` standard normal values, over an
-/// independent estimate of their deviation with `df` degrees of freedom,
-/// exceeds `q`.
+/// Returns the probability that the range of `groups` standard normal values, divided by an
+/// independent estimate of their deviation with `df` degrees of freedom, exceeds `q`.
 ///
-/// The range of known deviation has P(R <= w) = k int phi(z) [Phi(z) -
-/// Phi(z - w)]^(k-1) dz (Hartley 1942); this is its mean over the estimated
-/// deviation. `NaN` when `df` is not positive or there are fewer than two
-/// groups.
+/// The range for a known deviation has P(R <= w) = k int phi(z) [Phi(z) - Phi(z - w)]^(k-1) dz
+/// (Hartley 1942); the result is its mean over the estimated deviation. `NaN` if `df` is not
+/// positive or there are fewer than two groups.
 pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
     if groups < 2 || df.is_nan() || df <= 0.0 || q.is_nan() {
         return f64::NAN;
@@ -30,8 +28,8 @@ pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
     mean_over_deviation(df, |s| 1.0 - normal.range_cdf(q * s, groups)).clamp(0.0, 1.0)
 }
 
-/// Quantile of the studentized range: the q whose [`upper_tail`] is `tail`; infinite where no finite
-/// q has it. The search begins at Bonferroni's bound, which is slightly larger.
+/// Returns the quantile of the studentized range: the q whose [`upper_tail`] is `tail`; infinite if
+/// no finite q has it. The search begins at Bonferroni's bound, which is slightly larger.
 pub fn quantile(tail: f64, groups: usize, df: f64) -> f64 {
     let pairs = (groups * groups.saturating_sub(1)) as f64;
     let bound = std::f64::consts::SQRT_2 * student::quantile(tail / pairs, df);
@@ -41,7 +39,7 @@ pub fn quantile(tail: f64, groups: usize, df: f64) -> f64 {
     }
 }
 
-/// The normal distribution at the points of the inner integral.
+/// Values of the normal distribution at the points of the inner integral.
 struct Normal(Vec<(f64, f64, f64)>);
 
 impl Normal {

@@ -1,14 +1,14 @@
-//! Student's t: tails, quantiles, and the noncentral one for power.
+//! Student's t: tails, quantiles, and the noncentral t for power.
 
 use super::{mean_over_deviation, normal_cdf, normal_quantile};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
-/// Probability that |T| is at least `t`; `NaN` when `t` or `df` is none.
+/// Returns the probability that |T| is at least `t`; `NaN` if `t` or `df` is invalid.
 pub fn two_sided(t: f64, df: f64) -> f64 {
     (2.0 * upper_tail(t.abs(), df)).min(1.0)
 }
 
-/// P(T > t) with `df` degrees of freedom; `NaN` when `df` is not positive.
+/// Returns P(T > t) with `df` degrees of freedom; `NaN` if `df` is not positive.
 pub fn upper_tail(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
         return if t > 0.0 { 0.0 } else { 1.0 };
@@ -19,13 +19,13 @@ pub fn upper_tail(t: f64, df: f64) -> f64 {
     }
 }
 
-/// The t that is exceeded with probability `tail` (at most a half); infinite
-/// when there is none to be had.
+/// Returns the t that is exceeded with probability `tail` (at most a half); infinite outside 1e-12
+/// to 0.5.
 pub fn quantile(tail: f64, df: f64) -> f64 {
     if !(1e-12..=0.5).contains(&tail) {
         return f64::INFINITY;
     }
-    // Beyond, the inverse of the incomplete beta function need not end.
+    // Above this, the inverse of the incomplete beta function may not terminate.
     if df > 1e6 {
         return normal_quantile(tail);
     }
@@ -35,13 +35,13 @@ pub fn quantile(tail: f64, df: f64) -> f64 {
     }
 }
 
-/// P(T' > t) of the noncentral t: the mean of P(Z > t s - shift) over the
-/// estimated deviation s (its definition, (Z + shift) / s).
+/// Returns P(T' > t) of the noncentral t: the mean of P(Z > t s - shift) over the estimated
+/// deviation s (its definition, (Z + shift) / s).
 pub fn noncentral_upper_tail(t: f64, df: f64, shift: f64) -> f64 {
     mean_over_deviation(df, |s| normal_cdf(shift - t * s))
 }
 
-/// Quantile `probability` of chi squared; `None` when there is none.
+/// Returns the quantile `probability` of chi squared; `None` outside 0 to 1.
 pub fn chi_squared_quantile(probability: f64, df: f64) -> Option<f64> {
     if !(0.0..1.0).contains(&probability) {
         return None;

@@ -5,13 +5,13 @@ use crate::histogram::{bucket_bounds, bucket_index};
 use assay_model::latency::LatencyRecord;
 use thiserror::Error;
 
-/// Why a [`LatencyRecord`] cannot be believed.
+/// Reasons why a [`LatencyRecord`] is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DamagedRecord {
-    /// No such bin.
+    /// A bin number is out of range.
     #[error("latency record is damaged: there is no bin {0}")]
     NoSuchBin(u32),
-    /// Bins out of order, twice, or empty.
+    /// A bin is out of order, duplicate, or empty.
     #[error("latency record is damaged: bin {0} is out of order or empty")]
     BadBin(u32),
     /// Bins and count differ.
@@ -19,7 +19,7 @@ pub enum DamagedRecord {
     Count {
         /// Count stated in the record.
         count: u64,
-        /// The sum over its bins.
+        /// Sum over the bins.
         in_bins: u128,
     },
     /// Minimum, maximum, sum or sum of squares is impossible for these bins.
@@ -27,13 +27,13 @@ pub enum DamagedRecord {
     Moment(&'static str),
 }
 
-/// Refuses a record whose parts contradict each other.
+/// Checks that the parts of a record do not contradict each other.
 pub fn check(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     check_bins(record)?;
     check_moments(record)
 }
 
-/// Every bin exists and is in use, they ascend, and they hold `count`.
+/// Checks that every bin exists and is in use, that bins ascend, and that they hold `count`.
 fn check_bins(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     let mut previous = None;
     let mut in_bins = 0;
@@ -52,7 +52,7 @@ fn check_bins(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     Ok(())
 }
 
-/// Extremes lie in the outer bins, and the sums are possible with them.
+/// Checks that the extremes lie in the outer bins, and that the sums are possible with them.
 fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     let fits = |fits: bool, what| fits.then_some(()).ok_or(DamagedRecord::Moment(what));
     let LatencyRecord {
@@ -71,7 +71,7 @@ fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     let least = times_count(min_ns).unwrap_or(u64::MAX);
     let most = times_count(max_ns).unwrap_or(u64::MAX);
     fits((least..=most).contains(&sum_ns), "sum")?;
-    // An overflowed sum says nothing, and neither does its square.
+    // An overflowed sum has no meaning, and neither has its sum of squares.
     if sum_ns < u64::MAX {
         let squares_least = squared_deviations(record).is_some();
         let squares_most = u128::from(sum_ns) * u128::from(max_ns);

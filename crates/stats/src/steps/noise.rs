@@ -3,25 +3,23 @@
 use super::MIN_SEGMENT;
 use crate::summary::{mean, variance};
 
-/// Smallest noise assumed, as a share of the largest value: keeps constant or
-/// coarsely counted series from being cut at every flicker.
+/// Smallest noise assumed, as a share of the largest value: prevents cuts at every small change of
+/// constant or coarsely counted series.
 const NOISE_FLOOR: f64 = 0.01;
-/// Median absolute deviation times this is the standard deviation of normal
-/// noise.
+/// Ratio of the standard deviation of normal noise to its median absolute deviation.
 const MAD_TO_STDEV: f64 = 1.4826;
 /// Distance from its neighbourhood beyond which a sample is an outlier, in standard deviations of
 /// the noise.
 const OUTLIER: f64 = 3.0;
 
-/// Standard deviation of the noise around the levels, blind to the levels
-/// themselves: the largest of three estimates.
+/// Returns the standard deviation of the noise around the levels, unaffected by the levels: the
+/// largest of three estimates.
 ///
-/// - Differences of samples one shortest segment apart, by their median
-///   absolute deviation: a step touches only ten of them. Neighbours would be
-///   too alike in autocorrelated noise.
-/// - The median of the variances within windows of one shortest segment: sees
-///   noise that is mostly flat with rare jumps (counts of large blocks,
-///   stalls here and there), to which the first is blind.
+/// - Differences of samples one shortest segment apart, by their median absolute deviation: a step
+///   affects only ten of them. Direct neighbours would be too similar in autocorrelated noise.
+/// - The median of the variances within windows of one shortest segment: detects noise that is
+///   mostly flat with rare jumps (counts of large blocks, occasional stalls), which the first
+///   estimate misses.
 /// - A floor of 1 % of the largest value.
 pub fn stdev(values: &[f64]) -> f64 {
     let apart: Vec<f64> = values
@@ -42,18 +40,17 @@ pub fn stdev(values: &[f64]) -> f64 {
     slow.max(rare).max(NOISE_FLOOR * largest)
 }
 
-/// The lower median: of two windows, the one without the step. 0 of nothing.
+/// Returns the lower median: of two windows, the one without the step. 0 for no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len().saturating_sub(1) / 2;
     values.sort_by(f64::total_cmp);
     values.get(middle).copied().unwrap_or(0.0)
 }
 
-/// The series with single samples that stick out (a stall, a burst) pulled in
-/// to three standard deviations from the median of the eleven samples around
-/// them. A few stalls close together then are no segment of their own, while
-/// steps stay where they are: a running median does not move them. At both
-/// ends the eleven are the outermost ones, lest few samples decide there.
+/// Limits single outliers of a series (a stall, a burst) to three standard deviations from the
+/// median of the eleven samples around them. A few stalls close together then do not form a
+/// segment, and steps keep their position, since a running median does not move them. At both ends
+/// the eleven outermost samples are used, so that few samples do not decide there.
 pub fn without_outliers(values: &[f64], stdev: f64) -> Vec<f64> {
     let width = (MIN_SEGMENT + 1).min(values.len());
     let pull_in = |(index, value): (usize, &f64)| {

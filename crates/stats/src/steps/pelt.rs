@@ -1,16 +1,16 @@
-//! PELT: the best cut of a series into segments of constant mean (Killick,
-//! Fearnhead, Eckley 2012), exact, with pruning.
+//! PELT: the best cut of a series into segments of constant mean (Killick, Fearnhead, Eckley 2012),
+//! exact, with pruning.
 
 use super::MIN_SEGMENT;
 use super::noise::median;
 
 /// Smallest gain that justifies one more segment, in units of ln N times the variance of the noise.
-/// Fifteen instead of the two or three of independent samples, because throughput is
-/// autocorrelated: chance keeps it high or low for a while, without a change of level.
+/// It is fifteen instead of the two or three of independent samples, because throughput is
+/// autocorrelated: it stays high or low for a while by chance, without a change of level.
 const PENALTY: f64 = 15.0;
 
-/// Squared deviations from the mean of any stretch of a series, in units of
-/// the noise's variance, in constant time by sums from the start.
+/// Squared deviations from the mean of any part of a series, in units of the noise's variance,
+/// computed in constant time from cumulative sums.
 struct Cost {
     /// (sum, sum of squares) of the first i scaled samples.
     sums: Vec<(f64, f64)>,
@@ -18,8 +18,8 @@ struct Cost {
 
 impl Cost {
     fn new(values: &[f64], noise: f64) -> Self {
-        // Deviations from a typical value: squares of raw byte counts would
-        // cancel.
+        // Deviations from a typical value avoid cancellation, which squares of raw byte counts
+        // would suffer.
         let centre = median(values.to_vec());
         let mut sums = vec![(0.0, 0.0)];
         sums.extend(values.iter().scan((0.0, 0.0), |total, value| {
@@ -38,19 +38,19 @@ impl Cost {
     }
 }
 
-/// Places where the last segment may begin, field by field: most of the time of a long
-/// series goes into [`Self::least`], which a compiler turns into vectors only so.
+/// Possible starts of the last segment, one vector per field: a compiler vectorizes [`Self::least`]
+/// only in this layout, and it takes most of the time of a long series.
 #[derive(Default)]
 struct Candidates {
     start: Vec<usize>,
-    /// The same as a number.
+    /// Start as a floating-point number.
     index: Vec<f64>,
-    /// Sum of the samples before it.
+    /// Sum of the samples before the start.
     sum: Vec<f64>,
-    /// Least cost of all before it with the penalty of one more segment, less the sum of
-    /// their squares.
+    /// Least cost of all samples before the start with the penalty of one more segment, minus the
+    /// sum of their squares.
     before: Vec<f64>,
-    /// Room for the costs.
+    /// Buffer for the costs.
     costs: Vec<f64>,
 }
 
@@ -63,7 +63,7 @@ impl Candidates {
         self.before.push(before - squares);
     }
 
-    /// The cost of all before `end`, for each place.
+    /// Returns the cost of all samples before `end`, for each start.
     fn costs(&mut self, end: usize, cost: &Cost) -> &[f64] {
         let (sum, squares) = cost.sums[end];
         let end = end as f64;
@@ -77,8 +77,8 @@ impl Candidates {
         &self.costs
     }
 
-    /// The best place for a segment that ends before `end`, and the cost of all until
-    /// then.
+    /// Returns the cost of all samples before `end`, and the best start of the segment that ends
+    /// there.
     fn least(&mut self, end: usize, cost: &Cost) -> (f64, usize) {
         let costs = self.costs(end, cost);
         let least = smallest(costs);
@@ -86,7 +86,7 @@ impl Candidates {
         (least, place.map_or(0, |place| self.start[place]))
     }
 
-    /// Drops the places that cost more than `ceiling` at `end`.
+    /// Drops the starts that cost more than `ceiling` at `end`.
     fn prune(&mut self, end: usize, ceiling: f64, cost: &Cost) {
         self.costs(end, cost);
         let costs = std::mem::take(&mut self.costs);
@@ -106,7 +106,8 @@ impl Candidates {
     }
 }
 
-/// The smallest value. Several at a time, for a chain of comparisons is slow.
+/// Returns the smallest value. Compares several values at a time, since a chain of comparisons is
+/// slow.
 fn smallest(values: &[f64]) -> f64 {
     const LANES: usize = 8;
     let less = |a: f64, b: f64| if b < a { b } else { a };
@@ -121,25 +122,25 @@ fn smallest(values: &[f64]) -> f64 {
     all.fold(f64::INFINITY, less)
 }
 
-/// One in so many ends is worth the time that pruning takes.
+/// Interval of ends at which pruning pays for its time.
 const PRUNED: usize = 16;
 
-/// The best change points in ascending order: for every end the best start of
-/// the last segment, from the best solutions of all shorter series.
+/// Returns the best change points in ascending order: for every end the best start of the last
+/// segment, from the best solutions of all shorter series.
 pub fn change_points(values: &[f64], noise: f64) -> Vec<usize> {
     let n = values.len();
     let cost = Cost::new(values, noise);
     let penalty = PENALTY * (n as f64).ln();
-    // least[end] and last[end]: cost, and start of the last segment, of the
-    // best solution for the samples before `end`.
+    // least[end] and last[end] are the cost, and the start of the last segment, of the best
+    // solution for the samples before `end`.
     let mut least = vec![f64::INFINITY; n + 1];
     let mut last = vec![0; n + 1];
     let mut candidates = Candidates::default();
     candidates.push(0, 0.0, &cost);
     for end in MIN_SEGMENT..=n {
-        // A segment that begins at `fresh` is now long enough. A start that
-        // was worse there by more than a penalty never wins again: beginning
-        // anew at `fresh` is cheaper for every later end.
+        // A segment that begins at `fresh` is now long enough. A start that was worse there by more
+        // than a penalty can never be the best again: a new segment at `fresh` is cheaper for every
+        // later end.
         let fresh = end - MIN_SEGMENT;
         if fresh >= MIN_SEGMENT {
             let ceiling = least[fresh] + penalty;
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same minimum without pruning.
+    /// Returns the same minimum without pruning, as reference.
     fn least_cost(values: &[f64], noise: f64) -> f64 {
         let cost = Cost::new(values, noise);
         let penalty = PENALTY * (values.len() as f64).ln();

@@ -1,7 +1,7 @@
-//! Many tests at once: the level that each may use.
+//! Corrections for many tests: the level of each test.
 
-/// A p value after correction, and the level that its raw value is held to.
-/// `p <= level` and `adjusted <= alpha` are the same decision.
+/// A p value after correction, and the level for its raw value. `p <= level` and `adjusted <=
+/// alpha` are equivalent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adjusted {
     /// Corrected p value.
@@ -10,8 +10,8 @@ pub struct Adjusted {
     pub level: f64,
 }
 
-/// Holm's step-down (1979): the chance of any false finding stays at `alpha`.
-/// What comes after the first that fails is held to that one's level.
+/// Holm's step-down (1979): the probability of any false finding stays at `alpha`. Tests after the
+/// first failed one use the level of that test.
 pub fn holm(p: &[f64], alpha: f64) -> Vec<Adjusted> {
     let mut adjusted = vec![Adjusted { p: 1.0, level: 0.0 }; p.len()];
     let (mut largest, mut stopped) = (0.0_f64, None);
@@ -27,8 +27,7 @@ pub fn holm(p: &[f64], alpha: f64) -> Vec<Adjusted> {
     adjusted
 }
 
-/// Benjamini and Hochberg's step-up (1995): of what is found, a share of `q`
-/// is false on average.
+/// Benjamini and Hochberg's step-up (1995): on average, a share of `q` of the findings is false.
 pub fn benjamini_hochberg(p: &[f64], q: f64) -> Vec<Adjusted> {
     let order = in_order(p);
     let all = p.len() as f64;
@@ -46,7 +45,7 @@ pub fn benjamini_hochberg(p: &[f64], q: f64) -> Vec<Adjusted> {
     adjusted
 }
 
-/// Indices by p value, the smallest first.
+/// Returns the indices by p value, the smallest first.
 fn in_order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));

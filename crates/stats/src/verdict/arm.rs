@@ -1,4 +1,4 @@
-//! One side of a comparison: its trials as logarithms.
+//! One side of a comparison, with its trials as logarithms.
 
 use crate::summary::{mean, variance};
 use assay_lang::tr;
@@ -9,47 +9,47 @@ use std::fmt::{self, Display, Formatter};
 /// y = ln(x), or -ln(x) where less is better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// A value per trial; empty when only a summary is known.
+    /// Value per trial; empty when only a summary is known.
     pub y: Vec<f64>,
-    /// Place of each trial in the order of the session; empty when unknown.
+    /// Position of each trial in the session; empty when unknown.
     pub positions: Vec<f64>,
     /// Number of trials.
     pub n: usize,
     /// Mean of y.
     pub mean: f64,
-    /// Variance of y (n - 1); `None` below two trials, or when it was not
-    /// told.
+    /// Variance of y (divisor n - 1); `None` below two trials, or when the source does not contain
+    /// it.
     pub variance: Option<f64>,
-    /// Geometric mean in the metric's unit; of a summary its arithmetic mean.
+    /// Geometric mean in the metric's unit; for a summary its arithmetic mean.
     pub centre: f64,
-    /// Which way the quantity is good; y is good upwards.
+    /// Direction in which the quantity is better; a larger y is always better.
     pub better: Better,
 }
 
-/// Why figures cannot be compared at all.
+/// Reasons why figures cannot be compared at all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArmError {
-    /// No trial.
+    /// There is no trial.
     Empty,
-    /// Something that is no number.
+    /// A value is not finite.
     NotFinite {
-        /// Counted from 1.
+        /// Number of the trial, from 1.
         trial: usize,
         /// Offending value.
         value: f64,
     },
-    /// Ratios need positive values.
+    /// A value is not positive; ratios need positive values.
     NotPositive {
-        /// Counted from 1.
+        /// Number of the trial, from 1.
         trial: usize,
         /// Offending value.
         value: f64,
     },
-    /// The same, of a summary.
+    /// The mean of a summary is not positive or not finite.
     BadMean(f64),
-    /// A deviation that is none.
+    /// The deviation of a summary is invalid.
     BadDeviation(f64),
-    /// Nobody said whether more is better.
+    /// The direction in which the quantity is better is not known.
     NoDirection,
 }
 
@@ -82,15 +82,14 @@ impl std::error::Error for ArmError {}
 impl Arm {
     /// Takes the logarithms of a sample.
     ///
-    /// Of a summary only the arithmetic mean m and the deviation s are known.
-    /// The variance of the logarithms is that of a lognormal quantity,
-    /// ln(1 + (s/m)^2). Their mean is taken as ln(m): so a comparison of
-    /// summaries is one of arithmetic means. (The lognormal ln(m) - var/2 would
-    /// turn a difference in spread into one in speed, on the strength of three
-    /// trials' deviation; the reference tables use ln(m), too.)
+    /// For a summary only the arithmetic mean m and the deviation s are known. The variance of the
+    /// logarithms is that of a lognormal quantity, ln(1 + (s/m)^2). Their mean is taken as ln(m),
+    /// so a comparison of summaries compares arithmetic means. (The lognormal ln(m) - var/2 would
+    /// turn a difference in spread into one in speed, based on the deviation of only three trials;
+    /// the reference tables use ln(m), too.)
     ///
-    /// Positions that are not as many as the trials, or not finite, are
-    /// unknown.
+    /// Positions are treated as unknown if their number differs from that of the trials, or if one
+    /// is not finite.
     ///
     /// # Errors
     /// When a logarithm does not exist or the direction is not known.
@@ -122,10 +121,10 @@ impl Arm {
         Self::of_logs(y, positions, better)
     }
 
-    /// From values on the scale of comparison.
+    /// Creates an arm from values on the scale of comparison.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there are no values.
     pub fn of_logs(y: Vec<f64>, positions: Vec<f64>, better: Better) -> Result<Self, ArmError> {
         if y.is_empty() {
             return Err(ArmError::Empty);
@@ -152,7 +151,7 @@ impl Arm {
         if let Some(stdev) = stdev.filter(|s| !s.is_finite() || *s < 0.0) {
             return Err(ArmError::BadDeviation(stdev));
         }
-        // One trial has no deviation, whatever the source prints.
+        // A single trial has no deviation, even if the source contains one.
         let stdev = stdev.filter(|_| n >= 2);
         Ok(Self {
             y: Vec::new(),
@@ -167,8 +166,8 @@ impl Arm {
         })
     }
 
-    /// Without trial `index`; `None` when it is not known apart or is the only
-    /// one.
+    /// Returns the arm without trial `index`; `None` if trials are not known individually or it is
+    /// the only one.
     pub fn without(&self, index: usize) -> Option<Self> {
         if index >= self.y.len() {
             return None;
@@ -184,7 +183,7 @@ impl Arm {
         Some(arm)
     }
 
-    /// Coefficient of variation, sqrt(exp(variance) - 1).
+    /// Returns the coefficient of variation, sqrt(exp(variance) - 1).
     pub fn cv(&self) -> Option<f64> {
         let cv = self.variance?.exp_m1().sqrt();
         cv.is_finite().then_some(cv)

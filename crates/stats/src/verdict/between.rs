@@ -1,6 +1,6 @@
-//! The variance between runs. Runs of one device differ by more than their trials do: the place of
-//! the test file, the temperature and other work of the host belong to the run. Levels as in
-//! Kalibera and Jones, "Rigorous benchmarking in reasonable time" (2013): a trial within a run.
+//! Variance between runs. Runs of one device differ by more than their trials do: the location of
+//! the test file, the temperature and other work of the host belong to the run. The levels, trials
+//! within runs, follow Kalibera and Jones, "Rigorous benchmarking in reasonable time" (2013).
 
 use super::arm::Arm;
 use super::estimate::Linear;
@@ -10,40 +10,41 @@ use assay_model::figures::{Better, Figure, Sample};
 use statrs::function::gamma::digamma;
 use std::collections::HashMap;
 
-/// Part of the deviation of a run that goes with the deviation of its trials. With [`LEAST`]
-/// calibrated on runs of real storage (docs/verdicts.md, "Runs made apart").
+/// Part of the deviation of a run that is proportional to the deviation of its trials. Like
+/// [`LEAST`], calibrated on runs of real storage (docs/verdicts.md, "Runs made apart").
 const SHARE: f64 = 0.5;
 
 /// Deviation of a run whose trials do not vary, on the scale of logarithms.
 const LEAST: f64 = 0.04;
 
-/// Degrees of freedom of the prior where nothing else is known.
+/// Degrees of freedom of the prior if nothing else is known.
 const PRIOR_DF: f64 = 5.0;
 
 /// Scatter of the logarithms of variances around the prior, over kinds of storage.
 const SCATTER: f64 = 1.0;
 
-/// Runs of a side from which on their own variance is the least one.
+/// Number of runs of a side from which their own variance is a lower bound.
 pub(super) const ENOUGH_RUNS: usize = 3;
 
-/// A difference of neighbouring runs of so many robust deviations is a change of the series.
+/// Difference of neighbouring runs, in robust deviations, from which it counts as a change of the
+/// series.
 const CHANGE: f64 = 4.0;
 
-/// Newest earlier runs of a series that are taken into account.
+/// Most earlier runs of a series that are used, the newest ones.
 pub const MOST_RUNS: u32 = 60;
 
-/// Variance of the mean of a run of one device without any change, on the scale of logarithms.
+/// Variance of the mean of a run of one unchanged device, on the scale of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunVariance {
-    /// Variance of a run of A and of B, that of the trials included.
+    /// Variance of a run of A and of B, including that of the trials.
     pub variances: [f64; 2],
-    /// Degrees of freedom: the smaller ones of both sides.
+    /// Degrees of freedom, the smaller of both sides.
     pub df: f64,
-    /// Degrees of freedom that runs gave, the prior left out.
+    /// Degrees of freedom from runs, without the prior.
     pub known: f64,
-    /// Runs of A and of B.
+    /// Number of runs of A and of B.
     pub runs: [usize; 2],
-    /// Earlier runs that it is known from.
+    /// Number of earlier runs used for the estimate.
     pub earlier: usize,
 }
 
@@ -52,14 +53,15 @@ pub struct RunVariance {
 pub(crate) struct SideRuns<'a> {
     /// The figure of each run.
     pub figures: &'a [Figure],
-    /// True if the runs are of one unit, so that they vary as runs do.
+    /// `true` if the runs are of one unit, so that their spread is the variance between runs.
     pub of_one_unit: bool,
     /// Means of earlier runs of its series.
     pub earlier: &'a [f64],
 }
 
 impl RunVariance {
-    /// From the prior, earlier runs and the runs of each side; `None` if a figure has no logarithm.
+    /// Estimates the variance from the prior, earlier runs and the runs of each side; `None` if a
+    /// figure has no logarithm.
     pub(crate) fn of(sides: [SideRuns<'_>; 2]) -> Option<Self> {
         let arm = |figure: &Figure| Arm::of(&figure.sample, Some(Better::Higher)).ok();
         let arms = |side: &SideRuns<'_>| side.figures.iter().map(arm).collect::<Option<Vec<Arm>>>();
@@ -81,7 +83,7 @@ impl RunVariance {
         })
     }
 
-    /// Before runs are made, from one of them and earlier ones.
+    /// Estimates the variance before further runs, from one run and earlier ones.
     pub fn of_one(run: &Figure, earlier: &Earlier) -> Option<Self> {
         let side = SideRuns {
             figures: std::slice::from_ref(run),
@@ -91,7 +93,7 @@ impl RunVariance {
         Self::of([side, side])
     }
 
-    /// Variance of the mean of metrics, which may move together from run to run.
+    /// Returns the variance of the mean of metrics, which may be correlated between runs.
     pub(crate) fn of_composite(metrics: &[Self]) -> Option<Self> {
         let fewest = metrics.iter().min_by(|a, b| a.df.total_cmp(&b.df))?;
         let of_side = |side: usize| {
@@ -104,7 +106,7 @@ impl RunVariance {
         })
     }
 
-    /// The difference `d` with an error between runs.
+    /// Returns the difference `d` with an error between runs.
     pub(crate) fn linear(&self, d: f64) -> Linear {
         let of = [0, 1].map(|side| self.variances[side] / self.runs[side] as f64);
         Linear {
@@ -117,26 +119,26 @@ impl RunVariance {
         }
     }
 
-    /// Degrees of freedom once so many runs a side are made.
+    /// Returns the degrees of freedom with `runs` runs per side.
     pub(crate) fn df_with(&self, runs: u32) -> f64 {
         let made = self.runs[0].min(self.runs[1]) as f64;
         df_of((self.known + f64::from(runs) - made).max(0.0))
     }
 
-    /// Standard deviation of a run, of both sides together, on the scale of logarithms.
+    /// Returns the standard deviation of a run, pooled over both sides, on the scale of logarithms.
     pub fn deviation(&self) -> f64 {
         f64::midpoint(self.variances[0], self.variances[1]).sqrt()
     }
 
-    /// Coefficient of variation of a run in percent.
+    /// Returns the coefficient of variation of a run in percent.
     pub fn percent(&self) -> f64 {
         100.0 * self.deviation().powi(2).exp_m1().sqrt()
     }
 }
 
-/// Variance of a run of a side, and the degrees of freedom that its runs gave: the mean of the
-/// logarithms of the prior and of the variance of the runs, weighted by how well each is known
-/// (Smyth 2004); of enough runs never less than their own.
+/// Returns the variance of a run of a side, and the degrees of freedom from its runs. The variance
+/// is the weighted mean, on the scale of logarithms, of the prior and the variance of the runs,
+/// weighted by their precision (Smyth 2004); with enough runs it is never less than their own.
 fn of_side(prior: f64, arms: &[Arm], side: &SideRuns<'_>) -> (f64, f64) {
     let means: Vec<f64> = arms.iter().map(|run| run.mean).collect();
     let own = match side.of_one_unit {
@@ -145,7 +147,7 @@ fn of_side(prior: f64, arms: &[Arm], side: &SideRuns<'_>) -> (f64, f64) {
     };
     let before = of_neighbours(side.earlier);
     let (squares, df) = (own.0 + before.0, own.1 + before.1);
-    // Runs without any spread are rounded.
+    // Runs without any spread have rounded values.
     if squares <= 0.0 {
         return (prior, 0.0);
     }
@@ -159,7 +161,7 @@ fn of_side(prior: f64, arms: &[Arm], side: &SideRuns<'_>) -> (f64, f64) {
     (moderated.max(least), df)
 }
 
-/// Weight of a variance with so many degrees of freedom beside the prior.
+/// Returns the weight of a variance with `df` degrees of freedom relative to the prior.
 fn weight_of(df: f64) -> f64 {
     match df > 0.0 {
         true => SCATTER / trigamma(0.5 * df),
@@ -167,12 +169,12 @@ fn weight_of(df: f64) -> f64 {
     }
 }
 
-/// Degrees of freedom of the prior together with a variance that has so many.
+/// Returns the degrees of freedom of the prior combined with a variance that has `known`.
 fn df_of(known: f64) -> f64 {
     PRIOR_DF / (1.0 + weight_of(known)) + known
 }
 
-/// Variance of a run whose trials vary as these do, where nothing else is known.
+/// Returns the variance of a run from the variance of its trials alone.
 fn prior<'a>(runs: impl Iterator<Item = &'a Arm>) -> f64 {
     let (mut squares, mut df, mut shares) = (0.0, 0.0, Vec::new());
     for run in runs {
@@ -186,16 +188,16 @@ fn prior<'a>(runs: impl Iterator<Item = &'a Arm>) -> f64 {
     LEAST * LEAST + SHARE * SHARE * within + within * mean(&shares)
 }
 
-/// Sum of squares and degrees of freedom around the mean.
+/// Returns the sum of squares around the mean, and the degrees of freedom.
 fn of_runs(means: &[f64]) -> (f64, f64) {
     let middle = mean(means);
     let squares = means.iter().map(|one| (one - middle).powi(2)).sum();
     (squares, means.len().saturating_sub(1) as f64)
 }
 
-/// Sum of squares and degrees of freedom from the differences of neighbouring runs (von Neumann
-/// 1941), which are two thirds as efficient as deviations from the mean. Changes of the series are
-/// left out.
+/// Returns the sum of squares and degrees of freedom from the differences of neighbouring runs (von
+/// Neumann 1941), which are two thirds as efficient as deviations from the mean. Changes of the
+/// series are left out.
 fn of_neighbours(runs: &[f64]) -> (f64, f64) {
     let differences = runs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
     let differences: Vec<f64> = differences.collect();
@@ -214,7 +216,7 @@ fn of_neighbours(runs: &[f64]) -> (f64, f64) {
 pub struct Earlier(HashMap<(String, String), Vec<f64>>);
 
 impl Earlier {
-    /// Adds the runs of a series, the values of their trials each, the oldest first.
+    /// Adds the runs of a series, given as the values of their trials, the oldest first.
     pub fn add<'a>(
         &mut self,
         condition: &str,
@@ -232,7 +234,7 @@ impl Earlier {
         self.0.insert(name, means.collect());
     }
 
-    /// Means of the earlier runs of a figure's series.
+    /// Returns the means of the earlier runs of a figure's series.
     pub(crate) fn runs_of(&self, figure: &Figure) -> &[f64] {
         let name = (figure.condition.clone(), figure.metric.clone());
         self.0.get(&name).map_or(&[], Vec::as_slice)

@@ -1,4 +1,4 @@
-//! One metric on its way from two arms to its verdict.
+//! A metric between its two arms and its verdict.
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
@@ -16,37 +16,37 @@ use super::shift::Tables;
 use super::trials::{Outlook, detectable_effect};
 use assay_model::verdict::{Change, Verdict};
 
-/// Rounding of a figure, in standard deviations of a trial, up to which another one may be the
+/// Rounding of a figure, in standard deviations of a trial, up to which another figure may be the
 /// same quantity.
 const ROUNDING: f64 = 0.05;
 
-/// A metric on its way to a verdict: all but the level of its test.
+/// A metric before its verdict; only the level of its test is missing.
 pub(crate) struct Candidate {
     line: VerdictRow,
     a: Arm,
     b: Arm,
     level: Level,
     estimate: Option<Estimate>,
-    /// True if a reason forbids a verdict.
+    /// `true` if a reason forbids a verdict.
     barred: bool,
-    /// Sides of sessions of their own: the largest drift that shows within one of them, on
-    /// the scale of logarithms.
+    /// Largest significant drift within a session, for sides from different sessions, on the scale
+    /// of logarithms.
     drift_within: Option<f64>,
-    /// True if the positions of both sides are known, each in a session of its own.
+    /// `true` if the positions of both sides are known, each in a separate session.
     has_places: bool,
     priors: Option<[Prior; 2]>,
     between: Option<RunVariance>,
-    /// Test of the difference among those of all pairs of conditions.
+    /// Test of the difference among all pairs of conditions.
     among: Option<AmongAll>,
-    /// True if the figures are those of a model.
+    /// `true` if the figures were computed by a model.
     simulated: bool,
     /// Difference of figures that are known to be exact.
     exact: Option<f64>,
 }
 
 impl Candidate {
-    /// Prepares two arms of figures for their test. `line` carries the names and the notes so far;
-    /// `simulated` figures are those of a model.
+    /// Prepares two arms of figures for their test. `line` has the names and the notes so far;
+    /// `simulated` figures were computed by a model.
     pub fn new(
         mut line: VerdictRow,
         (mut a, mut b): (Arm, Arm),
@@ -103,7 +103,7 @@ impl Candidate {
         candidate
     }
 
-    /// The candidate without a verdict, for a reason that its line already states.
+    /// Forbids a verdict, for a reason that the row already contains.
     pub fn barred(self) -> Self {
         Self {
             barred: true,
@@ -120,7 +120,7 @@ impl Candidate {
         self.line.change = change(estimate.d(), estimate.interval(ALONE), self.a.better);
         let of_columns = change(self.b.mean - self.a.mean, None, self.a.better);
         let tenths = |change: Option<Change>| change.map(|change| (10.0 * change.percent).round());
-        // The composite has no figures that could be compared with its change.
+        // The composite has no figures in its columns to compare with its change.
         if tenths(of_columns) != tenths(self.line.change) && !self.line.unit.is_empty() {
             self.line.notes.push(match estimate.linear.drift {
                 Some(_) => Note::WithoutDrift,
@@ -151,42 +151,42 @@ impl Candidate {
         }
     }
 
-    /// The p value that enters its family; `None` when it has none.
+    /// Returns the p value for its family of tests; `None` if it is not tested.
     pub fn p(&self) -> Option<f64> {
         let estimate = self.estimate.as_ref().filter(|_| !self.barred)?;
         Some(estimate.p_difference())
     }
 
-    /// Holds it to the test of all pairs of conditions.
+    /// Adds the test of all pairs of conditions, which must agree.
     pub fn hold_to(&mut self, among: AmongAll) {
         self.among = Some(among);
         self.estimate = self.estimate.take().map(|own| own.among(self.among));
     }
 
-    /// Returns true if the trials of both sides are known to come from one session.
+    /// `true` if the trials of both sides are known to come from one session.
     pub fn is_ordered(&self) -> bool {
         in_one_session(&self.a, &self.b)
     }
 
-    /// Variance between runs that counts beside that of the trials.
+    /// Returns the variance between runs that is used in addition to that of the trials.
     fn between_trials(&self) -> Option<&RunVariance> {
         self.between
             .as_ref()
             .filter(|_| self.level == Level::Trials)
     }
 
-    /// Variance between the runs that are compared, if they were made apart.
+    /// Returns the variance between the compared runs, if they are separate runs.
     pub fn between(&self) -> Option<RunVariance> {
         self.between
     }
 
-    /// Returns true if the positions of both sides are known, each in a session of its own.
+    /// `true` if the positions of both sides are known, each in a separate session.
     pub fn has_places(&self) -> bool {
         self.has_places
     }
 
-    /// Returns true if both are one quantity in two units: their trials are proportional, but for
-    /// rounding that is small beside their spread.
+    /// `true` if both are one quantity in two units: their trials are proportional, apart from
+    /// rounding that is small relative to their spread.
     pub fn restates(&self, other: &Self) -> bool {
         let spread = self.estimate.as_ref().map_or(0.0, |own| own.linear.s);
         let mut ratios = [(&self.a, &other.a), (&self.b, &other.b)]
@@ -202,27 +202,27 @@ impl Candidate {
             && ratios.all(|ratio| (ratio - first).abs() <= ROUNDING * spread)
     }
 
-    /// The arms.
+    /// Returns the arms of both sides.
     pub fn arms(&self) -> (&Arm, &Arm) {
         (&self.a, &self.b)
     }
 
-    /// The metric's names and notes.
+    /// Returns the row with the metric's names and notes.
     pub fn line(&self) -> &VerdictRow {
         &self.line
     }
 
-    /// Returns true if the figures are those of a model.
+    /// `true` if the figures were computed by a model.
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }
 
-    /// Returns true if a reason forbids a verdict.
+    /// `true` if a reason forbids a verdict.
     pub fn is_barred(&self) -> bool {
         self.barred
     }
 
-    /// Judges it; `adjusted` is what its family left of its test.
+    /// Judges the metric; `adjusted` is the corrected result of its test.
     pub fn conclude(
         mut self,
         adjusted: Option<Adjusted>,
@@ -283,7 +283,7 @@ impl Candidate {
         }
     }
 
-    /// Replaces the interval of the change by the one that decided, at this level.
+    /// Replaces the interval of the change by the deciding one, at this level.
     fn show_interval(&mut self, interval: Option<(f64, f64)>, level: f64) {
         self.line.change = self.line.change.map(|alone| Change {
             interval: change(0.0, interval, self.a.better).and_then(|shown| shown.interval),
@@ -292,8 +292,8 @@ impl Candidate {
         });
     }
 
-    /// The word and the qualification again without each trial that is far off: if another one
-    /// comes out, there is none.
+    /// Judges again without each outlier. If the result changes, the verdict becomes "no
+    /// conclusion" and the qualification inconclusive.
     fn settle(
         &mut self,
         judged: Judgement,
@@ -332,7 +332,7 @@ impl Candidate {
         word
     }
 
-    /// Replaces the verdict by "no conclusion" if a drift within the sides' own sessions is as
+    /// Replaces the verdict by "no conclusion" if a drift within the sides' separate sessions is as
     /// large as the difference.
     fn unless_drifted(&mut self, word: Word, estimate: &Estimate, rule: &Rule) -> Word {
         let as_much = |drift: &f64| match word {
@@ -349,7 +349,7 @@ impl Candidate {
         Word::NoConclusion
     }
 
-    /// The estimate without one trial.
+    /// Returns the estimate without one trial.
     fn without(&self, side: Side, index: usize, tables: &mut Tables) -> Option<Estimate> {
         let priors = self.priors.as_ref();
         let estimate = match side {
@@ -371,7 +371,7 @@ impl Candidate {
             (Word::Faster, Some(change)) => Verdict::Faster(change),
             (Word::Slower, Some(change)) => Verdict::Slower(change),
             (Word::Equivalent, Some(change)) => Verdict::Equivalent(change),
-            // More trials of the same kind drift as well.
+            // More trials of the same kind would drift as well.
             (_, change) if self.line.notes.iter().any(Note::is_on_drift) => none(change),
             (_, change) => {
                 let trials_needed = self.more_trials(estimate, rule, options);
@@ -387,7 +387,7 @@ impl Candidate {
         let first = self.line.notes.len();
         let more = self.more(estimate, rule, options);
         if let Some(between) = self.between_trials().copied() {
-            // What settles it are runs.
+            // More runs, not more trials, would settle the question.
             let notes = self.line.notes.split_off(first);
             let notes = notes.into_iter().map(|note| note.of(Mean::Run));
             if estimate.is_one_of_runs(rule.alpha_difference) {
@@ -400,7 +400,8 @@ impl Candidate {
         more
     }
 
-    /// More trials of a side that would settle it, or more runs of sides that are runs made apart.
+    /// Returns the number of additional trials of a side that would settle the question, or of
+    /// additional runs if the sides are separate runs.
     fn more(&mut self, estimate: &Estimate, rule: &Rule, options: &Options) -> Option<u32> {
         let outlook = estimate.outlook();
         let [a, b] = self
@@ -412,8 +413,8 @@ impl Candidate {
             None => outlook.trials(rule, options.budget),
         };
         if let Some(total) = total {
-            // Trials enough by plan that still did not settle it: one more at
-            // least.
+            // The planned number of trials was reached without a conclusion: at least one more is
+            // needed.
             let more = total.saturating_sub(n).max(1);
             self.line.notes.push(Note::MoreTrials(more));
             return Some(more);

@@ -1,4 +1,4 @@
-//! The difference of two arms by all methods, and which of them decides.
+//! The difference of two arms by all methods, and the selection of the deciding one.
 
 use super::arm::Arm;
 use super::between::RunVariance;
@@ -13,26 +13,25 @@ use super::trials::Outlook;
 /// Meaning of a value in an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// A value is a trial.
+    /// The value of one trial.
     Trials,
-    /// A value is the mean of a unit of the part.
+    /// The mean of one unit of the part.
     Units,
 }
 
-/// The difference of two arms. Ranks decide where there are trials enough, means
-/// elsewhere; where trials alternate, neighbours must agree.
+/// Difference of two arms. Ranks decide if there are enough trials, else means; if trials
+/// alternate, the comparison of neighbours must agree.
 pub(crate) struct Estimate {
-    /// By means.
+    /// Estimate by means.
     pub linear: Linear,
     shift: Option<Shift>,
     alternating: Option<Linear>,
-    /// Estimate by means where ranks promise too much: for arms spread unevenly over the session,
-    /// whose drift is uncertain, and for arms of unequal spread.
+    /// Estimate by means for cases where ranks are too optimistic: arms spread unevenly over the
+    /// session, whose drift is uncertain, and arms of unequal spread.
     uneven: Option<Linear>,
-    /// Test of the difference among those of all pairs of conditions, which must agree that there is
-    /// one.
+    /// Test of the difference among all pairs of conditions, which must find a difference too.
     among: Option<AmongAll>,
-    /// The difference with the error between runs, for sides that are runs made apart.
+    /// Difference with the error between runs, for sides that are separate runs.
     between: Option<Linear>,
 }
 
@@ -57,13 +56,13 @@ impl Estimate {
         })
     }
 
-    /// Estimate with the test of all pairs of conditions, which must agree.
+    /// Adds the test of all pairs of conditions, which must agree.
     pub fn among(self, among: Option<AmongAll>) -> Self {
         Self { among, ..self }
     }
 
-    /// Estimate for sides that are runs made apart: trials are held to the error between runs, too,
-    /// means of runs to that alone.
+    /// Adds the error between runs for sides that are separate runs. Trials must pass it in
+    /// addition; for means of runs it is the only error.
     pub fn apart(self, between: Option<&RunVariance>, level: Level) -> Self {
         let Some(between) = between else { return self };
         match level {
@@ -81,15 +80,15 @@ impl Estimate {
         }
     }
 
-    /// Returns true if the trials show a difference at this level that runs have without a change.
+    /// `true` if the trials show a difference at this level that also occurs between runs without a
+    /// change.
     pub fn is_one_of_runs(&self, alpha: f64) -> bool {
         let trials = self.of_trials().map(Difference::p_difference);
         let trials = trials.fold(self.first().p_difference(), f64::max);
         trials <= alpha && self.between.is_some_and(|runs| runs.p_difference() > alpha)
     }
 
-    /// The same with the means in place of the ranks; `None` where means decide
-    /// anyway.
+    /// Returns the estimate by means instead of ranks; `None` if means decide already.
     pub fn by_means(&self) -> Option<Self> {
         self.shift.is_some().then_some(Self {
             shift: None,
@@ -97,12 +96,12 @@ impl Estimate {
         })
     }
 
-    /// Returns true if trials alternate, so that the comparison of neighbours counts.
+    /// `true` if trials alternate, so that the comparison of neighbours is used.
     pub fn is_alternating(&self) -> bool {
         self.alternating.is_some()
     }
 
-    /// Returns the input for planning more trials, or more runs of sides that are runs.
+    /// Returns the input for planning more trials, or more runs if the sides are runs.
     pub fn outlook(&self) -> Outlook {
         let spread = self.between.or(self.alternating).unwrap_or(self.linear);
         Outlook::careful(self.d(), spread.s, spread.df)
@@ -113,7 +112,7 @@ impl Estimate {
         self.of_trials().chain(&self.between)
     }
 
-    /// Estimates by trials that must agree with the first one.
+    /// Returns the estimates by trials that must agree with the first one.
     fn of_trials(&self) -> impl Iterator<Item = &Linear> {
         self.alternating.iter().chain(&self.uneven)
     }

@@ -1,4 +1,4 @@
-//! Two sides, all their metrics.
+//! Comparison of two sides in all their metrics.
 
 use super::adjust::{Adjusted, benjamini_hochberg, holm};
 use super::arm::Arm;
@@ -18,25 +18,25 @@ use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 
-/// Scope of the findings of a comparison, written out by its `Display`.
+/// Scope of the findings of a comparison, described by its `Display`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One unit of each part.
     TwoUnits,
-    /// One unit, which is on both sides.
+    /// One unit, the same on both sides.
     OneDevice,
-    /// These units, too few of each part to stand for it.
+    /// This number of units, too few of each part to represent it.
     Units(usize),
-    /// One unit of each part, by so many runs of each.
+    /// One unit of each part, with these numbers of runs.
     Runs(usize, usize),
-    /// One unit, which is on both sides, by so many runs of each.
+    /// One unit, the same on both sides, with these numbers of runs.
     RunsOfOne(usize, usize),
-    /// The parts, by so many units of each.
+    /// The parts, with these numbers of units.
     Parts(usize, usize),
 }
 
 impl Scope {
-    /// The same where both sides are one device.
+    /// Returns the scope for the case that both sides are one device.
     #[must_use]
     pub const fn of_one_device(self) -> Self {
         match self {
@@ -62,12 +62,12 @@ impl Display for Scope {
     }
 }
 
-/// The outcome of a comparison.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Scope of the findings.
     pub scope: Scope,
-    /// A line for each metric of A that B has, too, in A's order.
+    /// Row for each metric of A that B also has, in A's order.
     pub lines: Vec<VerdictRow>,
     /// Composite of all primary metrics, if there are two or more and it can be computed.
     pub composite: Option<VerdictRow>,
@@ -76,8 +76,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Comparison of `a` and `b` units, which are too few to stand for their parts: the scope and a
-    /// note say so.
+    /// Marks the comparison of `a` and `b` units as one of too few units to represent their parts:
+    /// the scope and a note report it.
     #[must_use]
     pub fn of_few_units(mut self, [a, b]: [usize; 2]) -> Self {
         self.notes.push(Note::FewUnits(a, b));
@@ -86,9 +86,8 @@ impl Comparison {
     }
 }
 
-/// Compares the figures of B with those of A, metric by metric. Verdicts of
-/// primary metrics are held to Holm's level, those of exploratory ones to
-/// Benjamini and Hochberg's.
+/// Compares the figures of B with those of A, metric by metric. Verdicts of primary metrics use
+/// Holm's level, those of exploratory ones Benjamini and Hochberg's.
 pub fn compare_figures(a: &[Figure], b: &[Figure], options: &Options) -> Comparison {
     let compared = compare_at(a, b, Level::Trials, options, &|_, _| None);
     Comparison {
@@ -141,7 +140,7 @@ pub(crate) fn compare_at(
     }
 }
 
-/// Two unknowns are not the same thing.
+/// Warns if both labels are unknown, since the sides may have measured different layers.
 fn measured_unknown(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
     let is_unknown = |figure: &Figure| {
         let label = figure.measured.as_deref().unwrap_or_default();
@@ -152,15 +151,15 @@ fn measured_unknown(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
     (!metrics.is_empty()).then_some(Note::MeasuredUnknown(metrics))
 }
 
-/// Results of others that do not say what they measured.
+/// Warns if imported results have no label.
 fn not_recorded(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
     let mut pairs = pairs.iter();
     let any = pairs.any(|(a, b)| a.measured.is_none() && b.measured.is_none());
     any.then_some(Note::MeasuredNotRecorded)
 }
 
-/// Figures that belong together: by metric, or by condition and metric where a
-/// metric is there under several conditions on both sides.
+/// Pairs the figures of both sides: by metric, or by condition and metric if a metric exists under
+/// several conditions on both sides.
 fn pairs<'a>(a: &'a [Figure], b: &'a [Figure]) -> (Vec<(&'a Figure, &'a Figure)>, Vec<Note>) {
     let by_condition = has_twice(a) && has_twice(b);
     let name = |figure: &'a Figure| {
@@ -200,7 +199,7 @@ fn has_twice(figures: &[Figure]) -> bool {
     figures.iter().any(|figure| !seen.insert(&figure.metric))
 }
 
-/// Boxed, since a line is much larger than what it stands for.
+/// Row of a metric that cannot be tested; boxed to keep the `Err` variant small.
 pub(crate) type Unjudged = Box<VerdictRow>;
 
 pub(crate) fn candidate(
@@ -210,8 +209,8 @@ pub(crate) fn candidate(
     options: &Options,
     tables: &mut Tables,
 ) -> Result<Candidate, Unjudged> {
-    // Figures that measured different things get no verdict. One that does not say what it
-    // measured has one, which does not decide unless the user trusts it.
+    // Figures that measured different layers get no verdict. A figure without a label gets one,
+    // which does not decide unless the user trusts it.
     let unlabelled = match (&a.measured, &b.measured) {
         (None, Some(what)) if may_decide(Some(what)) => Some(Side::A),
         (Some(what), None) if may_decide(Some(what)) => Some(Side::B),
@@ -257,8 +256,8 @@ pub(crate) fn candidate(
 }
 
 /// Judges tests of one family together: those of deciding metrics by Holm, those of exploratory
-/// ones by Benjamini and Hochberg. A quantity that is there in two units is tested once, and both
-/// rows have its verdict.
+/// ones by Benjamini and Hochberg. A quantity in two units is tested once, and both rows get its
+/// verdict.
 pub(crate) fn conclude_all(
     candidates: Vec<Result<Candidate, Unjudged>>,
     options: &Options,
@@ -277,8 +276,8 @@ pub(crate) fn conclude_all(
     judged.collect()
 }
 
-/// Index of the candidate that each one restates in another unit, of a deciding metric if there is
-/// one; its own index where it restates none.
+/// Returns the index of the candidate that each one restates in another unit, of a deciding metric
+/// if there is one; its own index if it restates none.
 fn originals(candidates: &[Result<Candidate, Unjudged>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(|&i| candidates[i].as_ref().is_ok_and(|c| !c.line().primary));
@@ -316,7 +315,8 @@ fn adjust(
             benjamini_hochberg(&p, options.false_discovery)
         };
         for (i, mut adjusted) in places.into_iter().zip(adjusted) {
-            // However many discoveries there are, no level is weaker than that of one test.
+            // No level is weaker than that of a single test, regardless of the number of
+            // discoveries.
             adjusted.level = adjusted.level.min(options.alpha);
             all[i] = Some(adjusted);
         }

@@ -1,4 +1,4 @@
-//! Composite of all primary metrics: a summary of their words, which decides nothing itself.
+//! Composite of all primary metrics: a summary of their verdicts, which decides nothing itself.
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
@@ -12,10 +12,9 @@ use assay_lang::key;
 use assay_model::figures::Better;
 use assay_model::verdict::{Change, Verdict};
 
-/// The composite of each trial, c = mean of its y over the primary metrics, so
-/// that metrics that move together are not counted as independent. `None`
-/// with fewer than two metrics, or when one has another number of trials or
-/// only a summary.
+/// Returns the composite of each trial, c = mean of its y over the primary metrics, so that
+/// correlated metrics do not count as independent. `None` with fewer than two metrics, or if one
+/// has a different number of trials or only a summary.
 pub(crate) fn candidate(
     candidates: &[&Candidate],
     level: Level,
@@ -48,8 +47,8 @@ pub(crate) fn candidate(
     ))
 }
 
-/// Mean of the metrics, trial by trial; the place of a trial is that of its
-/// metrics on average.
+/// Averages the metrics trial by trial; the place of a trial is the mean of its places in the
+/// metrics.
 fn join(arms: &[&Arm]) -> Option<Arm> {
     let n = arms.first()?.y.len();
     if arms.iter().any(|arm| arm.y.len() != n) {
@@ -67,16 +66,17 @@ fn join(arms: &[&Arm]) -> Option<Arm> {
     Arm::of_logs(y, positions, direction(arms)).ok()
 }
 
-/// The way in which all metrics are good; of rates and times together it is that of speed.
+/// Returns the direction in which all metrics are better; for rates and times together it is that
+/// of speed.
 fn direction(arms: &[&Arm]) -> Better {
     let mixed = arms.windows(2).any(|pair| pair[0].better != pair[1].better);
     let common = arms.first().filter(|_| !mixed);
     common.map_or(Better::Higher, |arm| arm.better)
 }
 
-/// Judges the composite at the full level. It repeats a word that a primary metric has: alone it
-/// would be one more test, at a level of its own. And it has none that another primary metric
-/// contradicts: that is a trade-off.
+/// Judges the composite at the full level. It only repeats a verdict that a primary metric has,
+/// since it would otherwise be an additional test. It has no verdict if another primary metric
+/// contradicts it, which is a trade-off.
 pub(crate) fn conclude(
     candidate: Option<Candidate>,
     lines: &[VerdictRow],

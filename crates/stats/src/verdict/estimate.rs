@@ -1,6 +1,6 @@
-//! The difference of two arms by least squares: with the position in the session as a second
-//! variable where it is known. Arms whose order is not known, or that vary clearly differently,
-//! have variances of their own, as in Welch's test.
+//! Difference of two arms by least squares, with the position in the session as a second variable
+//! if it is known. Arms whose order is not known, or whose spread clearly differs, have separate
+//! variances, as in Welch's test.
 
 use super::arm::Arm;
 use super::margin::Margin;
@@ -10,25 +10,25 @@ use crate::summary::{mean, median};
 use assay_lang::tr;
 use std::fmt::{self, Display, Formatter};
 
-/// A tested difference, however it was estimated. Positive: B is better.
+/// A tested difference, estimated by any method. A positive value means that B is better.
 pub trait Difference {
-    /// The estimate, on the scale of logarithms.
+    /// Returns the estimate, on the scale of logarithms.
     fn d(&self) -> f64;
-    /// Interval of confidence 1 - `alpha`; `None` when these trials have none.
+    /// Returns the interval of confidence 1 - `alpha`; `None` if these trials have none.
     fn interval(&self, alpha: f64) -> Option<(f64, f64)>;
-    /// Two-sided p value of "there is no difference".
+    /// Returns the two-sided p value of "there is no difference".
     fn p_difference(&self) -> f64;
-    /// Interval that excludes 0 where [`Self::p_difference`] is at most `alpha`.
+    /// Returns an interval that excludes 0 if [`Self::p_difference`] is at most `alpha`.
     fn interval_of_difference(&self, alpha: f64) -> Option<(f64, f64)> {
         self.interval(alpha)
     }
-    /// p value of "it is not within `margin`": the larger one of two one-sided tests
+    /// Returns the p value of "it is not within `margin`": the larger one of two one-sided tests
     /// (Schuirmann 1987).
     fn p_equivalence(&self, margin: Margin) -> f64;
 }
 
-/// A normal theory estimate: with a drift by least squares of y ~ 1 + arm +
-/// position, without one of means (Welch 1947).
+/// A normal theory estimate: with a drift by least squares of y ~ 1 + arm + position, without a
+/// drift by means (Welch 1947).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
     /// Difference.
@@ -41,12 +41,11 @@ pub struct Linear {
     pub s: f64,
     /// Drift during the session, if positions are known.
     pub drift: Option<Drift>,
-    /// True if the arms are too unequal in number and spread for tests that take their spreads for
-    /// equal.
+    /// `true` if the arms differ too much in number and spread for tests that assume equal spreads.
     pub unequal: bool,
 }
 
-/// Drift over the session, of speed.
+/// Drift of speed over the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// Change of y per position.
@@ -55,31 +54,31 @@ pub struct Drift {
     pub se: f64,
     /// Degrees of freedom.
     pub df: f64,
-    /// Positions from the first trial to the last.
+    /// Number of positions from the first trial to the last.
     pub span: f64,
 }
 
 impl Drift {
-    /// Change over the whole session, on the scale of logarithms.
+    /// Returns the change over the whole session, on the scale of logarithms.
     pub fn total(&self) -> f64 {
         self.slope * self.span
     }
 
-    /// Interval of confidence 1 - `alpha` of [`Self::total`].
+    /// Returns the interval of confidence 1 - `alpha` of [`Self::total`].
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
         let half = student::quantile(alpha / 2.0, self.df) * self.se * self.span;
         (self.total() - half, self.total() + half)
     }
 }
 
-/// Why there is no estimate with an error.
+/// Reasons why there is no estimate with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoEstimate {
-    /// A single trial.
+    /// There is a single trial.
     OneTrial,
-    /// A mean without a deviation.
+    /// There is a mean without a deviation.
     SpreadUnknown,
-    /// Identical values throughout.
+    /// All values are identical.
     NoSpread,
 }
 
@@ -144,8 +143,8 @@ impl Linear {
         linear.checked(a, b)
     }
 
-    /// A spread of nothing but rounding errors is none: it would give certainty
-    /// out of figures that were printed with few digits.
+    /// Rejects a spread that consists of rounding errors only: figures that were printed with few
+    /// digits would give false certainty.
     fn checked(self, a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
         let scale = 1.0 + a.mean.abs() + b.mean.abs();
         if self.se.is_finite() && self.df.is_finite() && self.s > 1e-10 * scale {
@@ -176,8 +175,8 @@ impl Difference for Linear {
     }
 }
 
-/// A difference of two of several conditions, tested among all their pairs: q = sqrt(2) |t| of
-/// Welch against the studentized range of the means (Games and Howell 1976).
+/// Difference of two of several conditions, tested among all their pairs: q = sqrt(2) |t| of Welch
+/// against the studentized range of the means (Games and Howell 1976).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AmongAll {
     /// Difference by Welch.
@@ -187,13 +186,14 @@ pub struct AmongAll {
 }
 
 impl AmongAll {
-    /// Two-sided p value of "there is no difference".
+    /// Returns the two-sided p value of "there is no difference".
     pub fn p_difference(&self) -> f64 {
         let q = std::f64::consts::SQRT_2 * self.linear.d.abs() / self.linear.se;
         range::upper_tail(q, self.conditions, self.linear.df)
     }
 
-    /// Interval of the differences of all pairs together, of confidence 1 - `alpha`.
+    /// Returns the simultaneous interval of the differences of all pairs, of confidence 1 -
+    /// `alpha`.
     pub fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
         let Linear { d, se, df, .. } = self.linear;
         let half = range::quantile(alpha, self.conditions, df) * se / std::f64::consts::SQRT_2;
@@ -210,19 +210,19 @@ fn variance(arm: &Arm) -> Result<f64, NoEstimate> {
     arm.variance.ok_or(missing)
 }
 
-/// The drift that the arms share, by least squares of y ~ 1 + arm + position.
+/// Common drift of the arms, by least squares of y ~ 1 + arm + position.
 struct Slope {
     value: f64,
-    /// Squares of the positions of each arm around their mean.
+    /// Sums of squares of the positions of each arm around their mean.
     squares: [f64; 2],
-    /// Mean position of B after that of A.
+    /// Mean position of B minus that of A.
     apart: f64,
     span: f64,
 }
 
 impl Slope {
-    /// `None` when the order is not known: a place is missing, or one was taken twice, so the arms
-    /// were not run in one session.
+    /// Fits the drift. `None` if the order is not known: a place is missing, or two trials have the
+    /// same place, so the arms are from different sessions.
     fn of(a: &Arm, b: &Arm) -> Option<Self> {
         if a.n + b.n < 4 || !in_one_session(a, b) {
             return None;
@@ -261,32 +261,33 @@ impl Slope {
     }
 }
 
-/// Deviations of an arm's positions and values from their means.
+/// Returns the deviations of an arm's positions and values from their means.
 fn deviations(arm: &Arm) -> impl Iterator<Item = (f64, f64)> + '_ {
     let middle = mean(&arm.positions);
     let trials = arm.positions.iter().zip(&arm.y);
     trials.map(move |(t, y)| (t - middle, y - arm.mean))
 }
 
-/// Ratio of the intervals with a variance of each arm and with a common one, from which on the arms
-/// are not taken to vary alike. Found by simulation.
+/// Ratio of the intervals with separate variances and with a common one from which the arms count
+/// as differing in spread. Found by simulation.
 const WIDER: f64 = 1.1;
 
-/// Ratio of the typical deviations of two arms from which on ranks alone would promise too much.
+/// Ratio of the typical deviations of two arms from which ranks alone would be too optimistic.
 /// Found by simulation.
 const UNLIKE: f64 = 2.0;
 
-/// The part of the trials farthest from the centre that typical deviations ignore.
+/// Typical deviations ignore one in this many trials, those farthest from the centre; fewer trials
+/// have none.
 const FARTHEST: usize = 6;
 
-/// Part of one arm in the error of the difference.
+/// Contribution of one arm to the error of the difference.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Variance of its trials around the estimate.
+    /// Variance of the arm's trials around the estimate.
     variance: f64,
     /// Variance without the trials that are farthest off, up to a factor.
     typical: f64,
-    /// Degrees of freedom; the slope takes one of both arms together.
+    /// Degrees of freedom; the slope takes one from both arms together.
     df: f64,
     /// Factor from the variance of a trial to that of the difference.
     weight: f64,
@@ -326,8 +327,8 @@ impl Part {
     }
 }
 
-/// Square of the mean deviation from the median without the trials that are farthest off; `None`
-/// for too few.
+/// Returns the square of the mean deviation from the median without the trials that are farthest
+/// off; `None` for too few values.
 fn typical(values: Vec<f64>) -> Option<f64> {
     let centre = median(&values).filter(|_| values.len() >= FARTHEST)?;
     let mut off: Vec<f64> = values.into_iter().map(|y| (y - centre).abs()).collect();
@@ -336,7 +337,7 @@ fn typical(values: Vec<f64>) -> Option<f64> {
     Some(mean(&off).powi(2))
 }
 
-/// Returns true if a test must not take the spreads of the arms for equal.
+/// `true` if a test must not assume equal spreads of the arms.
 fn are_unequal(parts: [Part; 2]) -> bool {
     let typical = parts.map(|part| Part {
         variance: part.typical,
@@ -356,7 +357,7 @@ struct StandardError {
 }
 
 impl StandardError {
-    /// Standard error with one variance of both arms.
+    /// Returns the standard error with a common variance of both arms.
     fn common(parts: &[Part; 2]) -> Self {
         let df = parts[0].df + parts[1].df;
         let variance = parts
@@ -371,8 +372,8 @@ impl StandardError {
         }
     }
 
-    /// Standard error with a variance of each arm, and the degrees of freedom of Welch (1947) and
-    /// Satterthwaite.
+    /// Returns the standard error with separate variances, and the degrees of freedom of Welch
+    /// (1947) and Satterthwaite.
     fn own(parts: &[Part; 2]) -> Self {
         let of = parts.map(|part| part.weight * part.variance);
         let squared = of[0] + of[1];
@@ -384,14 +385,14 @@ impl StandardError {
         }
     }
 
-    /// Returns true if the interval of 95 % is clearly wider than that of the other one.
+    /// `true` if the interval of 95 % is clearly wider than the other one.
     fn is_wider_than(&self, other: &Self) -> bool {
         let half = |error: &Self| student::quantile(0.025, error.df) * error.se;
         half(self) > WIDER * half(other)
     }
 }
 
-/// Returns true if the positions of all trials are known and no two are the same.
+/// `true` if the positions of all trials are known and distinct.
 pub fn in_one_session(a: &Arm, b: &Arm) -> bool {
     if a.positions.is_empty() || b.positions.is_empty() {
         return false;

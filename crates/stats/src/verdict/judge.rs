@@ -1,4 +1,4 @@
-//! From a tested difference to a word.
+//! Conversion of a tested difference to a verdict.
 
 use super::estimate::Difference;
 use super::margin::Margin;
@@ -11,11 +11,11 @@ pub struct Rule {
     pub alpha_difference: f64,
     /// Level of the test for equivalence.
     pub alpha_equivalence: f64,
-    /// Differences without a meaning.
+    /// Range of differences without practical relevance.
     pub margin: Margin,
 }
 
-/// The four words, bare.
+/// The four verdicts, without figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// B is better.
@@ -24,23 +24,23 @@ pub enum Word {
     Slower,
     /// The difference is within the margin.
     Equivalent,
-    /// Nothing can be said.
+    /// No conclusion is possible.
     NoConclusion,
 }
 
-/// A word and what it adds.
+/// A verdict and its qualifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// The word.
+    /// The verdict.
     pub word: Word,
-    /// Equivalent, although there is a difference.
+    /// `true` if the sides are equivalent although a difference was found.
     pub tiny_difference: bool,
-    /// The difference is the margin at least.
+    /// `true` if the difference is at least the margin.
     pub beyond_margin: bool,
 }
 
-/// Equivalent when the interval of confidence 1 - 2 alpha lies within the
-/// margin; otherwise faster or slower when the one of 1 - alpha excludes 0.
+/// Judges equivalent if the interval of confidence 1 - 2 alpha lies within the margin; otherwise
+/// faster or slower if the interval of 1 - alpha excludes 0.
 pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
     let differs = difference.p_difference() <= rule.alpha_difference;
     let equivalent = difference.p_equivalence(rule.margin) <= rule.alpha_equivalence;
@@ -62,16 +62,16 @@ pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
 /// Decision whether a part may replace another, by a one-sided test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Qualification {
-    /// It is not worse by the margin.
+    /// B is not worse than A by the margin.
     Pass,
-    /// It is worse by the margin.
+    /// B is worse than A by the margin.
     Fail,
-    /// Neither is shown.
+    /// Neither was shown.
     Inconclusive,
 }
 
 impl Qualification {
-    /// The word.
+    /// Returns the name of the decision.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => key!("pass"),
@@ -81,8 +81,8 @@ impl Qualification {
     }
 }
 
-/// One-sided at `alpha`: pass when the lower bound is above that of the margin, fail when the
-/// upper one is below.
+/// Decides one-sided at `alpha`: pass if the lower bound is above that of the margin, fail if the
+/// upper bound is below it.
 pub fn qualify(difference: &dyn Difference, alpha: f64, margin: Margin) -> Qualification {
     match difference.interval(2.0 * alpha) {
         Some((low, _)) if low > margin.low => Qualification::Pass,

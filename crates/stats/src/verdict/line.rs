@@ -1,4 +1,4 @@
-//! Result of a comparison for one metric, and the options it follows.
+//! Result of a comparison for one metric, and its options.
 
 use super::arm::Arm;
 use super::between::RunVariance;
@@ -10,7 +10,7 @@ use assay_model::figures::Better;
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
 
-/// Level of the intervals of single changes, whatever level a verdict is held to.
+/// Level of the intervals of single changes, independent of the level of a verdict.
 pub(crate) const ALONE: f64 = 0.05;
 
 assay_model::defaults! {
@@ -19,29 +19,30 @@ assay_model::defaults! {
     pub struct Options {
         /// Level of tests (0.05); smaller at the looks of a sequential plan.
         pub alpha: f64 = LEVEL,
-        /// Largest change of the quantity without a meaning, up or down, as a share (0.05).
+        /// Largest change of the quantity without practical relevance, up or down, as a share
+        /// (0.05).
         pub margin: f64 = 0.05,
-        /// Fewest trials of a side for a verdict: 4, or 3 for results that were
-        /// made elsewhere. Summaries are always let in with 3.
+        /// Fewest trials of a side for a verdict: 4, or 3 for results that were made elsewhere.
+        /// Summaries are always accepted with 3.
         pub min_trials: usize = 4,
-        /// Most trials of a side that may be asked for.
+        /// Most trials of a side that may be recommended.
         pub budget: u32 = 100,
-        /// True if the positions of both sides count in one session.
+        /// `true` if the positions of both sides are in one session.
         pub same_session: bool = true,
-        /// True if both sides are runs of one version of the program: figures that its models
+        /// `true` if both sides are runs of one version of the program: figures that its models
         /// compute without any spread are then exact.
         pub same_model: bool,
         /// Share of false findings among exploratory metrics (0.10).
         pub false_discovery: f64 = 0.10,
-        /// True if A and B are trusted to have measured what the other side did, where they do not
-        /// say what they measured.
+        /// `true` if A and B, respectively, are trusted to have measured the same layer as the
+        /// other side although they have no label.
         pub trusted: [bool; 2],
-        /// True if the question is whether B may take the place of A.
+        /// `true` if the question is whether B may replace A.
         pub qualify: bool,
-        /// Prior variances of A and of B, from other conditions and metrics; `None` if these give
-        /// none.
+        /// Prior variances of A and of B, from other conditions and metrics; `None` if there is no
+        /// prior.
         pub priors: Option<[Prior; 2]>,
-        /// Variance between runs, where the sides are runs that were made apart.
+        /// Variance between runs, if the sides are separate runs.
         pub between: Option<RunVariance>,
     }
 }
@@ -57,7 +58,7 @@ impl Options {
         }
     }
 
-    /// Held to another level; the share of false findings goes with it.
+    /// Returns the options with another level; the share of false findings changes with it.
     #[must_use]
     pub fn at_level(self, alpha: f64) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl Options {
         }
     }
 
-    /// Returns true if a side is trusted to have measured what the other one did.
+    /// `true` if a side is trusted to have measured the same layer as the other side.
     pub const fn trusts(&self, side: Side) -> bool {
         match side {
             Side::A => self.trusted[0],
@@ -75,18 +76,19 @@ impl Options {
         }
     }
 
-    /// Differences without a meaning of a quantity that is good this way.
+    /// Returns the range of differences without practical relevance for a quantity that is better
+    /// in this direction.
     pub fn margin_of(&self, better: Better) -> Margin {
         Margin::of(self.margin, better)
     }
 }
 
-/// A summary of one side.
+/// Summary of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of trials.
     pub n: usize,
-    /// Geometric mean in the metric's unit; of a summary its arithmetic mean.
+    /// Geometric mean in the metric's unit; for a summary its arithmetic mean.
     pub centre: f64,
     /// Coefficient of variation; `None` when unknown.
     pub cv: Option<f64>,
@@ -116,26 +118,25 @@ pub struct VerdictRow {
     pub a: Option<Summary>,
     /// Side B.
     pub b: Option<Summary>,
-    /// Which way the metric is good; `None` where it is not known.
+    /// Direction in which the metric is better; `None` if it is not known.
     pub better: Option<Better>,
     /// Difference of B from A; `None` if unknown.
     pub change: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.
     pub p_adjusted: Option<f64>,
-    /// The word.
+    /// Verdict.
     pub verdict: Verdict,
-    /// One-sided: may B take the place of A?
+    /// One-sided decision whether B may replace A.
     pub qualification: Qualification,
-    /// Drift over the session in percent, with its 95 % interval; where the
-    /// order is known.
+    /// Drift over the session in percent, with its 95 % interval, if the order is known.
     pub drift: Option<Change>,
     /// Reasons and warnings.
     pub notes: Vec<Note>,
 }
 
 impl VerdictRow {
-    /// Nothing is said of it yet.
+    /// Creates a row without a verdict.
     pub fn new(metric: String, unit: String, primary: bool) -> Self {
         Self {
             metric,
@@ -153,12 +154,12 @@ impl VerdictRow {
         }
     }
 
-    /// Returns true if the metric was judged: it has a word, or was tested and has none.
+    /// `true` if the metric was judged: it has a verdict, or was tested without a conclusion.
     pub const fn is_judged(&self) -> bool {
         was_judged(&self.verdict, self.p_adjusted)
     }
 
-    /// The row with the judgement of another one, of the same quantity in another unit.
+    /// Returns the row with the judgement of another one, of the same quantity in another unit.
     #[must_use]
     pub fn judged_as(&self, other: &Self) -> Self {
         Self {
@@ -171,7 +172,7 @@ impl VerdictRow {
         }
     }
 
-    /// Without any word, for this reason.
+    /// Creates a row that has no verdict for this reason.
     pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
         Self {
             notes: vec![why],
@@ -180,7 +181,7 @@ impl VerdictRow {
     }
 }
 
-/// Returns true if a verdict has a word, or its test was made and led to none.
+/// `true` if there is a verdict, or its test was made without a conclusion.
 pub(crate) const fn was_judged(verdict: &Verdict, p_adjusted: Option<f64>) -> bool {
     !matches!(verdict, Verdict::NoConclusion { .. }) || p_adjusted.is_some()
 }
@@ -192,9 +193,9 @@ pub(crate) const fn none(change: Option<Change>) -> Verdict {
     }
 }
 
-/// From a difference of y, which is good upwards, to the change of the quantity itself in
+/// Converts a difference of y, which is always better upwards, to the change of the quantity in
 /// percent: where less is better it has the other sign, and the ends of its interval of 95 % are
-/// swapped. `None` beyond all numbers.
+/// swapped. `None` if the result is not finite.
 pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Change> {
     let percent = |d: f64| 100.0 * (better.sign() * d).exp_m1();
     let interval = interval.map(|(low, high)| match better {

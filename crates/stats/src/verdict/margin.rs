@@ -1,8 +1,8 @@
-//! Differences without a meaning.
+//! Differences without practical relevance.
 
 use assay_model::figures::Better;
 
-/// Limits of the differences without a meaning, on the scale of comparison.
+/// Limits of the differences without practical relevance, on the scale of comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
     /// Limit of a difference that makes B worse, below 0.
@@ -12,8 +12,8 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// Limits for a change of the quantity by `share` either way: ln(1 - share) and
-    /// ln(1 + share), with the signs turned where less is better.
+    /// Returns the limits for a change of the quantity by `share` either way: ln(1 - share) and
+    /// ln(1 + share), with the signs inverted where less is better.
     ///
     /// ```
     /// use assay_model::figures::Better;
@@ -35,7 +35,7 @@ impl Margin {
         }
     }
 
-    /// Returns true if a difference has no meaning.
+    /// `true` if a difference has no practical relevance.
     pub fn holds(&self, d: f64) -> bool {
         self.low <= d && d <= self.high
     }

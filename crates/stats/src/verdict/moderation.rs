@@ -1,17 +1,17 @@
 //! Variances of few trials, moderated by those of the other conditions and metrics: the empirical
 //! Bayes method of limma (Smyth, "Linear models and empirical Bayes methods", 2004).
 //!
-//! A variance is taken to be that of the metric times a factor of the condition, apart from a scatter
-//! that all metrics and conditions share.
+//! The model of a variance is that of the metric times a factor of the condition, apart from a
+//! scatter common to all metrics and conditions.
 
 use crate::distributions::{root_from, student};
 use crate::summary::mean;
 use statrs::function::gamma::digamma;
 
-/// Fewest degrees of freedom of the scatter of variances from which anything is concluded.
+/// Fewest degrees of freedom of the scatter of variances for an estimate.
 const FEWEST: f64 = 6.0;
 
-/// The scatter is taken for as large as its upper bound of this confidence.
+/// Confidence of the upper bound that is used for the scatter.
 const CONFIDENCE: f64 = 0.8;
 
 /// Variance of a condition's trials with its degrees of freedom.
@@ -20,18 +20,19 @@ pub(crate) type Known = (f64, f64);
 /// Prior variance of a condition's trials, estimated from other conditions and metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
-    /// Variance of the metric, times that of the condition beside the others on all metrics.
+    /// Variance of the metric, times the factor of the condition relative to the others on all
+    /// metrics.
     pub variance: f64,
-    /// Degrees of freedom that it counts with beside the condition's own; infinite where
-    /// variances differ from this one by no more than chance.
+    /// Degrees of freedom that it contributes in addition to the condition's own; infinite if
+    /// variances differ from it only by chance.
     pub df: f64,
-    /// Most degrees of freedom of a moderated variance: those that `variance` is known with.
+    /// Most degrees of freedom of a moderated variance: those of the estimate of `variance`.
     pub most_df: f64,
 }
 
 impl Prior {
-    /// The priors of a table of variances, a row for each metric and a column for each condition;
-    /// `None` where it is too small or has gaps.
+    /// Returns the priors of a table of variances, a row for each metric and a column for each
+    /// condition; `None` if it is too small or has gaps.
     pub(crate) fn of_table(table: &[Vec<Known>]) -> Option<Vec<Vec<Self>>> {
         let columns = table.first()?.len();
         let is_known = |(variance, df): &Known| *variance > 0.0 && *df > 0.0;
@@ -54,8 +55,8 @@ impl Prior {
             sum(&mut cells.map(ratio))
         };
         let factors: Vec<Known> = (0..columns).map(column).collect();
-        // Satterthwaite's degrees of freedom of a metric's variance: a condition that varies much
-        // makes most of it.
+        // Satterthwaite's degrees of freedom of a metric's variance: a condition with a large
+        // variance dominates it.
         let shares = |row: &[Known]| {
             let shares = row.iter().zip(&factors);
             let shares = shares.map(|((_, df), factor)| (df * factor.0 / factor.1, *df));
@@ -76,8 +77,8 @@ impl Prior {
         Some(table.iter().zip(&rows).map(row).collect())
     }
 
-    /// The variance (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom, never less than
-    /// the condition's own: one condition may vary more than all others.
+    /// Returns the variance (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom, never less
+    /// than the condition's own: one condition may vary more than all others.
     pub(crate) fn moderate(&self, (variance, df): Known) -> Known {
         let share = match self.df.is_finite() {
             true => self.df / (self.df + df),
@@ -91,8 +92,8 @@ impl Prior {
     }
 }
 
-/// d0 from the scatter of e = ln s^2 - digamma(d/2) + ln(d/2) around the means of its row and its
-/// column, whose variance is trigamma(d/2) + trigamma(d0/2).
+/// Returns d0 from the scatter of e = ln s^2 - digamma(d/2) + ln(d/2) around the means of its row
+/// and its column, whose variance is trigamma(d/2) + trigamma(d0/2).
 fn prior_df(table: &[Vec<Known>]) -> Option<f64> {
     let columns = table.first()?.len();
     let free = ((table.len() - 1) * columns.saturating_sub(1)) as f64;

@@ -1,32 +1,32 @@
-//! The difference of two arms by neighbouring trials of a session.
+//! Difference of two arms by neighbouring trials of a session.
 
 use super::arm::Arm;
 use super::estimate::{Linear, in_one_session};
 use super::shift::MIN_TRIALS;
 use crate::summary::{mean, variance};
 
-/// The ratio of the two standard errors from which on neighbours count: 1 and so
-/// much, over the square root of their number, as it scatters where trials are
-/// independent. One comparison in ten reaches it there; where trials alternate it
-/// is 1.41 at the end. Found by simulation.
+/// Excess over 1 of the ratio of the two standard errors from which the comparison of neighbours is
+/// used, times the square root of their number, since the ratio scatters by that for independent
+/// trials. One comparison in ten reaches it then; for alternating trials the ratio approaches 1.41.
+/// Found by simulation.
 const CLEARLY: f64 = 0.5;
 
-/// The mean difference of neighbours, where it varies clearly more than the
-/// spread of all trials (`linear`) tells: then speed goes up and down from trial
-/// to trial, as it does when each leaves work to the next one, and both the
-/// line through all of them and their ranks promise too much.
+/// Returns the mean difference of neighbours if it varies clearly more than the spread of all
+/// trials (`linear`) implies. The speed then alternates from trial to trial, for example because
+/// each trial leaves work to the next one, and both the least-squares line and the ranks are too
+/// optimistic.
 ///
-/// In noise that goes the other way (drifts, steps, neighbours that are alike)
-/// the line and the ranks are careful enough, so `None` is returned; and below
-/// [`MIN_TRIALS`] a side, where so few neighbours cannot tell.
+/// For the opposite kind of noise (drifts, steps, similar neighbours) the line and the ranks are
+/// careful enough, so the result is `None`. It is also `None` below [`MIN_TRIALS`] a side, where
+/// the neighbours are too few for a decision.
 pub(crate) fn alternating(a: &Arm, b: &Arm, linear: &Linear) -> Option<Linear> {
     let neighbours = of(a, b)?;
     let clearly = 1.0 + CLEARLY / (neighbours.df + 1.0).sqrt();
     (neighbours.se > clearly * linear.se).then_some(neighbours)
 }
 
-/// Student's t of the differences of neighbours (1908), B - A: each two trials
-/// that follow each other and are of different arms make one.
+/// Returns Student's t of the differences of neighbours (1908), B - A: each two consecutive trials
+/// of different arms form a pair.
 fn of(a: &Arm, b: &Arm) -> Option<Linear> {
     if a.n.min(b.n) < MIN_TRIALS || !in_one_session(a, b) {
         return None;

@@ -1,4 +1,4 @@
-//! Notes beside a verdict or in place of one.
+//! Notes beside a verdict or instead of one.
 
 use super::arm::ArmError;
 use super::between::RunVariance;
@@ -9,103 +9,101 @@ use assay_model::figures::Figure;
 pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
 
-/// A reason or a warning. Its text is a sentence without the full stop.
+/// A reason or a warning. Its text is a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
     /// Figures of one side have no logarithm.
     Unusable(Side, ArmError),
     /// Figures of a condition have no logarithm.
     Condition(String, ArmError),
-    /// Conditions were run one after another: drift that was seen within them
-    /// and the margin, in percent.
+    /// Conditions were run one after another: the drift within them and the margin, in percent.
     OneAfterAnother(f64, f64),
     /// Only one side has the metric.
     Missing(Side, String),
-    /// The metric is there twice on one side; the first one was taken.
+    /// One side has the metric twice; the first one was used.
     Twice(Side, String),
     /// Units differ.
     Units(String, String),
-    /// The sides do not agree which way is good.
+    /// The sides differ in the direction that is better.
     Directions,
-    /// Labels of both sides, which differ, or are known for one side only.
+    /// Labels of the sides differ, or are known for one side only.
     Measured(Option<String>, Option<String>),
-    /// A result of a side that does not say what it measured; true if the user trusts it.
+    /// Results of a side have no label; `true` if the user trusts them.
     LabelNotRecorded(Side, bool),
-    /// Metrics whose label is unknown on both sides.
+    /// The labels of these metrics are unknown on both sides.
     MeasuredUnknown(Vec<String>),
-    /// Label of every figure, which is not the device.
+    /// The label of every figure is this one, not the device.
     NotOfDevice(String),
-    /// Results imported from elsewhere carry no label.
+    /// Imported results have no label.
     MeasuredNotRecorded,
-    /// No error of the difference.
+    /// The error of the difference cannot be estimated.
     NoEstimate(NoEstimate),
-    /// Figures of a model that computes the same in every trial.
+    /// The figures come from a model that computes the same in every trial.
     Deterministic,
-    /// The same of models that may differ.
+    /// The figures come from deterministic models that may differ.
     OtherModels,
-    /// Too few trials for a verdict: those of the smaller side, and what it
-    /// takes.
+    /// There are too few trials for a verdict: number of the smaller side, and the required number.
     TooFew(usize, usize),
-    /// Few trials: allowed, but said.
+    /// There are few trials, which is allowed with a warning.
     Few(usize),
-    /// One after the other, so that a drift would look like a difference.
+    /// The sides were run one after the other, so that a drift would look like a difference.
     OrderConfounded,
-    /// Sides of sessions of their own, within one of which the metric drifted by as much as
-    /// they differ, in percent.
+    /// The sides are from separate sessions, and the metric drifted within one of them by as much
+    /// as they differ, in percent.
     DriftsWithin(f64),
-    /// The trials show a difference of so many percent, which runs of one device have without a
-    /// change: their coefficient of variation in percent.
+    /// The trials show a difference, in percent, that also occurs between runs of one unchanged
+    /// device, with their coefficient of variation in percent.
     OneOfRuns(f64, f64),
-    /// Least and largest coefficient of variation of a run in percent that intervals include, and
-    /// what it is known from.
+    /// Intervals include the variance between runs: its least and largest coefficient of variation
+    /// in percent, and the source of the estimate.
     BetweenRuns(f64, f64, KnownFrom),
-    /// Each side is of a session of its own.
+    /// The sides are from separate sessions.
     OwnSessions,
-    /// Nobody knows the order.
+    /// The order of the trials is not known.
     OrderUnknown,
-    /// The verdict hangs on one trial (counted from 1).
+    /// The verdict depends on one trial (number from 1).
     DependsOnTrial(Side, usize),
-    /// A trial far off the others (counted from 1); kept.
+    /// A trial is an outlier (number from 1); it is kept.
     Outlier(Side, usize),
-    /// Means and ranks come to different words.
+    /// Means and ranks lead to different verdicts.
     DependsOnTails,
-    /// Speed goes up and down from trial to trial.
+    /// Speed alternates from trial to trial.
     Alternating,
-    /// The change is not that of the geometric means: the drift is taken out.
+    /// The change differs from that of the geometric means, since the drift is removed.
     WithoutDrift,
-    /// The change is not that of the geometric means: it is by ranks.
+    /// The change differs from that of the geometric means, since it is by ranks.
     ByRanks,
-    /// Equivalent although different.
+    /// The sides are equivalent although a difference was found.
     TinyDifference,
-    /// The difference is this many percent at least.
+    /// The difference is at least this many percent.
     BeyondMargin(f64),
-    /// Trials that would settle it, per side.
+    /// Number of additional trials per side that would settle the question.
     MoreTrials(u32),
-    /// Out of reach: trials per side that may be made, the CV and the smallest
-    /// difference that they show, both in percent.
+    /// A conclusion is out of reach: allowed trials per side, the CV and the smallest difference
+    /// that they show, both in percent.
     OutOfReach(u32, f64, f64),
-    /// One word over all, but metrics with another one.
+    /// The composite has one verdict, but these metrics have another one.
     TradeOff(Vec<(String, &'static str)>),
-    /// A word over all that no metric has by itself.
+    /// The composite has a verdict that no metric has by itself.
     OnlyTogether(&'static str),
-    /// The composite of rates and times.
+    /// The composite combines rates and times.
     AsSpeed,
-    /// No composite, and why.
+    /// There is no composite, for this reason.
     NoComposite,
-    /// Units of a part were too few to stand for it.
+    /// There are too few units of a part to represent it.
     FewUnits(usize, usize),
-    /// The same where a value is a mean, not a trial.
+    /// The note applies to means of trials instead of trials.
     Of(Mean, Box<Note>),
 }
 
-/// Source of what is known of the variance between runs.
+/// Source of the estimate of the variance between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KnownFrom {
-    /// Neither runs of a side nor earlier ones.
+    /// Only the prior.
     Nothing,
-    /// The runs that are compared.
+    /// The compared runs.
     These,
-    /// These, and so many earlier ones.
+    /// The compared runs, and this number of earlier ones.
     Earlier(usize),
 }
 
@@ -119,7 +117,7 @@ pub enum Mean {
 }
 
 impl Mean {
-    /// In words: one of them, or several.
+    /// Returns the word for `n` of them, singular or plural.
     fn word(self, n: usize) -> &'static str {
         match (self, n) {
             (Self::Unit, 1) => tr!("unit (board)"),
@@ -152,7 +150,7 @@ impl Note {
         Some(Self::BetweenRuns(all.0, all.1, all.2))
     }
 
-    /// Returns true if the note says how to settle which side is faster. It does not apply to a
+    /// `true` if the note is about how to settle which side is faster. It does not apply to a
     /// qualification, which asks whether B may replace A.
     pub fn is_on_more_trials(&self) -> bool {
         match self {
@@ -162,7 +160,7 @@ impl Note {
         }
     }
 
-    /// Returns true if the note says that a metric does not decide because of its label.
+    /// `true` if the note explains that a metric does not decide because of its label.
     pub fn is_on_label(&self) -> bool {
         matches!(
             self,
@@ -170,7 +168,7 @@ impl Note {
         )
     }
 
-    /// Returns true if the note says that a drift cannot be told from a difference.
+    /// `true` if the note is about a drift that cannot be separated from a difference.
     pub const fn is_on_drift(&self) -> bool {
         matches!(
             self,
@@ -178,7 +176,7 @@ impl Note {
         )
     }
 
-    /// Returns true if the note says that trials are too few, or too similar, to judge.
+    /// `true` if the note is about trials that are too few, or too similar, to judge.
     pub fn is_on_trials(&self) -> bool {
         match self {
             Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_) => true,
@@ -187,7 +185,7 @@ impl Note {
         }
     }
 
-    /// Speaks of units or runs where it would speak of trials.
+    /// Returns the note with units or runs in place of trials.
     #[must_use]
     pub fn of(self, mean: Mean) -> Self {
         match self {

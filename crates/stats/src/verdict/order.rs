@@ -1,19 +1,19 @@
-//! The order of trials: whether a drift could be told from a difference of the arms.
+//! Order of trials: whether a drift can be separated from a difference of the arms.
 
 use super::arm::Arm;
 use crate::distributions::student;
 use crate::summary::mean;
 
-/// Above this share the order cannot be told from the condition: 0 when interleaved, 3/4
-/// and more when one arm came after the other.
+/// Share above which the order cannot be separated from the condition. The share is 0 for
+/// interleaved arms, and 3/4 and more if one arm followed the other.
 const CONFOUNDED: f64 = 0.3;
 
-/// Above this share what the ranks promise has to be agreed to by least squares, which
-/// know how uncertain the drift is. Found by simulation.
+/// Share above which the result of the ranks requires the agreement of least squares, which include
+/// the uncertainty of the drift. Found by simulation.
 const SLIGHTLY: f64 = 0.1;
 
-/// Returns true if the arms ran so much one after the other that drift and difference cannot be
-/// separated: all trials, or most of them where the others were run long before or after. False if
+/// `true` if the arms ran so much one after the other that drift and difference cannot be
+/// separated: all trials, or most of them if the others were run long before or after. `false` if
 /// the order of an arm is unknown.
 pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
     let is_far = |a: &[f64], b: &[f64]| confounding(a, b).is_some_and(|share| share > CONFOUNDED);
@@ -27,8 +27,8 @@ pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
     is_far(a, b) || is_far(&near(a), &near(b))
 }
 
-/// First and last position of most of the trials, where a gap longer than all of these took
-/// separates them from each of the others; `None` where there is none.
+/// Returns the first and last position of the majority of the trials, if gaps longer than their
+/// whole span separate them from the others; `None` if there is no such majority.
 fn without_distant(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let mut all: Vec<f64> = a.iter().chain(b).copied().collect();
     if all.iter().any(|place| !place.is_finite()) {
@@ -53,8 +53,8 @@ fn without_distant(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     }
 }
 
-/// Replaces positions by places in the common order of all trials: what a drift did in a gap is not
-/// known.
+/// Replaces positions by places in the common order of all trials, since the drift during a gap is
+/// not known.
 pub(crate) fn rank(arms: &mut [&mut Arm]) {
     let mut all: Vec<f64> = Vec::new();
     all.extend(arms.iter().flat_map(|arm| &arm.positions));
@@ -64,14 +64,14 @@ pub(crate) fn rank(arms: &mut [&mut Arm]) {
     }
 }
 
-/// Returns true if the arms are spread so unevenly over the session that the drift matters.
+/// `true` if the arms are spread so unevenly over the session that the drift matters.
 pub(crate) fn is_uneven(a: &Arm, b: &Arm) -> bool {
     confounding(&a.positions, &b.positions).is_some_and(|share| share > SLIGHTLY)
 }
 
-/// Share of the positions' variance that the arms explain. The larger one of positions as
-/// they are and of their ranks: a gap, or a single trial far away, hides neither. Positions
-/// that were taken twice have the mean of their ranks.
+/// Returns the share of the positions' variance that the arms explain: the larger one for positions
+/// and for their ranks, so that neither a gap nor a single distant trial hides it. Equal positions
+/// have the mean of their ranks.
 fn confounding(a: &[f64], b: &[f64]) -> Option<f64> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     if a.is_empty() || b.is_empty() || all.iter().any(|place| !place.is_finite()) {
@@ -92,7 +92,7 @@ fn confounding(a: &[f64], b: &[f64]) -> Option<f64> {
 /// Returns the variance between the first `n_a` positions and the others, divided by the total
 /// variance.
 fn between(places: &[f64], n_a: usize) -> Option<f64> {
-    // So large or small a span would be lost in squares.
+    // Extremely large or small spans would overflow or underflow when squared.
     let low = places.iter().copied().fold(f64::INFINITY, f64::min);
     let high = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let scaled: Vec<f64> = places.iter().map(|t| (t - low) / (high - low)).collect();
@@ -104,8 +104,8 @@ fn between(places: &[f64], n_a: usize) -> Option<f64> {
     share.is_finite().then_some(share)
 }
 
-/// Drift of an arm from its first trial to its last on the scale of logarithms, by least
-/// squares, where its two-sided p value is at most `alpha`.
+/// Returns the drift of an arm from its first trial to its last on the scale of logarithms, by
+/// least squares, if its two-sided p value is at most `alpha`.
 pub(crate) fn drift_within(arm: &Arm, alpha: f64) -> Option<f64> {
     let n = arm.y.len();
     if n < 4 || arm.positions.len() != n {
@@ -188,7 +188,7 @@ mod tests {
         ));
         // One place was taken twice.
         assert!(is_confounded(&first, &[4.0, 5.0, 6.0, 7.0]));
-        // Each side counts for itself, or nobody counted.
+        // Positions of the sides are counted separately, or not counted.
         assert!(!is_confounded(&first, &first));
         assert!(!is_confounded(&first, &[]));
         assert!(!is_confounded(&[5.0; 4], &[5.0; 4]));

@@ -1,20 +1,19 @@
-//! Trials far off the others. They are told, never dropped.
+//! Detection of outliers among trials. They are reported, never dropped.
 
 use crate::summary::median;
 
 /// Distance from the median beyond which a value is an outlier, in robust standard deviations.
 const FAR: f64 = 5.0;
 
-/// Fewest values among which one can be far off.
+/// Fewest values for the detection of an outlier.
 const MIN_VALUES: usize = 5;
 
-/// A median absolute deviation times this is a normal standard deviation; the
-/// mean one, which is used when the median one is 0, times the other.
+/// Ratios of a normal standard deviation to the median absolute deviation, and to the mean one,
+/// which is used if the median one is 0.
 const FROM_MEDIAN: f64 = 1.4826;
 const FROM_MEAN: f64 = 1.2533;
 
-/// Indices of values with |x - median| > 5 * 1.4826 * MAD. None below five
-/// values.
+/// Returns the indices of values with |x - median| > 5 * 1.4826 * MAD; none below five values.
 pub fn flagged(values: &[f64]) -> Vec<usize> {
     if values.len() < MIN_VALUES {
         return Vec::new();

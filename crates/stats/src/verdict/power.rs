@@ -13,21 +13,21 @@ use crate::summary::mean;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{LEVEL, Verdict};
 
-/// Differences that `n` trials per side show in four of five comparisons.
+/// Differences that `n` trials per side detect in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerRow {
     /// Trials per side.
     pub n: u32,
-    /// Smallest difference that is called faster or slower, in percent; one within the margin
-    /// is called equivalent before. `None` where so few trials find none at that level.
+    /// Smallest difference that is called faster or slower, in percent; smaller ones may be called
+    /// equivalent. `None` if `n` trials detect none at that level.
     pub difference_percent: Option<f64>,
-    /// Smallest margin within which sides without a difference are found
-    /// equivalent, in percent; `None` where there is none.
+    /// Smallest margin within which sides without a difference are found equivalent, in percent;
+    /// `None` if no margin suffices.
     pub equivalence_percent: Option<f64>,
 }
 
-/// The table for trials that vary by `cv` (a share), tests at `alpha` and a `margin` (a share).
-/// Numbers below 2 are left out: one trial shows nothing.
+/// Returns the table for trials that vary by `cv` (a share), tests at `alpha` and a `margin` (a
+/// share). Numbers below 2 are left out, since one trial shows nothing.
 pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow> {
     let s = log_deviation(cv);
     let rule = Rule {
@@ -44,9 +44,9 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow>
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
 }
 
-/// Differences that numbers of runs a side show, if the sides are measured in runs of their own
-/// whose variance is `between`; for tests at `alpha` and a `margin` (a share). `n` of a row is the
-/// number of runs a side.
+/// Returns the differences that numbers of runs per side detect, if the sides are measured in
+/// separate runs with the variance `between`; for tests at `alpha` and a `margin` (a share). `n` of
+/// a row is the number of runs per side.
 pub fn table_of_runs(
     between: &RunVariance,
     alpha: f64,
@@ -60,7 +60,7 @@ pub fn table_of_runs(
         let difference = Test::of_runs(alpha / 2.0, df, n).detectable_effect();
         let difference = (difference * s).exp_m1();
         let equivalence = provable_margin(&Test::of_runs(alpha, df, n), s);
-        // What is found equivalent is not called faster.
+        // A difference that is found equivalent is not called faster.
         let called = match equivalence < margin {
             true => difference.max(margin),
             false => difference,
@@ -81,21 +81,20 @@ pub struct Spread {
     pub metric: String,
     /// Coefficient of variation, a share.
     pub cv: f64,
-    /// Degrees of freedom that it is known with.
+    /// Degrees of freedom of the estimate.
     pub df: f64,
 }
 
 impl Spread {
-    /// Upper bound of the coefficient, to plan with ([`Outlook::careful`]).
+    /// Returns an upper bound of the coefficient for planning ([`Outlook::careful`]).
     pub fn careful_cv(&self) -> f64 {
         let s = Outlook::careful(0.0, log_deviation(self.cv), self.df).s;
         s.powi(2).exp_m1().sqrt()
     }
 }
 
-/// The spread of each metric that decides: variances of logarithms pooled over its
-/// conditions or sides, s^2 = sum (n_i - 1) s_i^2 / sum (n_i - 1). Metrics without any
-/// are left out.
+/// Returns the spread of each deciding metric: variances of logarithms pooled over its conditions
+/// or sides, s^2 = sum (n_i - 1) s_i^2 / sum (n_i - 1). Metrics without variance are left out.
 pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
     let mut pooled: Vec<(&str, f64, f64)> = Vec::new();
     for figure in figures.iter().filter(|figure| figure.primary) {
@@ -121,9 +120,9 @@ pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
     known.filter(|spread| spread.cv > 0.0).collect()
 }
 
-/// Share in percent of so many simulated comparisons of trials in turn, `n` a side that vary by
-/// `cv`, that call B faster where it is by `truth`; by the judge of all comparisons, with a
-/// drift of 10 %.
+/// Returns the share in percent of `comparisons` simulated comparisons that call B faster if it is
+/// faster by `truth`. Trials are interleaved, `n` per side, vary by `cv`, and drift by 10 %; the
+/// judge is that of all comparisons.
 pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) -> f64 {
     let scene = Scene {
         cv,
@@ -148,8 +147,8 @@ pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) ->
     100.0 * found as f64 / f64::from(comparisons.max(1))
 }
 
-/// The difference, a share, that the table promises for as many runs a side as the scene has: on
-/// average over what is known before these are made.
+/// Returns the difference, a share, that the table promises for the number of runs of the scene,
+/// averaged over the possible estimates of the variance.
 pub fn promised_of_runs(scene: &Apart) -> f64 {
     let runs = u32::try_from(scene.runs[0]).unwrap_or(u32::MAX);
     let variances = scene.variances(400);
@@ -160,13 +159,13 @@ pub fn promised_of_runs(scene: &Apart) -> f64 {
     mean(&promised.collect::<Vec<_>>())
 }
 
-/// As a share, for trials or runs with the standard deviation `s`.
+/// Returns the margin as a share, for trials or runs with the standard deviation `s`.
 fn provable_margin(test: &Test, s: f64) -> f64 {
     let likely = (test.likely_effect() * s).exp_m1();
     if !likely.is_finite() {
         return f64::INFINITY;
     }
-    // Both ends of the margin have to be excluded; a rate does not fall by more than all.
+    // Both ends of the margin must be excluded; a rate does not fall by more than 100 %.
     root_from(likely, |share| {
         let fall = -(-share.min(0.999)).ln_1p();
         test.tail(share.ln_1p() / s) + test.tail(fall / s) - 1.0 - POWER

@@ -1,4 +1,4 @@
-//! Several conditions against each other.
+//! Ranking of several conditions.
 
 pub mod anova;
 pub mod letters;
@@ -23,32 +23,31 @@ use thiserror::Error;
 /// Ranking of several conditions over all metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// A table for each metric, in the order of the figures.
+    /// Table for each metric, in the order of the figures.
     pub metrics: Vec<MetricRanking>,
-    /// Metrics on which any two conditions differ, by more than a tiny difference within the
-    /// margin.
+    /// Metrics on which any two conditions differ by more than a tiny difference within the margin.
     pub deciding: Vec<String>,
     /// Summary of the ranking in one sentence.
     pub sentence: Standings,
 }
 
-/// One metric.
+/// Ranking for one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricRanking {
     /// The metric.
     pub metric: String,
     /// Unit of the metric, from the first condition.
     pub unit: String,
-    /// True if the metric was measured on the device, and so counts in the conclusion.
+    /// `true` if the metric was measured on the device, and so counts in the conclusion.
     pub of_device: bool,
-    /// Which way it is good; `None` where it is not known.
+    /// Direction in which the metric is better; `None` if it is not known.
     pub better: Option<Better>,
-    /// Omnibus test on logarithms for any difference; a header, not a gate. `None` if it cannot be
+    /// Omnibus test on logarithms for any difference; informative only. `None` if it cannot be
     /// computed.
     pub omnibus: Option<Omnibus>,
-    /// The same of the figures as they are.
+    /// Omnibus test on untransformed figures.
     pub omnibus_raw: Option<Omnibus>,
-    /// The conditions, the best first.
+    /// Conditions, the best first.
     pub conditions: Vec<Ranked>,
     /// Comparisons of all pairs, or of each condition with the baseline alone.
     pub pairs: Vec<Pair>,
@@ -56,7 +55,7 @@ pub struct MetricRanking {
     pub notes: Vec<Note>,
 }
 
-/// A condition's place.
+/// Place of a condition in the ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// The condition.
@@ -65,17 +64,16 @@ pub struct Ranked {
     pub summary: Summary,
     /// Difference from the median of the conditions, in percent.
     pub delta_percent: f64,
-    /// Conditions without a common letter differ, if only within the margin. A common
-    /// letter does not say that they are equal. `None` when no pair with it could be
-    /// judged.
+    /// Conditions without a common letter differ, perhaps only within the margin. A common letter
+    /// does not mean that they are equal. `None` if no pair with the condition could be judged.
     pub letters: Option<String>,
-    /// First place that it may have: 1 + conditions that are better.
+    /// Best possible place: 1 + number of better conditions.
     pub best_rank: usize,
-    /// Last one: k - conditions that are worse.
+    /// Worst possible place: k - number of worse conditions.
     pub worst_rank: usize,
 }
 
-/// Two conditions.
+/// Comparison of two conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// Reference condition.
@@ -86,36 +84,36 @@ pub struct Pair {
     pub change: Option<Change>,
     /// p value after correction for the other conditions and the other metrics.
     pub p_adjusted: Option<f64>,
-    /// The word for B.
+    /// Verdict on B.
     pub verdict: Verdict,
     /// Reasons and warnings.
     pub notes: Vec<Note>,
 }
 
-/// A ranking that cannot be made.
+/// Reasons why a ranking cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RankError {
     /// No condition has that name.
     #[error("no condition {name} for the baseline; there are {}", known.join(", "))]
     UnknownBaseline {
-        /// As asked for.
+        /// Requested name.
         name: String,
         /// Existing conditions.
         known: Vec<String>,
     },
-    /// Nothing to rank.
+    /// There are fewer than two conditions.
     #[error("a ranking needs at least two conditions, and there is {0}")]
     FewConditions(usize),
 }
 
 /// Ranks the conditions of `figures`, all pairs or each against `baseline`.
 ///
-/// Each pair is judged as [`compare_figures`](super::compare::compare_figures) judges these two
-/// conditions, corrected for the number of conditions besides: of two conditions the words are
-/// the same, of more a pair has that word or "no conclusion". Against a baseline the comparisons
-/// with it are the only tests, and letters, ranks and the sentence follow from them. Where
-/// conditions were run one after another there are no letters and no verdicts, since a drift of
-/// 10 % makes differences of 70 % of such tables.
+/// Each pair is judged as in [`compare_figures`](super::compare::compare_figures) for these two
+/// conditions, with an additional correction for the number of conditions: for two conditions the
+/// verdicts are the same, for more a pair has that verdict or "no conclusion". With a baseline only
+/// the comparisons with it are tested, and letters, ranks and the sentence follow from them. If
+/// conditions were run one after another there are no letters and no verdicts, since a drift of 10
+/// % causes differences in 70 % of such tables.
 ///
 /// # Errors
 /// With fewer than two conditions, or without the baseline.
@@ -171,7 +169,7 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     names
 }
 
-/// The figures in the unit of the first, those of another quantity as they are.
+/// Converts the figures to the unit of the first; figures of another quantity stay unchanged.
 fn in_one_unit<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Figure> {
     let mut figures = figures.peekable();
     let unit = figures
@@ -181,27 +179,27 @@ fn in_one_unit<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Figure> {
     figures.map(told).collect()
 }
 
-/// A condition's trials.
+/// Trials of a condition.
 struct ConditionTrials<'a> {
     figure: &'a Figure,
-    /// Summary of the trials as they are.
+    /// Summary of the untransformed trials.
     summary: Summary,
-    /// The trials, without the drift of the session once that was taken out.
+    /// Trials on the scale of comparison, without the drift of the session after its removal.
     arm: Arm,
-    /// Places of its trials, before the drift was taken out.
+    /// Places of the trials in the session, before the removal of the drift.
     places: Vec<f64>,
 }
 
-/// A metric's ranking with what was found of all pairs.
+/// Ranking of a metric with the results of all pairs.
 struct RankingTable<'a> {
     ranking: MetricRanking,
     entries: Vec<ConditionTrials<'a>>,
-    /// In the order of `entries`.
+    /// Results in the order of `entries`.
     found: PairResults,
 }
 
 impl<'a> RankingTable<'a> {
-    /// All but the pairs; `figures` are those of one metric.
+    /// Creates the table without pairs; `figures` are those of one metric.
     fn of(figures: &'a [Figure], options: &Options) -> Self {
         let (mut entries, mut notes) = entries(figures, options);
         let confounded = order::straighten(&mut entries, options);
@@ -230,7 +228,7 @@ impl<'a> RankingTable<'a> {
         }
     }
 
-    /// Takes the words on all pairs, and puts the conditions in order.
+    /// Adds the verdicts on all pairs, and sorts the conditions.
     fn take(&mut self, pairs: Vec<Pair>) {
         let notes = &mut self.ranking.notes;
         for note in pairs.iter().flat_map(|pair| &pair.notes) {
@@ -280,7 +278,7 @@ fn better(figures: &[Figure]) -> Option<Better> {
     figures.iter().find_map(|figure| figure.better)
 }
 
-/// The conditions that can be compared; notes of the others.
+/// Returns the conditions that can be compared, and notes on the others.
 fn entries<'a>(figures: &'a [Figure], options: &Options) -> (Vec<ConditionTrials<'a>>, Vec<Note>) {
     let (mut entries, mut notes): (Vec<ConditionTrials<'_>>, Vec<Note>) = (Vec::new(), Vec::new());
     let better = better(figures);

@@ -1,18 +1,17 @@
-//! Looking at the figures more than once.
+//! Sequential evaluation of a run in several looks.
 
 use super::compare::Comparison;
 use super::ranking::Ranking;
 use assay_model::run::Looks;
 use assay_model::verdict::Verdict;
 
-/// A group-sequential plan: looks that were fixed before the first trial, all
-/// at one level so that together they err as often as one look at 0.05.
+/// A group-sequential plan: looks that are fixed before the first trial, all at one level, so that
+/// their total error rate is that of one look at 0.05.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Trials per side at each look.
     pub looks: &'static [u32],
-    /// Level of each look, for difference and equivalence; found by simulation
-    /// of this method.
+    /// Level of each look, for difference and equivalence; found by simulation of this method.
     pub alpha: f64,
 }
 
@@ -40,21 +39,21 @@ pub const PLANS: [Plan; 5] = [
     },
 ];
 
-/// Looks at runs that are made in turn.
+/// Plan for interleaved runs.
 pub const RUNS: Plan = Plan {
     looks: &[3, 6],
     alpha: 0.0294,
 };
 
 impl Plan {
-    /// The plan that goes furthest with at most `budget` trials a side; `None`
-    /// when none fits, so that there is one look at the end.
+    /// Returns the plan with the latest last look at no more than `budget` trials per side; `None`
+    /// if none fits, so that there is a single look at the end.
     pub fn within(budget: u32) -> Option<Self> {
         let fitting = PLANS.into_iter().rev().filter(|plan| plan.last() <= budget);
         fitting.max_by_key(Plan::last)
     }
 
-    /// The looks of a run that judges by this margin (a share).
+    /// Returns the looks of a run that is judged with this margin (a share).
     pub fn looks(&self, margin: f64) -> Looks {
         Looks {
             at: self.looks.to_vec(),
@@ -63,17 +62,17 @@ impl Plan {
         }
     }
 
-    /// Trials per side at the last look.
+    /// Returns the trials per side at the last look.
     pub fn last(&self) -> u32 {
         self.looks.last().copied().unwrap_or(0)
     }
 }
 
-/// Progress of a look, in questions: each deciding metric of a comparison, each pair of conditions
-/// on each metric of a ranking.
+/// Progress of a look, counted in questions: each deciding metric of a comparison, or each pair of
+/// conditions on each metric of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Questions with a word other than "no conclusion".
+    /// Questions with a verdict other than "no conclusion".
     pub settled: usize,
     /// Total number of questions.
     pub of: usize,
@@ -89,8 +88,7 @@ impl Standing {
         Self::of(primary.map(|line| &line.verdict))
     }
 
-    /// Counts the pairs of a ranking, which should be one of deciding figures, on the metrics
-    /// measured on the device.
+    /// Counts the pairs of a ranking of deciding figures, on the metrics measured on the device.
     pub fn of_ranking(ranking: &Ranking) -> Self {
         let metrics = ranking.metrics.iter().filter(|metric| metric.of_device);
         let pairs = metrics.flat_map(|metric| &metric.pairs);
@@ -106,7 +104,7 @@ impl Standing {
         standing
     }
 
-    /// Returns true if no question is open. False if there was no question.
+    /// `true` if no question is open; `false` if there is no question.
     pub const fn is_settled(self) -> bool {
         self.of > 0 && self.settled == self.of
     }

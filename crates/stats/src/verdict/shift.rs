@@ -1,4 +1,4 @@
-//! The difference of two arms by ranks: Hodges and Lehmann's shift.
+//! Difference of two arms by ranks: Hodges and Lehmann's shift.
 
 use super::arm::Arm;
 use super::estimate::{Difference, Linear};
@@ -8,25 +8,24 @@ use crate::summary::median_of_sorted;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Fewest trials of a side for the interval by ranks to be the first one: with
-/// fewer, the smallest p value is too large for a family of metrics.
+/// Fewest trials of a side for the interval by ranks to decide; with fewer, the smallest p value is
+/// too large for a family of metrics.
 pub const MIN_TRIALS: usize = 6;
 
-/// Tables of U that were needed so far, by numbers of trials.
+/// Cache of tables of U, by numbers of trials.
 #[derive(Debug, Default)]
 pub struct Tables(HashMap<(usize, usize), Arc<MannWhitney>>);
 
 impl Tables {
-    /// For `n` against `m` trials.
+    /// Returns the table for `n` against `m` trials.
     pub fn get(&mut self, n: usize, m: usize) -> Arc<MannWhitney> {
         let table = self.0.entry((n.min(m), n.max(m)));
         Arc::clone(table.or_insert_with(|| Arc::new(MannWhitney::new(n, m))))
     }
 }
 
-/// The median of all differences between a trial of B and one of A (Hodges and
-/// Lehmann 1963), with the interval that inverts Mann and Whitney's test
-/// (Moses): single disturbed trials hardly move it.
+/// Median of all differences between a trial of B and one of A (Hodges and Lehmann 1963), with the
+/// interval that inverts Mann and Whitney's test (Moses). Single outliers hardly affect it.
 #[derive(Clone, Debug)]
 pub struct Shift {
     /// Differences in ascending order.
@@ -52,8 +51,8 @@ impl Shift {
         Some(Self { differences, table })
     }
 
-    /// P(U <= what was seen) when the true shift is `shift`: the evidence that
-    /// it is smaller (`below`) or larger. Ties count for "no evidence".
+    /// Returns P(U <= observed U) if the true shift is `shift`: the evidence that it is smaller
+    /// (`below`) or larger. Ties count as "no evidence".
     fn tail(&self, shift: f64, below: bool) -> f64 {
         let seen = if below {
             self.differences.len() - self.differences.partition_point(|d| *d < shift)
@@ -64,7 +63,7 @@ impl Shift {
     }
 }
 
-/// Values as they would be without drift.
+/// Returns the values with the drift removed.
 fn level(arm: &Arm, slope: f64) -> Vec<f64> {
     if arm.positions.len() != arm.y.len() {
         return arm.y.clone();
@@ -78,8 +77,7 @@ impl Difference for Shift {
         median_of_sorted(&self.differences).unwrap_or(f64::NAN)
     }
 
-    /// [W_(k+1), W_(nm-k)] with k the largest U whose two-sided p value is at
-    /// most `alpha`.
+    /// Returns [W_(k+1), W_(nm-k)] with k the largest U whose two-sided p value is at most `alpha`.
     fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
         let k = self.table.critical(alpha)?;
         let mirror = self.differences.len().checked_sub(k + 1)?;

@@ -1,4 +1,4 @@
-//! Comparisons of sides whose truth is known, to see how often verdicts err.
+//! Simulated comparisons with a known truth, to measure the error rates of verdicts.
 
 mod noise;
 
@@ -26,18 +26,18 @@ pub fn log_deviation(cv: f64) -> f64 {
     cv.powi(2).ln_1p().sqrt()
 }
 
-/// A truth and a design.
+/// Truth and design of a simulated comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scene {
     /// Coefficient of variation of a trial, a share.
     pub cv: f64,
-    /// By how much B is better, a share.
+    /// Share by which B is better.
     pub truth: f64,
     /// Dependence of trials on earlier trials.
     pub noise: Noise,
     /// Drift over the session, a share.
     pub drift: f64,
-    /// Trials per side; of a sequential design the most.
+    /// Trials per side; for a sequential design the largest number.
     pub n: u32,
     /// Design.
     pub design: Design,
@@ -47,15 +47,15 @@ pub struct Scene {
     pub margin: f64,
 }
 
-/// In what order, and when the figures are looked at.
+/// Order of the trials, and times of the looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Design {
-    /// Rounds of so many conditions, as a sweep has them, one look at two of them;
-    /// two conditions come in blocks of ABBA or BAAB.
+    /// Rounds of this many conditions, as in a sweep, with one look at two of them; two conditions
+    /// are run in blocks of ABBA or BAAB.
     Rounds(usize),
     /// Two conditions with looks.
     Looks(Plan),
-    /// Every trial of A, then every trial of B; the method does not know positions.
+    /// Every trial of A, then every trial of B; positions are not used.
     OneAfterAnother,
 }
 
@@ -64,31 +64,31 @@ pub enum Design {
 pub enum Way {
     /// Least squares with position.
     Means,
-    /// As comparisons do: by ranks from six trials a side on.
+    /// Method of comparisons: by ranks from six trials per side on.
     Verdict,
 }
 
 /// Counts of outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Comparisons made.
+    /// Number of comparisons.
     pub replicates: u32,
-    /// B called better.
+    /// Verdicts that B is better.
     pub faster: u32,
-    /// B called worse.
+    /// Verdicts that B is worse.
     pub slower: u32,
-    /// Called equivalent.
+    /// Verdicts that the sides are equivalent.
     pub equivalent: u32,
-    /// Nothing said.
+    /// Verdicts without a conclusion.
     pub none: u32,
-    /// Interval of 95 % with the truth inside.
+    /// Intervals of 95 % that contain the truth.
     pub covered: u32,
-    /// Trials per side, all comparisons together.
+    /// Trials per side, summed over all comparisons.
     pub trials: u64,
 }
 
 impl Tally {
-    /// A count in percent of the comparisons.
+    /// Returns a count in percent of the comparisons.
     pub fn percent(&self, count: u32) -> f64 {
         100.0 * f64::from(count) / f64::from(self.replicates.max(1))
     }
@@ -120,7 +120,7 @@ impl Tally {
     }
 }
 
-/// Makes the comparison `replicates` times with lognormal trials.
+/// Simulates the comparison `replicates` times with lognormal trials.
 pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
     let mut normal = Normal::new(seed);
     let mut tables = Tables::default();
@@ -133,7 +133,7 @@ pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
     tally
 }
 
-/// The figures of both sides, of so many comparisons.
+/// Returns the figures of both sides for this many comparisons.
 pub(crate) fn sides_of(
     scene: &Scene,
     comparisons: u32,
@@ -148,9 +148,9 @@ pub(crate) fn sides_of(
 pub struct Ordered<'a> {
     /// Side of each trial, `A` or `B`.
     pub order: &'a str,
-    /// Positions that the table has; empty: the order is not told.
+    /// Positions in the table; empty if the order is not given.
     pub positions: &'a [f64],
-    /// By how much B is better, a share.
+    /// Share by which B is better.
     pub truth: f64,
     /// Coefficients of variation of A and B, shares.
     pub cv: [f64; 2],
@@ -159,7 +159,7 @@ pub struct Ordered<'a> {
 }
 
 impl Ordered<'_> {
-    /// Simulates so many tables, and counts those that end in faster or slower.
+    /// Simulates `tables` tables, and counts those with the verdict faster or slower.
     pub fn found(&self, tables: u32, seed: u64) -> usize {
         let mut normal = Normal::new(seed);
         let span = self.order.len().saturating_sub(1).max(1) as f64;
@@ -187,28 +187,28 @@ impl Ordered<'_> {
     }
 }
 
-/// Runs of one device that were made apart, and earlier runs of it.
+/// Separate runs of one device, and earlier runs of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Apart {
-    /// Runs of A and of B.
+    /// Numbers of runs of A and of B.
     pub runs: [usize; 2],
-    /// Trials of a run.
+    /// Trials per run.
     pub trials: usize,
     /// Coefficient of variation of a trial within its run, a share.
     pub within: f64,
-    /// That of runs, a share.
+    /// Coefficient of variation between runs, a share.
     pub between: f64,
-    /// Earlier runs.
+    /// Number of earlier runs.
     pub earlier: usize,
     /// Number of metrics.
     pub metrics: usize,
-    /// By how much B is better on the first metric, a share.
+    /// Share by which B is better on the first metric.
     pub truth: f64,
 }
 
 impl Apart {
-    /// Share in percent of so many comparisons that call the first metric different, and of those
-    /// that call any metric different.
+    /// Returns the share in percent of `comparisons` comparisons that call the first metric
+    /// different, and of those that call any metric different.
     pub fn found(&self, comparisons: u32, seed: u64) -> [f64; 2] {
         let mut normal = Normal::new(seed);
         let differs =
@@ -230,7 +230,8 @@ impl Apart {
         found.map(|found| 100.0 * f64::from(found) / f64::from(comparisons.max(1)))
     }
 
-    /// Variances of runs as comparisons of this scene would know them before, so many of them.
+    /// Returns `number` simulated estimates of the variance between runs, as known before a
+    /// comparison of this scene.
     pub(super) fn variances(&self, number: usize) -> Vec<RunVariance> {
         let mut normal = Normal::new(1);
         let mut of_one = || {
@@ -253,7 +254,7 @@ impl Apart {
         earlier
     }
 
-    /// The figures of so many runs, of which the first metric is better by `shift`.
+    /// Returns the figures of `runs` runs; the first metric is better by `shift`.
     fn side(&self, runs: usize, shift: f64, normal: &mut Normal) -> Vec<Vec<Figure>> {
         let [within, between] = [self.within, self.between].map(log_deviation);
         let mut of_metric = |metric: usize| {
@@ -281,15 +282,15 @@ pub struct Baseline {
     pub n: u32,
     /// Coefficient of variation, a share.
     pub cv: f64,
-    /// By how much the last condition is better, a share.
+    /// Share by which the last condition is better.
     pub truth: f64,
-    /// Condition that varies five times as much.
+    /// Condition with five times the variation of the others.
     pub noisy: Option<usize>,
 }
 
 impl Baseline {
-    /// Share in percent of so many tables that call alike conditions different, and of the
-    /// comparisons of the last condition that call it better.
+    /// Returns the share in percent of `tables` tables that call equal conditions different, and of
+    /// the comparisons of the last condition that call it better.
     pub fn found(&self, tables: u32, seed: u64) -> [f64; 2] {
         let mut normal = Normal::new(seed);
         let options = Options {
@@ -349,7 +350,7 @@ impl Baseline {
     }
 }
 
-/// A side as comparisons take it.
+/// Converts a side to the input of comparisons.
 fn figure(side: Side) -> Figure {
     let (values, positions) = side.into_iter().map(|(y, t)| (y.exp(), t)).unzip();
     Figure {
@@ -376,7 +377,7 @@ fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
     let mut sides = [Side::new(), Side::new()];
     for (place, (side, noise)) in order.into_iter().zip(noise).enumerate() {
         let t = place as f64;
-        // A third condition takes its place, but is not looked at.
+        // A third condition occupies its place, but is not evaluated.
         if let Some(trials) = sides.get_mut(side) {
             trials.push((shift[side] + slope * t + s * noise, t));
         }
@@ -384,7 +385,7 @@ fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
     sides
 }
 
-/// The side of each trial of the session.
+/// Returns the side of each trial of the session.
 fn order(scene: &Scene, normal: &mut Normal) -> Vec<usize> {
     let n = scene.n as usize;
     let conditions = match scene.design {

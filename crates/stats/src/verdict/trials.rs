@@ -6,29 +6,29 @@ use super::shift::MIN_TRIALS;
 use crate::distributions::mann_whitney::MannWhitney;
 use crate::distributions::{mean_over_deviation, normal_cdf, normal_quantile, root_from, student};
 
-/// Share of comparisons that should come to a verdict.
+/// Share of comparisons that should reach a verdict.
 pub const POWER: f64 = 0.8;
 
-/// A deviation may be underestimated: its upper bound of this confidence is
-/// planned with.
+/// Confidence of the upper bound of the deviation used in planning, since a deviation may be
+/// underestimated.
 const CONFIDENCE: f64 = 0.8;
 
-/// Fewest trials of a side that anything is planned with.
+/// Fewest trials of a side in planning.
 const FEWEST: u32 = 2;
 
 /// Assumed difference and spread for planning, on the scale of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
-    /// The difference.
+    /// Difference on the scale of logarithms.
     pub d: f64,
     /// Standard deviation of one trial.
     pub s: f64,
 }
 
 impl Outlook {
-    /// From an estimate with `df` degrees of freedom: s is replaced by its
-    /// upper bound, s sqrt(df / chi2_{.20, df}), since a lucky small deviation
-    /// would promise too much.
+    /// Creates an outlook from an estimate with `df` degrees of freedom: s is replaced by its upper
+    /// bound, s sqrt(df / chi2_{.20, df}), since a deviation that is small by chance would promise
+    /// too much.
     pub fn careful(d: f64, s: f64, df: f64) -> Self {
         let factor = student::chi_squared_quantile(1.0 - CONFIDENCE, df)
             .filter(|chi| *chi > 0.0)
@@ -36,17 +36,16 @@ impl Outlook {
         Self { d, s: s * factor }
     }
 
-    /// Trials per side to show the difference, at most `budget`: the least n
-    /// with P(|T'| > t_{1-a/2, 2n-3}) at least [`POWER`], T' noncentral by
-    /// |d| / (s sqrt(2/n)), from six trials a side on with what ranks cost.
+    /// Returns the trials per side that show the difference, at most `budget`: the least n with
+    /// P(|T'| > t_{1-a/2, 2n-3}) at least [`POWER`], T' noncentral by |d| / (s sqrt(2/n)); from six
+    /// trials per side on with the cost of ranks.
     pub fn for_difference(&self, alpha: f64, budget: u32) -> Option<u32> {
         let effect = self.d.abs() / self.s;
         let start = closed_form(effect, alpha / 2.0);
         least(start, budget, |n| power_of_difference(effect, alpha, n))
     }
 
-    /// Trials per side to show equivalence, at most `budget`, by two one-sided
-    /// tests.
+    /// Returns the trials per side that show equivalence, at most `budget`, by two one-sided tests.
     pub fn for_equivalence(&self, rule: &Rule, budget: u32) -> Option<u32> {
         let rooms = [rule.margin.high - self.d, self.d - rule.margin.low].map(|room| room / self.s);
         let (near, far) = (rooms[0].min(rooms[1]), rooms[0].max(rooms[1]));
@@ -58,8 +57,8 @@ impl Outlook {
         least(start, budget, power)
     }
 
-    /// Number of runs per side, at most `budget`, that show a difference `d` or equivalence, for
-    /// runs whose variance is `between`.
+    /// Returns the number of runs per side, at most `budget`, that show a difference `d` or
+    /// equivalence, for runs with the variance `between`.
     pub fn runs(d: f64, between: &RunVariance, rule: &Rule, budget: u32) -> Option<u32> {
         let s = between.deviation();
         let rooms = [rule.margin.high - d, d - rule.margin.low].map(|room| room / s);
@@ -74,7 +73,7 @@ impl Outlook {
         least(1.0, budget, power)
     }
 
-    /// The cheaper one of both.
+    /// Returns the smaller number of trials that shows either a difference or equivalence.
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
         let difference = self.for_difference(rule.alpha_difference, budget);
         let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
@@ -82,14 +81,15 @@ impl Outlook {
     }
 }
 
-/// The smallest difference that `n` trials a side show with [`POWER`], in
-/// standard deviations of one trial; infinite where they show none at that level.
+/// Returns the smallest difference that `n` trials per side show with [`POWER`], in standard
+/// deviations of one trial; infinite if they show none at that level.
 pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
     Test::new(alpha / 2.0, n).detectable_effect()
 }
 
-/// The smallest difference that `n` trials a side call faster with [`POWER`]: it has to be found,
-/// and must not be found equivalent within the margin. In standard deviations `s` of one trial.
+/// Returns the smallest difference that `n` trials per side call faster with [`POWER`]: it must be
+/// found, and must not be found equivalent within the margin. In standard deviations `s` of one
+/// trial.
 pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     let found = detectable_effect(rule.alpha_difference, n);
     let difference = Test::new(rule.alpha_difference / 2.0, n);
@@ -112,9 +112,9 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
         false => 1.0,
     };
     let called = |effect: f64| match difference.is_of_ranks {
-        // What is found equivalent is seldom what is not found.
+        // Differences that are found equivalent are mostly among those that are found.
         true => difference.power(effect) - lost * equivalence.tail(margin - effect) - POWER,
-        // Given the deviation that is seen, both tests are limits of the difference.
+        // Given the observed deviation, both tests are limits of the difference.
         false => {
             let share = mean_over_deviation(difference.df, |seen| {
                 let proved = margin * difference.scale - equivalence.t * seen;
@@ -124,25 +124,25 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
             share - POWER
         }
     };
-    // Where the margin is out of reach of the test for equivalence, nothing is called so.
+    // If the margin is out of reach of the test for equivalence, nothing is called equivalent.
     match called(found) {
         short if short < -1e-3 => root_from(found.max(margin), called),
         _ => found,
     }
 }
 
-/// A test of two arms of n trials each, as a comparison makes it: least squares with the
-/// place in the session below [`MIN_TRIALS`], ranks from there on.
+/// A test of two arms of n trials each, as in a comparison: least squares with the place in the
+/// session below [`MIN_TRIALS`], ranks from there on.
 pub(crate) struct Test {
     /// Critical value; infinite if no outcome is extreme enough.
     t: f64,
     df: f64,
-    /// From standard deviations of a trial to standard errors.
+    /// Factor from standard deviations of a trial to standard errors.
     scale: f64,
     is_of_ranks: bool,
 }
 
-/// Efficiency of ranks where trials are normal, 3 / pi (Pitman 1948).
+/// Efficiency of ranks for normal trials, 3 / pi (Pitman 1948).
 const RANKS: f64 = 3.0 / std::f64::consts::PI;
 
 /// Cost of neighbours and outliers, divided by the trials of a side. Found by simulation.
@@ -152,27 +152,26 @@ const CAREFUL: f64 = 0.25;
 /// trials of a side. Found by simulation.
 const FEW_RANKS: f64 = 324.0;
 
-/// With more trials of a side than this the deviation is known well enough for a difference to
-/// be found or equivalent, never both, where the limit of the one is beyond that of the other.
+/// Number of trials of a side above which the deviation is known so well that a difference is found
+/// or equivalent, never both, if the limits of the tests exclude each other.
 const WELL_KNOWN: u32 = 10;
 
-/// Part of the equivalent comparisons that would else have been found, where the limits exclude
+/// Part of the equivalent comparisons that would otherwise have been found, if the limits exclude
 /// each other. Found by simulation.
 const EXCLUDED: f64 = 0.5;
 
-/// Cost of a variance of each side, where few trials seem to vary differently, in critical values,
-/// divided by the fifth power of the trials of a side. Found by simulation.
+/// Cost of separate variances, which few trials seem to require, in critical values, divided by the
+/// fifth power of the trials of a side. Found by simulation.
 const OWN_VARIANCES: f64 = 48.0;
 
-/// Cost of a variance that is never less than that of a side's own runs, divided by their number.
-/// Found by simulation.
+/// Cost of the lower bound by a side's own runs, divided by their number. Found by simulation.
 const OWN_RUNS: f64 = 0.32;
 
-/// Beyond so many trials of a side the levels of ranks are as good as those asked for.
+/// Number of trials of a side above which the steps of the levels of ranks are negligible.
 const COARSE: u32 = 30;
 
 impl Test {
-    /// With this error on each side that counts.
+    /// Creates the test with this error on each side that counts.
     pub(crate) fn new(tail: f64, n: u32) -> Self {
         // Two means and the drift are estimated.
         let df = f64::from(2 * n.max(FEWEST) - 3);
@@ -195,8 +194,8 @@ impl Test {
         }
     }
 
-    /// With this error on each side, of `n` runs a side whose deviation is known with `df` degrees
-    /// of freedom.
+    /// Creates the test with this error on each side, of `n` runs per side whose deviation is known
+    /// with `df` degrees of freedom.
     pub(crate) fn of_runs(tail: f64, df: f64, n: u32) -> Self {
         let cost = match n as usize >= ENOUGH_RUNS {
             true => 1.0 + OWN_RUNS / f64::from(n),
@@ -210,7 +209,7 @@ impl Test {
         }
     }
 
-    /// The smallest effect that is found with [`POWER`].
+    /// Returns the smallest effect that is found with [`POWER`].
     pub(crate) fn detectable_effect(&self) -> f64 {
         if !self.t.is_finite() {
             return f64::INFINITY;
@@ -218,13 +217,13 @@ impl Test {
         root_from(self.likely_effect(), |effect| self.power(effect) - POWER)
     }
 
-    /// About the effect that is found with [`POWER`], as if the standard error
-    /// were known.
+    /// Returns the approximate effect that is found with [`POWER`], as if the standard error were
+    /// known.
     pub(crate) fn likely_effect(&self) -> f64 {
         (self.t + normal_quantile(1.0 - POWER)) / self.scale
     }
 
-    /// Share that comes out above the critical value.
+    /// Returns the share of results above the critical value.
     pub(crate) fn tail(&self, effect: f64) -> f64 {
         if !self.t.is_finite() {
             return 0.0;
@@ -232,14 +231,14 @@ impl Test {
         student::noncentral_upper_tail(self.t, self.df, effect * self.scale)
     }
 
-    /// Share that comes out beyond it on either side.
+    /// Returns the share of results beyond the critical value on either side.
     fn power(&self, effect: f64) -> f64 {
         self.tail(effect) + self.tail(-effect)
     }
 }
 
-/// The largest level of ranks that is at most `tail`: of few trials it is far below. `None`
-/// when there is none.
+/// Returns the largest level of ranks that is at most `tail`; with few trials it is far below.
+/// `None` if no level is.
 fn rank_level(tail: f64, n: u32) -> Option<f64> {
     if n > COARSE {
         return Some(tail);
@@ -248,28 +247,28 @@ fn rank_level(tail: f64, n: u32) -> Option<f64> {
     Some(table.at_most(table.critical(2.0 * tail)?))
 }
 
-/// Share of comparisons with `n` trials a side that show a difference of
-/// `effect` standard deviations of one trial.
+/// Returns the share of comparisons with `n` trials per side that show a difference of `effect`
+/// standard deviations of one trial.
 pub fn power_of_difference(effect: f64, alpha: f64, n: u32) -> f64 {
     Test::new(alpha / 2.0, n).power(effect)
 }
 
-/// The same of equivalence, with this much room to the nearer and the farther
-/// end of the margin.
+/// Returns the share of comparisons that show equivalence, with the distances to the nearer and the
+/// farther end of the margin.
 fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
     let test = Test::new(alpha, n);
     test.tail(near) + test.tail(far) - 1.0
 }
 
-/// n ~ 2 (z_tail + z_power)^2 / effect^2: what normal theory asks for, always
-/// less than the truth.
+/// Returns n ~ 2 (z_tail + z_power)^2 / effect^2: the number by normal theory, always less than the
+/// exact one.
 fn closed_form(effect: f64, tail: f64) -> f64 {
     let z = normal_quantile(tail.max(1e-12)) + normal_quantile(1.0 - POWER);
     2.0 * (z / effect).powi(2)
 }
 
-/// The least number up to `budget` that has the power, which grows with it.
-/// `start` is close below it.
+/// Returns the least number up to `budget` that has the power, which grows with the number. `start`
+/// is close below it.
 fn least(start: f64, budget: u32, power: impl Fn(u32) -> f64) -> Option<u32> {
     if start.is_nan() || budget < FEWEST || start > f64::from(budget) {
         return None;

@@ -1,4 +1,4 @@
-//! Several units of each part: what is found then holds for the parts.
+//! Comparison of several units of each part: the findings then hold for the parts.
 
 use super::arm::Arm;
 use super::between::{Earlier, RunVariance, SideRuns};
@@ -11,13 +11,13 @@ use crate::unit::converted;
 use assay_model::figures::{Better, Figure, Sample};
 use std::collections::BTreeSet;
 
-/// Fewest units of each part that stand for it.
+/// Fewest units that represent a part.
 pub const MIN_UNITS: usize = 3;
 
-/// Compares two parts by the figures of their units. From three units a part
-/// on, each unit's mean is one observation (the top level of Kalibera and Jones
-/// 2013), compared by Welch's t: parts need not vary alike. With fewer, trials of all units are put
-/// together and the finding holds for these units alone.
+/// Compares two parts by the figures of their units. From three units a part on, each unit's mean
+/// is one observation (the top level of Kalibera and Jones 2013), compared by Welch's t, since
+/// parts may vary differently. With fewer units, trials of all units are pooled and the finding
+/// holds for these units alone.
 pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     if are_enough(a, b) {
         let scope = Scope::Parts(a.len(), b.len());
@@ -31,28 +31,28 @@ pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) ->
     }
 }
 
-/// Compares one unit of each part by the figures of its runs, from three runs a side on: runs
-/// differ by more than their trials do (temperature, wear, what else the machine did), so each
+/// Compares one unit of each part by the figures of its runs, from three runs a side on. Runs
+/// differ by more than their trials do (temperature, wear, other work of the machine), so each
 /// run's mean is one observation.
 pub fn compare_runs(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     let scope = Scope::Runs(a.len(), b.len());
     compare_means(a, b, (Mean::Run, scope), options, &|_, _| None)
 }
 
-/// Sides whose runs were made apart.
+/// A side of separate runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ApartSide<'a> {
     /// Figures of each run.
     pub runs: &'a [Vec<Figure>],
-    /// True if the runs are of one unit.
+    /// `true` if the runs are of one unit.
     pub of_one_unit: bool,
     /// Earlier runs of the series.
     pub earlier: &'a Earlier,
 }
 
-/// Compares sides whose runs were made apart, with what these and earlier runs tell of how runs
-/// differ: from three runs of one unit a side on by the means of the runs; with fewer by their trials,
-/// whose difference has to be one that runs do not have without a change, too.
+/// Compares sides of separate runs, using the variance between these and earlier runs. From three
+/// runs of one unit a side on, the means of the runs are compared; with fewer, their trials, whose
+/// difference must also exceed the usual difference between runs without a change.
 pub fn compare_apart(sides: [ApartSide<'_>; 2], options: &Options) -> Comparison {
     let [a, b] = sides.map(|side| side.runs);
     let variance = |of_a: &Figure, of_b: &Figure| {
@@ -73,7 +73,7 @@ pub fn compare_apart(sides: [ApartSide<'_>; 2], options: &Options) -> Comparison
     }
 }
 
-/// Returns true if both sides have enough units to compare their means.
+/// `true` if both sides have enough units to compare their means.
 pub fn are_enough(a: &[Vec<Figure>], b: &[Vec<Figure>]) -> bool {
     a.len().min(b.len()) >= MIN_UNITS
 }
@@ -93,12 +93,12 @@ fn compare_means(
     Comparison { scope, ..compared }
 }
 
-/// The figures of one unit from several runs of it: the trials of all of them.
+/// Returns the figures of one unit from several runs of it, with the trials of all runs.
 pub fn pooled(runs: &[Vec<Figure>]) -> Vec<Figure> {
     joined(runs, all_trials)
 }
 
-/// One figure per metric of the first unit, from those of all units.
+/// Returns one figure per metric of the first unit, from the figures of all units.
 fn joined(units: &[Vec<Figure>], sample: fn(&[&Figure]) -> Sample) -> Vec<Figure> {
     let [only] = units else {
         let first = units.first().map(Vec::as_slice).unwrap_or_default();
@@ -143,8 +143,8 @@ fn measured(figures: &[Figure]) -> Option<String> {
     Some(labels.into_iter().collect::<Vec<_>>().join(OR))
 }
 
-/// The geometric mean of each unit, by its figure of one metric: what parts are compared by.
-/// A unit whose figure has none leaves what is no number, which the comparison then tells.
+/// Returns the geometric mean of each unit's figure of one metric, by which parts are compared. A
+/// figure without a geometric mean gives NaN, which the comparison reports.
 pub fn unit_means(figures: &[&Figure]) -> Sample {
     let mean = |figure: &&Figure| {
         Arm::of(&figure.sample, Some(Better::Higher)).map_or(f64::NAN, |arm| arm.centre)

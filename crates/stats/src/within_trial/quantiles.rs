@@ -1,5 +1,5 @@
-//! Precision of a latency percentile for a number of I/Os. [`Percentile::estimable`] says whether
-//! the percentile may be stated at all.
+//! Precision of a latency percentile for a number of I/Os. [`Percentile::estimable`] decides
+//! whether the percentile may be shown at all.
 
 use crate::percentile::Percentile;
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -7,13 +7,12 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 /// Probability on each side of a 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// Ranks, counted from 1, of the two I/Os (in order of latency) that enclose
-/// the percentile with a confidence of 95 %: the binomial's quantile .025, and
-/// its quantile .975 plus 1. `None` while an end lies beyond the last I/O (368
-/// I/Os for p99, 3 688 for p99.9).
+/// Returns the ranks, counted from 1, of the two I/Os (in order of latency) that enclose the
+/// percentile with a confidence of 95 %: the binomial's quantile .025, and its quantile .975 plus
+/// 1. `None` if an end is beyond the last I/O (below 368 I/Os for p99, 3 688 for p99.9).
 ///
-/// It holds for independent I/Os only. Those of a trial are not: verdicts take
-/// the percentile of each trial as one value.
+/// The interval holds for independent I/Os only. The I/Os of a trial are not independent: verdicts
+/// use the percentile of each trial as one value.
 ///
 /// ```
 /// use assay_stats::percentile::Percentile;
@@ -33,7 +32,7 @@ pub fn interval_ranks(percentile: Percentile, n: u64) -> Option<(u64, u64)> {
     (low >= 1 && high <= n).then_some((low, high))
 }
 
-/// The least number that is not exceeded with this probability.
+/// Returns the least number that is not exceeded with this probability.
 fn quantile(binomial: &Binomial, n: u64, probability: f64) -> u64 {
     let (mut low, mut high) = (0, n);
     while low < high {

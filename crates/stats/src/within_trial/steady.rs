@@ -4,10 +4,10 @@ use crate::distributions::student;
 use crate::rounds::Window;
 use crate::steps::segments;
 
-/// Largest drift over the windows that is no drift, as a share.
+/// Largest drift over the windows of a steady series, as a share.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Fewest windows that tell anything.
+/// Fewest windows for the check.
 pub const MIN_WINDOWS: usize = 10;
 
 /// Error of each of the two one-sided tests.
@@ -19,17 +19,16 @@ pub struct Steadiness {
     /// Change from the first window to the last on the fitted line, as a share
     /// of the mean.
     pub drift: f64,
-    /// Half of the interval of `drift` (confidence 90 %).
+    /// Half of the width of the interval of `drift` (confidence 90 %).
     pub error: f64,
-    /// The whole interval is within [`TOLERANCE`], and no level changed.
+    /// `true` if the whole interval is within [`TOLERANCE`], and no level changed.
     pub steady: bool,
-    /// Steady by SNIA's rule on the last five windows, which lets drifts of
-    /// 10 % pass.
+    /// `true` if SNIA's rule on the last five windows holds, which accepts drifts of 10 %.
     pub snia: bool,
 }
 
-/// Judges windows of equal bytes (or time), 10 to 30 of them. `None` with
-/// fewer than 10, or when their mean is not positive.
+/// Checks windows of equal bytes (or time), 10 to 30 of them. `None` with fewer than 10, or if
+/// their mean is not positive.
 pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
     if windows.len() < MIN_WINDOWS {
         return None;
@@ -49,9 +48,9 @@ pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
 /// A straight line through equally spaced values.
 struct FittedLine {
     mean: f64,
-    /// From the first to the last value.
+    /// Change of the line from the first to the last value.
     excursion: f64,
-    /// Standard error of it.
+    /// Standard error of the change.
     excursion_error: f64,
 }
 

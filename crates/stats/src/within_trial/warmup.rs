@@ -1,19 +1,18 @@
 //! Detection of a series' warm-up.
 
-/// Samples that are put together.
+/// Samples per batch.
 const BATCH: usize = 5;
 
-/// Fewest batches among which a cut is looked for.
+/// Fewest batches for the search.
 const MIN_BATCHES: usize = 8;
 
-/// Number of samples to leave out at the start, by MSER-5 (White 1997): of
-/// means z of five samples, the cut d that makes sum_{i > d} (z_i - mean)^2 /
-/// (N - d)^2 least, the squared error of the mean of what is left. `None`
-/// without a steady state: when more than half would go, with less than 40
-/// samples, or when one is not finite.
+/// Returns the number of samples to leave out at the start, by MSER-5 (White 1997): of means z of
+/// five samples, the cut d that minimizes sum_{i > d} (z_i - mean)^2 / (N - d)^2, the squared error
+/// of the mean of the remaining samples. `None` without a steady state: if more than half would be
+/// left out, with fewer than 40 samples, or if one is not finite.
 ///
-/// The last quarter is not searched: a few batches that happen to be alike
-/// would pass for a steady state.
+/// The last quarter is not searched: a few batches that are similar by chance would look like a
+/// steady state.
 ///
 /// ```
 /// use assay_stats::within_trial::warmup::cut;
@@ -37,9 +36,8 @@ pub fn cut(values: &[f64]) -> Option<usize> {
     (error.is_finite() && 2 * d <= n).then_some(d * BATCH)
 }
 
-/// The least squared error of the mean of what is left, and the cut that makes it;
-/// the first of several. The sum of squares grows batch by batch from the end on
-/// (Welford 1962).
+/// Returns the least squared error of the mean of the remaining samples, and its cut; the first of
+/// several. The sum of squares is updated batch by batch from the end (Welford 1962).
 fn least_error(batches: &[f64]) -> (f64, usize) {
     let (mut kept, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);

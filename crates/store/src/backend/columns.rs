@@ -1,8 +1,8 @@
 //! Columns of a table with the values of a row.
 
-/// Declares the columns of a table beside the values of a row: the constant has the names of the
-/// columns, the function makes a row. Statements in braces before the columns compute what the
-/// values need; values may fail.
+/// Declares the columns of a table together with the values of a row: the constant contains the
+/// names of the columns, the function makes a row. Statements in braces before the columns compute
+/// shared values; values may fail.
 ///
 /// ```text
 /// rows! {

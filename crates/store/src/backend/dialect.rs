@@ -1,6 +1,6 @@
 //! Differences of SQL between the back ends.
 
-/// The SQL of a back end. Statements are the same but for these fragments.
+/// SQL dialect of a back end. Statements are the same except for these fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite 3.38 and later.
@@ -10,8 +10,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The column of `runs` and `imports` that grows with each row: of two of one millisecond,
-    /// the later is the newer.
+    /// Returns the column of `runs` and `imports` that grows with each row. It orders rows of the
+    /// same millisecond.
     pub fn sequence(self) -> &'static str {
         match self {
             Self::Sqlite => "rowid",
@@ -19,10 +19,10 @@ impl Dialect {
         }
     }
 
-    /// A condition on `words` of runs, answered by their index alone.
+    /// Returns a condition on `words` of runs that an index alone answers.
     pub fn by_words(self, condition: &str) -> String {
         match self {
-            // It would read every run in the order of its time, with its long header.
+            // Without the hint SQLite reads every run in order of time, with its long header.
             Self::Sqlite => {
                 format!("id IN (SELECT id FROM runs INDEXED BY runs_by_words WHERE {condition})")
             }
@@ -30,7 +30,7 @@ impl Dialect {
         }
     }
 
-    /// The text of a key of a column with JSON, NULL if the key or valid JSON is missing.
+    /// Returns the text of a JSON column's key; NULL if the key is missing or the JSON is invalid.
     pub fn json_text(self, column: &str, key: &str) -> String {
         match self {
             Self::Sqlite => {
@@ -40,15 +40,15 @@ impl Dialect {
         }
     }
 
-    /// A statement whose one value `revision` differs from what it was before on the same
-    /// connection if anything was committed since. It may differ without that, too.
+    /// Returns a query for the value `revision`. The value changes with every commit since the last
+    /// query on the same connection; it may also change without one.
     pub fn revision(self) -> &'static str {
         match self {
             Self::Sqlite => {
                 "SELECT data_version || '-' || total_changes() AS revision FROM pragma_data_version"
             }
-            // Transactions that are visible; those that only read have no number. Of a standby it
-            // does not name all, but there the log tells.
+            // Ids of visible transactions; read-only ones have none. On a standby the list is not
+            // complete: the position in the replayed log shows the changes there.
             Self::Postgres => {
                 "SELECT CAST(pg_current_snapshot() AS text) || ' ' \
                  || COALESCE(CAST(pg_last_wal_replay_lsn() AS text), '') AS revision"
@@ -56,11 +56,12 @@ impl Dialect {
         }
     }
 
-    /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
-    /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
-    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`
-    /// stands behind the time in an index on both, `{generated}` ends a column that is computed from
-    /// others, and `{target}` and `{command}` are what a run's header says.
+    /// Returns the tables of a schema step in this dialect. Types are written as in SQLite (TEXT,
+    /// INTEGER, REAL, BLOB). Placeholders: `{seq}` precedes the columns of a table that has
+    /// [`Self::sequence`], `{reals}` is the type of a column of several numbers
+    /// ([`super::Value::Reals`]), `{then_seq}` follows the time in an index on both, `{generated}`
+    /// ends a computed column, and `{target}` and `{command}` are expressions that read the run's
+    /// header.
     pub fn tables(self, step: &str) -> String {
         let step = step
             .replace("{target}", &self.json_text("header", "target"))
@@ -83,7 +84,7 @@ impl Dialect {
         }
     }
 
-    /// A statement as the back end takes it: placeholders are written `?1`, `?2`.
+    /// Returns a statement, with placeholders such as `?1` in the form of the back end.
     pub fn statement(self, sql: &str) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Sqlite => sql.into(),

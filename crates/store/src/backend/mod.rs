@@ -1,8 +1,8 @@
 //! Databases of stores: an SQLite file or a PostgreSQL database, behind one set of statements.
 //!
-//! [`Database`] is what the rest of this crate uses. Every statement is written once, for all
-//! back ends, with placeholders `?1`, `?2`; fragments that must differ come from
-//! [`Database::dialect`]. Rows are read by the names of their columns:
+//! The rest of this crate uses [`Database`]. Every statement is written once, for all back ends,
+//! with placeholders `?1`, `?2`; fragments that must differ come from [`Database::dialect`]. Rows
+//! are read by the names of their columns:
 //!
 //! ```ignore
 //! let ids = self.database.query(
@@ -12,7 +12,7 @@
 //! )?;
 //! let changed = self.database.execute("DELETE FROM points WHERE series = ?1", &[id.into()])?;
 //! self.database.transaction(|t| {
-//!     t.lock("annotations")?; // nobody else is within a transaction that took this lock
+//!     t.lock("annotations")?; // other transactions wait for this lock
 //!     t.execute("DELETE FROM points WHERE series = ?1", &[id.into()])?;
 //!     let rows = points.iter().map(|point| vec![id.into(), point.centre.into()]);
 //!     t.insert_many("points", &["series", "centre"], rows)
@@ -21,13 +21,13 @@
 //!
 //! Rules, so that a statement means the same everywhere:
 //!
-//! - A transaction sees what others committed meanwhile (PostgreSQL: read committed), and only in
-//!   SQLite keeps all others from writing. What reads and then writes what it read takes
-//!   [`SqlSession::lock`] first. [`Database::snapshot`] is for several reads as of one moment.
+//! - A transaction sees what other transactions commit meanwhile (PostgreSQL: read committed). Only
+//!   SQLite blocks all other writers. A transaction that writes what it has read must call
+//!   [`SqlSession::lock`] first. [`Database::snapshot`] makes several reads consistent.
 //! - Replace rows with `INSERT ... ON CONFLICT (key) DO UPDATE SET x = excluded.x`, skip them with
 //!   `ON CONFLICT DO NOTHING`; a failed statement ends the transaction.
-//! - `CAST(x AS REAL)` and `CAST(x AS bigint)` work everywhere, `sum()` of whole numbers must be cast.
-//!   A placeholder needs something beside it that tells its type (`?1 IS NULL` does not). A
+//! - `CAST(x AS REAL)` and `CAST(x AS bigint)` work everywhere, `sum()` of whole numbers must be
+//!   cast. The type of a placeholder must follow from its context (not so in `?1 IS NULL`). A
 //!   subquery after FROM needs a name. `true` is read as `bool` or as 1. No `?` in literals.
 //! - Text is compared by its bytes, also in PostgreSQL.
 //! - The function that reads a row must not use the database: it may still be sending rows.
@@ -51,7 +51,7 @@ use crate::location::Location;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// A statement of a user.
+/// Statement of a user.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// A single SELECT over the views.
@@ -63,37 +63,37 @@ pub struct Question<'a> {
 /// Extent of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Statements that only read, each by itself.
+    /// Statements that only read, each in its own transaction.
     Read,
-    /// Statements that only read, all as of one moment.
+    /// Statements that only read, all from the same snapshot.
     Snapshot,
     /// Statements that may write, all or none.
     Write,
 }
 
-/// A database that a store can lie in.
+/// Database that contains a store.
 pub trait Backend: Debug + Send {
-    /// The file or the database.
+    /// Returns the file or the database.
     fn location(&self) -> &Location;
 
-    /// The SQL that it takes.
+    /// Returns the SQL dialect of the database.
     fn dialect(&self) -> Dialect;
 
-    /// Lets `work` do its statements, once. With [`Scope::Write`] they are committed if it returns
-    /// `Ok`, else rolled back.
+    /// Calls `work` once with a session. With [`Scope::Write`] its statements are committed if it
+    /// returns `Ok`, otherwise rolled back.
     ///
     /// # Errors
-    /// That of `work`, or of the database.
+    /// The error of `work` or of the database.
     fn work(
         &self,
         mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
-    /// Answers a statement of a user, which only reads; names of the columns of the answer.
+    /// Answers a statement of a user that only reads. Returns the names of the columns.
     ///
     /// # Errors
-    /// When it does more than that, takes longer than its time, or fails otherwise.
+    /// If the statement does more than read, exceeds its time limit, or fails.
     fn ask(
         &self,
         question: &Question<'_>,
@@ -101,12 +101,12 @@ pub trait Backend: Debug + Send {
     ) -> Result<Vec<String>, StoreError>;
 }
 
-/// The statements of a back end; [`SqlSession`] is how they are used.
+/// Statements of a back end, used through [`SqlSession`].
 pub trait Statements {
-    /// Gives each row of an answer to `row`.
+    /// Calls `row` with each row of an answer.
     ///
     /// # Errors
-    /// When the statement fails, or the first error of `row`.
+    /// If the statement fails, or the first error of `row`.
     fn each(
         &mut self,
         sql: &str,
@@ -114,16 +114,10 @@ pub trait Statements {
         row: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
-    /// Carries out a statement; number of rows that it changed.
-    ///
-    /// # Errors
-    /// When it fails.
+    /// Executes a statement and returns the number of rows that it changed.
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError>;
 
-    /// Adds rows to a table; their number.
-    ///
-    /// # Errors
-    /// When one cannot be added.
+    /// Adds rows to a table and returns their number.
     fn insert_many(
         &mut self,
         table: &str,
@@ -131,28 +125,27 @@ pub trait Statements {
         rows: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<u64, StoreError>;
 
-    /// Waits until nobody else is within a transaction that took the lock of that name.
+    /// Waits for the lock of that name and holds it to the end of the transaction.
     ///
     /// # Errors
-    /// When another holds it too long.
+    /// [`StoreError::Locked`] if another transaction holds it too long.
     fn lock(&mut self, name: &str) -> Result<(), StoreError>;
 }
 
-/// For [`SqlSession::put_many`]: a row whose id is there already is left out.
+/// Conflict clause for [`SqlSession::put_many`]: skips a row whose id exists.
 pub const UNLESS_THERE: &str = "ON CONFLICT (id) DO NOTHING";
 
-/// Most rows of a statement, whose values SQLite limits to 32766.
+/// Maximum number of rows of a statement: SQLite limits a statement to 32766 values.
 const MOST_ROWS: usize = 1000;
 
-/// Statements that belong together: what [`Database::transaction`] and [`Database::snapshot`]
-/// give.
+/// Session of [`Database::transaction`] and [`Database::snapshot`].
 pub struct SqlSession<'a>(&'a mut dyn Statements);
 
 impl SqlSession<'_> {
     /// Reads all rows of an answer, each with `read`.
     ///
     /// # Errors
-    /// When the statement fails, or the first error of `read`.
+    /// If the statement fails, or the first error of `read`.
     pub fn query<T>(
         &mut self,
         sql: &str,
@@ -167,7 +160,7 @@ impl SqlSession<'_> {
         Ok(all)
     }
 
-    /// The first row of an answer, if it has one.
+    /// Returns the first row of an answer, if there is one.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -180,7 +173,8 @@ impl SqlSession<'_> {
         Ok(self.query(sql, values, read)?.into_iter().next())
     }
 
-    /// Gives each row of an answer to `row` as it arrives: for answers that are too long to keep.
+    /// Calls `row` with each row of an answer as it arrives, for answers that do not fit into
+    /// memory.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -193,18 +187,16 @@ impl SqlSession<'_> {
         self.0.each(sql, values, &mut row)
     }
 
-    /// Carries out a statement; number of rows that it changed.
-    ///
-    /// # Errors
-    /// When it fails.
+    /// Executes a statement and returns the number of rows that it changed.
     pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
         self.0.execute(sql, values)
     }
 
-    /// Adds rows to a table, thousands a second; their number. Values stand as `columns` do.
+    /// Adds rows to a table, thousands per second, and returns their number. The values are in the
+    /// order of `columns`.
     ///
     /// # Errors
-    /// When one cannot be added, for example since its key is there already.
+    /// If a row cannot be added, for example because its key exists.
     pub fn insert_many(
         &mut self,
         table: &str,
@@ -214,11 +206,8 @@ impl SqlSession<'_> {
         self.0.insert_many(table, columns, &mut rows.into_iter())
     }
 
-    /// Adds rows, many in each statement; `conflict` says what becomes of one whose key is there
-    /// already (`ON CONFLICT ...`). Number of those that were added or changed.
-    ///
-    /// # Errors
-    /// When a statement fails.
+    /// Adds rows, many in each statement. `conflict` is the clause for rows whose key exists (`ON
+    /// CONFLICT ...`). Returns the number of rows added or changed.
     pub fn put_many(
         &mut self,
         table: &str,
@@ -243,11 +232,10 @@ impl SqlSession<'_> {
         Ok(changed)
     }
 
-    /// Waits until nobody else is within a transaction that took the lock of that name, and keeps
-    /// it to the end of this one.
+    /// Waits for the lock of that name and holds it to the end of the transaction.
     ///
     /// # Errors
-    /// When another holds it too long.
+    /// [`StoreError::Locked`] if another transaction holds it too long.
     pub fn lock(&mut self, name: &str) -> Result<(), StoreError> {
         self.0.lock(name)
     }
@@ -259,14 +247,14 @@ pub struct Database {
     backend: Box<dyn Backend>,
 }
 
-/// Purpose for which a store is opened.
+/// Purpose of opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// To write; made if it is not there.
+    /// Write; creates the store if it does not exist.
     Create,
-    /// One that is there; one that may not be written can still be read.
+    /// Use an existing store; a read-only one can still be read.
     Existing,
-    /// One that is there, to read it at once: changes nothing, and waits for no writer.
+    /// Read an existing store without changes and without waiting for a writer.
     Read,
 }
 
@@ -289,12 +277,12 @@ impl Database {
         Ok(Self { backend })
     }
 
-    /// The file or the database.
+    /// Returns the file or the database.
     pub fn location(&self) -> &Location {
         self.backend.location()
     }
 
-    /// Fragments of SQL that differ between back ends.
+    /// Returns the SQL dialect of the back end.
     pub fn dialect(&self) -> Dialect {
         self.backend.dialect()
     }
@@ -314,7 +302,7 @@ impl Database {
     /// Reads all rows of an answer, each with `read`.
     ///
     /// # Errors
-    /// When the statement fails, or the first error of `read`.
+    /// If the statement fails, or the first error of `read`.
     pub fn query<T>(
         &self,
         sql: &str,
@@ -324,7 +312,7 @@ impl Database {
         self.within(Scope::Read, |session| session.query(sql, values, read))
     }
 
-    /// The first row of an answer, if it has one.
+    /// Returns the first row of an answer, if there is one.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -337,18 +325,15 @@ impl Database {
         self.within(Scope::Read, |session| session.first(sql, values, read))
     }
 
-    /// Carries out a statement as a transaction of its own; number of rows that it changed.
-    ///
-    /// # Errors
-    /// When it fails.
+    /// Executes a statement in its own transaction and returns the number of rows that it changed.
     pub fn execute(&self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
         self.transaction(|session| session.execute(sql, values))
     }
 
-    /// Statements that may write, all or none: committed if `work` returns `Ok`.
+    /// Runs statements that may write in one transaction, committed if `work` returns `Ok`.
     ///
     /// # Errors
-    /// That of `work`, or of the database; nothing was changed then.
+    /// The error of `work` or of the database; nothing is changed then.
     pub fn transaction<T>(
         &self,
         work: impl FnOnce(&mut SqlSession<'_>) -> Result<T, StoreError>,
@@ -356,10 +341,10 @@ impl Database {
         self.within(Scope::Write, work)
     }
 
-    /// Statements that only read, all as of one moment.
+    /// Runs statements that only read, all from the same snapshot.
     ///
     /// # Errors
-    /// That of `work`, or of the database.
+    /// The error of `work` or of the database.
     pub fn snapshot<T>(
         &self,
         work: impl FnOnce(&mut SqlSession<'_>) -> Result<T, StoreError>,

@@ -4,16 +4,16 @@ use super::value::{FromValue, Value};
 use crate::error::StoreError;
 use crate::location::Location;
 
-/// Columns of a row, as a back end has them.
+/// Access to the columns of a row, implemented by each back end.
 pub trait Columns {
-    /// Names of the columns, in order.
+    /// Returns the names of the columns, in order.
     fn names(&self) -> Vec<&str>;
-    /// Place of a column.
+    /// Returns the position of a column.
     fn find(&self, name: &str) -> Option<usize>;
-    /// The value of a column.
+    /// Returns the value of a column.
     ///
     /// # Errors
-    /// Why it cannot be read, in words.
+    /// The reason why it cannot be read, as text.
     fn read(&self, index: usize) -> Result<Value, String>;
 }
 
@@ -28,10 +28,10 @@ impl<'a> Row<'a> {
         Self { columns, store }
     }
 
-    /// The value of the column of that name: `row.get::<Option<u64>>("finished_unix_ms")?`.
+    /// Returns the value of a column by its name: `row.get::<Option<u64>>("finished_unix_ms")?`.
     ///
     /// # Errors
-    /// If there is no such column, or its value is of another kind.
+    /// If there is no such column, or its value has another type.
     pub fn get<T: FromValue>(&self, column: &str) -> Result<T, StoreError> {
         let index = self.columns.find(column);
         let index = index.ok_or_else(|| self.wrong(column, "there is no such column"))?;
@@ -39,10 +39,10 @@ impl<'a> Row<'a> {
             .map_err(|found| self.wrong(column, &format!("{} stands there", found.kind())))
     }
 
-    /// The value of a column by its place, from 0.
+    /// Returns the value of a column by its position, from 0.
     ///
     /// # Errors
-    /// If there is no such column, or it has a type that this program does not know.
+    /// If there is no such column, or its type is not supported.
     pub fn at(&self, index: usize) -> Result<Value, StoreError> {
         self.columns.read(index).map_err(|why| {
             let names = self.names();
@@ -50,12 +50,12 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Names of the columns, in order.
+    /// Returns the names of the columns, in order.
     pub fn names(&self) -> Vec<&str> {
         self.columns.names()
     }
 
-    /// An error about the value of a column.
+    /// Returns an error about the value of a column.
     pub fn wrong(&self, column: &str, why: &str) -> StoreError {
         StoreError::Failed {
             store: self.store.clone(),

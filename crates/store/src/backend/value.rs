@@ -1,11 +1,11 @@
-//! Values that go into statements and come out of rows.
+//! Values of statements and rows.
 
-/// A value of a statement or a row, the same in all back ends.
+/// Value of a statement or a row, independent of the back end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// No value.
     Null,
-    /// A whole number; true is 1.
+    /// Whole number or boolean; true is 1.
     Int(i64),
     /// A number with a fraction.
     Real(f64),
@@ -13,12 +13,12 @@ pub enum Value {
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
-    /// Several numbers, for columns of the type `{reals}` of a back end.
+    /// Several numbers, for columns of the type `{reals}`.
     Reals(Vec<f64>),
 }
 
 impl Value {
-    /// Kind of value, for messages.
+    /// Returns the kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -31,19 +31,19 @@ impl Value {
     }
 }
 
-/// Ids as values, and their placeholders, from the first.
+/// Returns the placeholders of a list of ids, numbered from 1, and the ids as values.
 pub fn listed(ids: &[impl AsRef<str>]) -> (String, Vec<Value>) {
     let marks: Vec<String> = (1..=ids.len()).map(|place| format!("?{place}")).collect();
     let values = ids.iter().map(|id| id.as_ref().into());
     (marks.join(", "), values.collect())
 }
 
-/// A type that values can be read as.
+/// Type that values can be converted to.
 pub trait FromValue: Sized {
-    /// Reads a value.
+    /// Converts a value.
     ///
     /// # Errors
-    /// The value, if it is of another kind or too large.
+    /// The value itself, if it has another type or is too large.
     fn from_value(value: Value) -> Result<Self, Value>;
 }
 
@@ -62,7 +62,7 @@ impl FromValue for i64 {
     }
 }
 
-/// Numbers that may be out of the range of the type.
+/// Implements the conversion of integer types, whose range may be too small for the value.
 macro_rules! whole_numbers {
     ($($number:ty),*) => {$(
         impl FromValue for $number {
@@ -74,7 +74,7 @@ macro_rules! whole_numbers {
             }
         }
 
-        /// Converts a number; one that is too large for the databases becomes their largest.
+        /// Converts a number; the largest value of the databases replaces a larger one.
         impl From<$number> for Value {
             fn from(number: $number) -> Self {
                 Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
@@ -124,7 +124,7 @@ impl FromValue for Vec<u8> {
 }
 
 impl FromValue for Vec<f64> {
-    /// SQLite keeps them as a JSON list.
+    /// SQLite stores a list of numbers as JSON.
     fn from_value(value: Value) -> Result<Self, Value> {
         match value {
             Value::Reals(numbers) => Ok(numbers),

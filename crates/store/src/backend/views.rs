@@ -1,9 +1,9 @@
-//! The views that people and other tools may rely on: names and columns of a version never change
-//! their meaning. Tables may change with each release.
+//! Views for users and other tools. Within a version, names and meanings of columns never change;
+//! tables may change with each release.
 
 use super::Dialect;
 
-/// Version of the views. A column that changes its meaning or goes makes a new one.
+/// Version of the views. Removing a column or changing its meaning requires a new version.
 pub const VIEWS_VERSION: u32 = 1;
 
 /// Type of a column.
@@ -15,26 +15,26 @@ pub enum ColumnType {
     Integer,
     /// Numbers.
     Real,
-    /// Moments: in SQLite texts such as `2026-11-03T14:05:09.250Z`, in PostgreSQL `timestamptz`.
+    /// Times: in SQLite texts such as `2026-11-03T14:05:09.250Z`, in PostgreSQL `timestamptz`.
     Time,
 }
 
-/// A view of the store.
+/// View of the store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreView {
     /// Name without version.
     pub name: &'static str,
     /// Columns in their order.
     pub columns: &'static [(&'static str, ColumnType)],
-    /// Columns that it is sorted by where it is exported.
+    /// Columns by which an export is sorted.
     pub order: &'static str,
     body: &'static str,
 }
 
 use ColumnType::{Integer, Real, Text, Time};
 
-/// Makes a [`StoreView`]: `column: Type = "expression",` for each of its columns, and what follows
-/// `FROM`. Words in braces are those of [`fragment`]: `{time r.started_unix_ms}`, `{t}runs`.
+/// Declares a [`StoreView`] by `column: Type = "expression",` for each column and the text after
+/// `FROM`. [`fragment`] replaces words in braces: `{time r.started_unix_ms}`, `{t}runs`.
 macro_rules! view {
     (
         name: $name:literal,
@@ -252,12 +252,12 @@ pub const VIEWS: [StoreView; 10] = [
 ];
 
 impl StoreView {
-    /// The name with its version, for who wants to keep it over releases.
+    /// Returns the name with its version, which remains the same over releases.
     pub fn versioned(&self) -> String {
         format!("{}_v{VIEWS_VERSION}", self.name)
     }
 
-    /// The SELECT of the view; names of tables get `prefix`.
+    /// Returns the SELECT of the view, with `prefix` before the names of tables.
     pub fn select(&self, dialect: Dialect, prefix: &str) -> String {
         let mut select = String::new();
         let mut rest = self.body;
@@ -271,12 +271,12 @@ impl StoreView {
     }
 }
 
-/// The SQL of a word in braces.
+/// Returns the SQL of a word in braces.
 fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
     let (word, of) = what.split_once(' ').unwrap_or((what, ""));
     match (dialect, word) {
         (_, "t") => prefix.to_owned(),
-        // A number of a list that `items` gave.
+        // Number from a list that `items` expands.
         (_, "whole") => format!("CAST(j.value ->> {of} AS bigint)"),
         (Dialect::Sqlite, "time") => {
             format!("strftime('%Y-%m-%dT%H:%M:%fZ', {of} / 1000.0, 'unixepoch')")
@@ -286,7 +286,7 @@ fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
         (Dialect::Postgres, "least") => format!("(SELECT min(x) FROM unnest({of}) AS x)"),
         (Dialect::Sqlite, "most") => format!("(SELECT max(value) FROM json_each({of}))"),
         (Dialect::Postgres, "most") => format!("(SELECT max(x) FROM unnest({of}) AS x)"),
-        // Whole numbers are stored with ".0", which PostgreSQL does not write.
+        // SQLite stores whole numbers with ".0", which PostgreSQL omits.
         (Dialect::Sqlite, "list") => format!("replace(replace({of}, '.0,', ','), '.0]', ']')"),
         (Dialect::Postgres, "list") => format!("CAST(array_to_json({of}) AS text)"),
         (Dialect::Sqlite, "items") => format!("json_each({of})"),

@@ -9,23 +9,23 @@ use crate::rows::json;
 use crate::runs::{Store, unwritable};
 use assay_model::series::{ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
-/// A series whose changes were looked for.
+/// Series with the result of a search for changes.
 #[derive(Clone, Debug)]
 pub struct CheckedSeries<'a> {
     /// Key of the series.
     pub key: &'a str,
-    /// Points that were looked at.
+    /// Points in which changes were searched.
     pub points: &'a [SeriesPoint],
-    /// Changes that were found.
+    /// Changes found.
     pub changes: Vec<SeriesChange>,
 }
 
 impl Store {
-    /// Stores the changes of series, in place of those that were known. A series that has other
-    /// points meanwhile stays to be checked.
+    /// Replaces the stored changes of series. A series whose points have changed meanwhile remains
+    /// marked as unchecked.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn save_changes(&mut self, checked: &[CheckedSeries<'_>]) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
@@ -36,10 +36,10 @@ impl Store {
         })
     }
 
-    /// Changes of the series that fit a filter, each with its series; the newest first.
+    /// Returns the changes of series that match a filter, each with its series; newest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn changes(
         &self,
         filter: &SeriesFilter,
@@ -57,10 +57,10 @@ impl Store {
         self.database.query(&sql, &conditions.values, read)
     }
 
-    /// Changes of one series, the oldest first.
+    /// Returns the changes of one series, oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn changes_of(&self, key: &str) -> Result<Vec<SeriesChange>, StoreError> {
         let columns = CHANGES.join(", ");
         let sql = format!(

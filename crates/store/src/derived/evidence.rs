@@ -1,4 +1,4 @@
-//! Evidence of trials, for the view of that name: one row a run, so that a push stays as fast as it is.
+//! Evidence of trials, for the view of that name. One row per run, so that a push remains fast.
 
 use crate::backend::{SqlSession, Value};
 use crate::error::StoreError;
@@ -7,7 +7,7 @@ use crate::runs::unwritable;
 use assay_model::facts::{RunFacts, TrialEvidence};
 use serde::Serialize;
 
-/// Adds the evidence of runs that have none yet.
+/// Adds the evidence of runs that have none stored.
 pub(super) fn insert(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreError> {
     let with_evidence = all.iter().filter(|facts| !facts.evidence.is_empty());
     let rows: Result<Vec<Vec<Value>>, StoreError> = with_evidence
@@ -21,8 +21,8 @@ pub(super) fn insert(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), St
     Ok(())
 }
 
-/// Values in the order in which the view `assay_trial_evidence` numbers them; without their names,
-/// which would be half of the text.
+/// Returns values in the order in which the view `assay_trial_evidence` numbers them. Their names,
+/// which would be half of the text, are left out.
 fn columns(trial: &TrialEvidence) -> impl Serialize + '_ {
     (
         trial.position,

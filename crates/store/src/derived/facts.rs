@@ -1,4 +1,4 @@
-//! Facts of runs, and the points that they add to series.
+//! Facts of runs, and the points of series that they contain.
 
 use super::{DERIVED, UNCHECKED, evidence, forget, number};
 use crate::backend::{SqlSession, listed, rows};
@@ -11,11 +11,11 @@ use assay_model::figures::Better;
 use std::collections::{BTreeMap, HashSet};
 
 impl Store {
-    /// Ids of ended runs whose facts are missing, of an older version, or from before the run was
+    /// Returns the ids of ended runs whose facts are missing, outdated, or from before the run was
     /// resumed; oldest first, at most `most`.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn runs_without_facts(&self, version: u32, most: u32) -> Result<Vec<String>, StoreError> {
         self.database.query(
             "SELECT id FROM runs WHERE facts_version < ?1 AND status <> 'running' \
@@ -25,19 +25,19 @@ impl Store {
         )
     }
 
-    /// Stores facts of runs that have ended, and their figures as points of series; replaces
-    /// those of an earlier time. Runs that are not there are passed over.
+    /// Replaces the stored facts of ended runs, and adds their figures as points of series. Unknown
+    /// runs are skipped.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn save_facts(&mut self, all: &[RunFacts]) -> Result<(), StoreError> {
         self.database.transaction(|t| save(t, all))
     }
 
-    /// Values of the circumstances of runs, by the runs' ids; runs without facts are left out.
+    /// Returns the circumstances of runs by the runs' ids; runs without facts are left out.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn surroundings(
         &self,
         runs: &[&str],
@@ -79,7 +79,7 @@ pub(crate) fn save<'a>(
     note_versions(t, &all)
 }
 
-/// Notes at the runs which facts they have.
+/// Stores the version of their facts with the runs.
 fn note_versions(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreError> {
     let mut by_version: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for facts in all {
@@ -99,7 +99,7 @@ fn note_versions(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreE
     Ok(())
 }
 
-/// Runs that are there and have ended.
+/// Returns the ids of those runs that exist and have ended.
 fn ended(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashSet<String>, StoreError> {
     let ids: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
     if ids.is_empty() {
@@ -127,9 +127,9 @@ rows! {
     }
 }
 
-/// Figures that become points, each with the number of its series. Of figures that share a series,
-/// which those of a foreign run can, the first counts; one that is no number is left out: no run
-/// keeps the tables of the others from being made.
+/// Returns the figures that become points, each with the number of its series. A run copied from
+/// another store may contain two figures of a series, of which the first is used, and figures that
+/// are not numbers, which are left out: one run must not block the tables of all others.
 fn figures(facts: &RunFacts) -> impl Iterator<Item = (i64, &FigureFacts)> {
     let mut seen = HashSet::new();
     let figures = facts.figures.iter().filter(|figure| {
@@ -151,9 +151,9 @@ rows! {
     }
 }
 
-/// Adds the series of all figures that are not there, and marks all to be checked.
+/// Adds missing series of all figures, and marks all series as unchecked.
 fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreError> {
-    // Each once and in one order, whoever else does the same.
+    // Each series once and in a fixed order, so that concurrent writers do not deadlock.
     let mut series: BTreeMap<i64, (&RunFacts, &FigureFacts)> = BTreeMap::new();
     for &facts in all {
         series.extend(figures(facts).map(|(id, figure)| (id, (facts, figure))));
@@ -162,7 +162,7 @@ fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreErr
     let rows: Result<Vec<_>, _> = series
         .map(|(id, (facts, figure))| series_row(id, facts, figure))
         .collect();
-    // An unchanged row is not written again: a push touches every series of a board.
+    // Unchanged rows are not rewritten: a push touches every series of a board.
     let conflict = "ON CONFLICT (id) DO UPDATE SET better = excluded.better, \
          decides = excluded.decides, tail = excluded.tail, checked = excluded.checked \
          WHERE series.checked >= 0 OR series.decides <> excluded.decides \

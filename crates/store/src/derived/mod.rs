@@ -1,6 +1,6 @@
-//! Derived tables: facts of runs, series with their points and changes. All of it follows from the
-//! records and is made outside of this crate; it can be dropped and made again. What users say of
-//! changes lies beside it and stays.
+//! Derived tables: facts of runs, and series with their points and changes. They are computed from
+//! the records, outside of this crate, and can be dropped and computed again. The users' opinions
+//! on changes are stored separately and remain.
 
 mod changes;
 mod evidence;
@@ -19,17 +19,17 @@ use crate::backend::{Row, SqlSession, listed};
 use crate::error::StoreError;
 use crate::runs::Store;
 
-/// The lock of all derived tables.
+/// Name of the lock for all derived tables.
 const DERIVED: &str = "derived";
 
-/// Mark in `series.checked`: changes have to be looked for again.
+/// Value of `series.checked` for a series whose changes must be searched again.
 const UNCHECKED: i64 = -1;
 
 impl Store {
-    /// Drops everything that is derived. Opinions stay.
+    /// Drops all derived data. Opinions remain.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn drop_derived(&mut self) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
@@ -42,7 +42,7 @@ impl Store {
     }
 }
 
-/// Removes what was derived from runs; their series are to be checked again.
+/// Removes the derived data of runs, and marks their series as unchecked.
 pub(crate) fn forget(t: &mut SqlSession<'_>, runs: &[&str]) -> Result<(), StoreError> {
     if runs.is_empty() {
         return Ok(());
@@ -60,12 +60,12 @@ pub(crate) fn forget(t: &mut SqlSession<'_>, runs: &[&str]) -> Result<(), StoreE
     Ok(())
 }
 
-/// Number of a series in the tables: its key, read as a number.
+/// Returns the number of a series in the tables: its key, read as a hexadecimal number.
 fn number(key: &str) -> i64 {
     i64::from_str_radix(key, 16).unwrap_or_default()
 }
 
-/// The variant whose name stands in a column.
+/// Returns the variant whose name is in a column.
 fn named<T: Copy>(
     row: &Row<'_>,
     column: &str,

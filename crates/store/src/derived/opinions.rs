@@ -1,5 +1,5 @@
-//! Opinions of users on changes: kept when everything derived is dropped. One that was withdrawn
-//! stays as a mark, so that a copy elsewhere does not bring it back.
+//! Opinions of users on changes; dropping the derived data does not remove them. A withdrawn
+//! opinion remains as a mark, so that a copy in another store does not restore it.
 
 use super::{DERIVED, SaidOfChange, UNCHECKED, named, number};
 use crate::backend::{Row, SqlSession, listed};
@@ -9,14 +9,14 @@ use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
 use std::collections::{BTreeSet, HashSet};
 
-/// State of an opinion that was withdrawn.
+/// Stored state of a withdrawn opinion.
 const WITHDRAWN: &str = "withdrawn";
 
 impl Store {
-    /// Stores an opinion, in place of one on the same change. The series is to be checked again.
+    /// Stores an opinion, replacing one on the same change, and marks the series as unchecked.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn save_opinion(&mut self, opinion: &Opinion) -> Result<(), StoreError> {
         let said = SaidOfChange {
             series: opinion.series.clone(),
@@ -34,10 +34,10 @@ impl Store {
         })
     }
 
-    /// Withdraws the opinion on a change. The series is to be checked again.
+    /// Withdraws the opinion on a change, and marks the series as unchecked.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn remove_opinion(&mut self, series: &str, run: &str) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
@@ -62,10 +62,10 @@ impl Store {
         })
     }
 
-    /// Opinions on the changes of a series, or of all; the oldest first.
+    /// Returns the opinions on the changes of a series, or on all changes; oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn opinions(&self, series: Option<&str>) -> Result<Vec<Opinion>, StoreError> {
         let (condition, values) = match series {
             Some(key) => ("AND series_key = ?1", vec![key.into()]),
@@ -90,8 +90,8 @@ impl Store {
     }
 }
 
-/// The time of what is said now, later than what was said of the same change, whatever the clock of
-/// who said that; `None` if nothing was.
+/// Returns a time for an opinion that is later than the stored one on the same change, even if the
+/// clocks of the two authors differ; `None` if none is stored.
 fn after_what_was_said(
     t: &mut SqlSession<'_>,
     now: &SaidOfChange,
@@ -102,7 +102,7 @@ fn after_what_was_said(
     Ok(there.map(|at| now.at_unix_ms.max(at + 1)))
 }
 
-/// Reads what was said of the changes that begin with these runs, also what was withdrawn.
+/// Returns the opinions on changes that begin with these runs, including withdrawn ones.
 pub(crate) fn said_of(
     t: &mut SqlSession<'_>,
     runs: &[String],
@@ -117,8 +117,8 @@ pub(crate) fn said_of(
     t.query(&sql, &values, read)
 }
 
-/// Takes what was said in another store of changes that begin with runs of this one; number of
-/// those that are newer than what was said here.
+/// Stores the opinions of another store on changes that begin with known runs. Returns the number
+/// of those that are newer than the stored ones.
 pub(crate) fn take(t: &mut SqlSession<'_>, all: &[SaidOfChange]) -> Result<usize, StoreError> {
     if all.is_empty() {
         return Ok(0);
@@ -137,7 +137,8 @@ pub(crate) fn take(t: &mut SqlSession<'_>, all: &[SaidOfChange]) -> Result<usize
     Ok(newer)
 }
 
-/// Stores what was said, unless that of the same change is as new. Returns true if it was stored.
+/// Stores an opinion unless the stored one on the same change is as new. Returns true if it was
+/// stored.
 fn put(t: &mut SqlSession<'_>, said: &SaidOfChange) -> Result<bool, StoreError> {
     let sql = format!(
         "INSERT INTO opinions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \

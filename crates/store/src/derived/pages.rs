@@ -1,4 +1,4 @@
-//! Series, changes, devices and machines a page at a time.
+//! Pages of series, changes, devices and machines.
 
 use super::changes::{self, CHANGES};
 use super::series::{self, COLUMNS, SeriesFilter};
@@ -8,23 +8,23 @@ use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::series::{SeriesChange, StoredSeries};
 
-/// A model of devices, a unit or a machine in a list.
+/// Device model, unit or machine in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSummary {
-    /// The model, the unit, or the name of the machine.
+    /// Name of the model, the unit or the machine.
     pub name: String,
     /// Number of runs.
     pub runs: u64,
-    /// Start of the newest of them that has figures, milliseconds since 1970 (UTC); 0: none has.
+    /// Start of the newest run that has figures, milliseconds since 1970 (UTC); 0 if none has.
     pub newest_unix_ms: u64,
 }
 
 impl Store {
-    /// Series that fit a filter, the one with the newest run first, a page of at most `most` behind
-    /// `after`.
+    /// Returns a page of the series that match a filter: at most `most`, after the key `after`, the
+    /// series with the newest run first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn series_page(
         &self,
         filter: &SeriesFilter,
@@ -50,10 +50,10 @@ impl Store {
         Ok(page(rows, most, key))
     }
 
-    /// Series that a run is a point of: by job and metric.
+    /// Returns the series that have a point from a run, by job and metric.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn series_of_run(&self, run: &str) -> Result<Vec<StoredSeries>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM series WHERE runs > 0 \
@@ -63,11 +63,11 @@ impl Store {
         self.database.query(&sql, &[run.into()], series::read)
     }
 
-    /// Changes, the newest first, each with its series, a page of at most `most` behind `after`;
-    /// only slowdowns that nobody accepted if `open`.
+    /// Returns a page of changes with their series: at most `most`, after the key `after`, newest
+    /// first. With `open`, only slowdowns without an accepting opinion.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn change_page(
         &self,
         filter: &SeriesFilter,
@@ -104,10 +104,10 @@ impl Store {
         Ok(page(rows, most, key))
     }
 
-    /// Number of slowdowns of metrics that decide, which nobody accepted.
+    /// Returns the number of open slowdowns of primary metrics.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn open_changes(&self) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) AS n FROM changes JOIN series ON changes.series = series.id \
                    WHERE changes.verdict = 'slower' AND changes.accepted = 0 \
@@ -118,10 +118,10 @@ impl Store {
         Ok(n.unwrap_or_default())
     }
 
-    /// Models of devices, the one measured last first.
+    /// Returns a page of device models, the most recently measured first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn device_page(
         &self,
         after: Option<&PageKey>,
@@ -130,10 +130,10 @@ impl Store {
         self.grouped("model", after, most)
     }
 
-    /// Machines, the one measured last first.
+    /// Returns a page of machines, the most recently measured first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn machine_page(
         &self,
         after: Option<&PageKey>,
@@ -142,8 +142,8 @@ impl Store {
         self.grouped("target", after, most)
     }
 
-    /// Values of a column of facts with their runs. Times are those of series, of which there are
-    /// fewer.
+    /// Groups the runs by a column of facts. The times are those of series, because there are fewer
+    /// series than runs.
     fn grouped(
         &self,
         column: &str,
@@ -166,11 +166,11 @@ impl Store {
         self.summaries_of(&sql, &conditions.values, most)
     }
 
-    /// Units of a model, the one measured last first, at most `most`; runs without a known unit are
-    /// under an empty name.
+    /// Returns at most `most` units of a model, the most recently measured first. Runs without a
+    /// known unit have an empty name.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn units_of(&self, model: &str, most: u32) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         let values = [model.into(), (u64::from(most) + 1).into()];
         let sql = "SELECT COALESCE(unit, '') AS name, count(*) AS runs, \

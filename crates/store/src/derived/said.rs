@@ -1,4 +1,4 @@
-//! What users said of changes, as it is stored and travels.
+//! Opinion of a user on a change, as it is stored and copied between stores.
 
 use crate::clock::now_unix_ms;
 use assay_model::annotation::parse_note;
@@ -6,31 +6,32 @@ use assay_model::series::OpinionState;
 use assay_model::text::clean;
 use serde::{Deserialize, Serialize};
 
-/// Longest name of an author, in bytes.
+/// Maximum length of an author's name, in bytes.
 const LONGEST_NAME: usize = 256;
-/// What clocks of two machines may differ by, in milliseconds.
+/// Maximum difference between the clocks of two machines, in milliseconds.
 const CLOCKS_MS: u64 = 86_400_000;
 
-/// What a user said of the change of a series at a run.
+/// Opinion of a user on the change of a series at a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaidOfChange {
     /// Key of the series.
     pub series: String,
     /// First run after the change.
     pub run: String,
-    /// The opinion; `None`: it was withdrawn.
+    /// The opinion; `None` if it was withdrawn.
     pub state: Option<OpinionState>,
     /// Reason, in the user's words.
     pub note: String,
     /// Name of the user.
     pub author: String,
-    /// When it was said, milliseconds since 1970 (UTC).
+    /// Time of the opinion, milliseconds since 1970 (UTC).
     pub at_unix_ms: u64,
 }
 
 impl SaidOfChange {
-    /// Returns true for what a user of assay could have said: it is shown on terminals. What was said
-    /// in the far future would count for ever.
+    /// Returns true if assay could have written this opinion. Its text must be safe to print on
+    /// terminals, and its time must not be in the far future, where no later opinion could replace
+    /// it.
     pub(crate) fn is_sound(&self) -> bool {
         let is_key = self.series.len() == 12 && self.series.bytes().all(|b| b.is_ascii_hexdigit());
         let is_note = parse_note(&self.note).is_ok_and(|note| note == self.note);

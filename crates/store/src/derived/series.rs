@@ -10,24 +10,24 @@ use assay_model::figures::Better;
 use assay_model::metric::Unit;
 use assay_model::series::{SeriesPoint, StoredSeries};
 
-/// Series that are wanted: those that fit everything that is given.
+/// Filter of series; a series must match every given field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesFilter {
     /// Project.
     pub project: Option<String>,
     /// Model.
     pub model: Option<String>,
-    /// Part of the model, unit or target; letters of ASCII fit in either case.
+    /// Part of the model, unit or target; ASCII letters match in either case.
     pub device: Option<String>,
-    /// Name of a job; a `*` at its end stands for any end.
+    /// Name of a job; a trailing `*` matches any ending.
     pub job: Option<String>,
-    /// Name of a metric, likewise.
+    /// Name of a metric; a trailing `*` matches any ending.
     pub metric: Option<String>,
     /// Beginning of the key.
     pub key: Option<String>,
-    /// Start of the newest run: then or later, milliseconds since 1970 (UTC).
+    /// Earliest start of the newest run, milliseconds since 1970 (UTC).
     pub since_unix_ms: Option<u64>,
-    /// Only metrics that decide.
+    /// True to select only primary metrics, which decide verdicts.
     pub only_primary: bool,
 }
 
@@ -37,10 +37,10 @@ pub(super) const COLUMNS: &str = "key, project, model, unit, target, job, job_ha
     last_centre";
 
 impl Store {
-    /// Series that fit a filter: by device, then by job and metric.
+    /// Returns the series that match a filter, by device, then by job and metric.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<StoredSeries>, StoreError> {
         let conditions = filter.conditions();
         let sql = format!(
@@ -51,10 +51,10 @@ impl Store {
         self.database.query(&sql, &conditions.values, read)
     }
 
-    /// Points of a series, the oldest first.
+    /// Returns the points of a series, oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn points(&self, key: &str) -> Result<Vec<SeriesPoint>, StoreError> {
         self.database.query(
             "SELECT run_id, started_unix_ms, n, centre, samples FROM points WHERE series = ?1 \
@@ -64,11 +64,11 @@ impl Store {
         )
     }
 
-    /// At most `most` points of a series, those of its newest runs that started before `end`
-    /// (milliseconds since 1970, UTC), the oldest of them first.
+    /// Returns at most `most` points of a series: those of the newest runs that started before
+    /// `end` (milliseconds since 1970, UTC), oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn newest_points(
         &self,
         key: &str,
@@ -85,11 +85,11 @@ impl Store {
         Ok(points)
     }
 
-    /// The series of jobs of which at least one got or lost points since it was last checked: all
-    /// series of a job under a condition together.
+    /// Returns the series of jobs whose points have changed since the last check, grouped: all
+    /// series of a job under one condition are in one group.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn unchecked_series(&self) -> Result<Vec<Vec<StoredSeries>>, StoreError> {
         const GROUP: &str = "project, model, unit, target, job_hash, condition";
         let sql = format!(
@@ -152,7 +152,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<StoredSeries, StoreError> {
 }
 
 impl SeriesFilter {
-    /// Conditions on the columns of `series`; series without runs are left out.
+    /// Returns conditions on the columns of `series`; series without runs are excluded.
     pub(super) fn conditions(&self) -> Conditions {
         let mut all = Conditions::default();
         all.add("runs > ?", 0_u32);
@@ -186,7 +186,7 @@ impl SeriesFilter {
     }
 }
 
-/// A pattern of LIKE for a name that may end in `*`.
+/// Returns the LIKE pattern for a name that may end in `*`.
 fn pattern(name: &str) -> String {
     match name.strip_suffix('*') {
         Some(beginning) => format!("{}%", literally(beginning)),

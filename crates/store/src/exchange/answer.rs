@@ -1,4 +1,4 @@
-//! The other end of a [`super::Peer`].
+//! Answering side of a [`super::Peer`].
 
 use super::frame::{receive, send};
 use super::message::{Message, disagreement, expect, greeting, receive_parcels, send_given};
@@ -6,19 +6,20 @@ use super::{ExchangeError, Given, MOST_OFFERS, Sink, Source};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
-/// Part of the answering side in a transfer.
+/// Role of the answering side in a transfer.
 pub enum AnsweringRole<S> {
-    /// To take what the other side has.
+    /// Receives records of the other side.
     Receive(S),
-    /// To give what this side has.
+    /// Sends records of this side.
     Send(S),
 }
 
-/// Answers another assay until it ends the stream. `open` is told which store that asks for.
+/// Answers another assay until it closes the stream. `open` is called with the requested store,
+/// `None` for the default one.
 ///
 /// # Errors
-/// When the stream breaks, the other side breaks the protocol, or the store cannot be used; the
-/// other side is told why.
+/// If the stream breaks, the other side violates the protocol, or the store cannot be used. The
+/// error is also sent to the other side.
 pub fn answer<S: Source + Sink>(
     reader: impl Read,
     writer: impl Write,
@@ -31,7 +32,7 @@ pub fn answer<S: Source + Sink>(
         && !matches!(error, ExchangeError::Link(_))
     {
         let why = error.to_string();
-        // One that has gone does not hear it.
+        // The other side may have disconnected already.
         let _ = send(&mut writer, &Message::Refused { why }, &[]);
         let _ = writer.flush();
     }

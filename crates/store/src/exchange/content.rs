@@ -1,4 +1,4 @@
-//! SHA-256 of what a record says: it tells whether two stores have the same.
+//! SHA-256 of a record's contents, by which two stores find out whether they have the same record.
 
 use super::{RawImport, RawRun, Record};
 use crate::runs::error_of;
@@ -6,7 +6,7 @@ use assay_model::device::register::to_hex;
 use sha2::{Digest, Sha256};
 
 impl Record {
-    /// SHA-256 of the contents, in hexadecimal digits.
+    /// Returns the SHA-256 of the contents, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         match self {
             Self::Run(run) => run.sha256(),
@@ -16,8 +16,8 @@ impl Record {
 }
 
 impl RawRun {
-    /// SHA-256 over header, status, error and finish time, and position and record of each trial,
-    /// each after its length.
+    /// Returns the SHA-256 over header, status, error and finish time, and over position and record
+    /// of each trial, each preceded by its length.
     fn sha256(&self) -> String {
         let error = error_of(&self.status).unwrap_or_default();
         let finished = self.finished_unix_ms.map(|at| at.to_string());
@@ -35,7 +35,7 @@ impl RawRun {
 }
 
 impl RawImport {
-    /// SHA-256 over the record, which has all that the other columns say.
+    /// Returns the SHA-256 over the record, which contains the other columns too.
     fn sha256(&self) -> String {
         let mut content = Content::default();
         content.add(&self.record);
@@ -43,7 +43,8 @@ impl RawImport {
     }
 }
 
-/// Parts that are hashed one after the other, so that none can pass for two.
+/// Hash over several parts. Each length precedes its part, so that no two lists hash the same
+/// bytes.
 #[derive(Default)]
 struct Content(Sha256);
 

@@ -1,23 +1,23 @@
-//! The one case in which contents of the same id replace others: a run that ended early, and the
-//! same run after it was resumed.
+//! Replacement of a run that ended early by the same run after it was resumed: the only case in
+//! which stored contents are replaced.
 
 use super::{RawRun, RawTrial};
 use crate::record;
 use assay_model::run::{RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
 
-/// Relation of a run that is stored to one of the same id that arrives.
+/// Relation of a stored run to an arriving one of the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The one that arrives has all of the stored one and more.
+    /// The arriving run contains the stored one and more.
     Extends,
-    /// The stored one has all of the other and more.
+    /// The stored run contains the arriving one and more.
     Behind,
     /// They are different runs.
     Foreign,
 }
 
-/// Compares a stored run with one that arrives.
+/// Compares a stored run with an arriving one.
 pub fn relation(stored: &RawRun, arriving: &RawRun) -> Relation {
     if stored.header != arriving.header {
         return Relation::Foreign;
@@ -31,7 +31,7 @@ pub fn relation(stored: &RawRun, arriving: &RawRun) -> Relation {
     }
 }
 
-/// True if `long` is `short` after it was resumed.
+/// Returns true if `long` is `short` after it was resumed.
 fn extends(long: &RawRun, short: &RawRun) -> bool {
     let ended_early = matches!(
         short.status,
@@ -49,8 +49,8 @@ fn extends(long: &RawRun, short: &RawRun) -> bool {
     ended_early && begins_so && further
 }
 
-/// Trials that stay when a run is resumed. The one that was under way is made anew, and of a work
-/// under conditions (`assay sweep ... -- COMMAND`) the whole last repetition.
+/// Returns the trials that a resumed run keeps. The trial that was under way is repeated; for a
+/// command under several conditions (`assay sweep ... -- COMMAND`) the whole last repetition is.
 fn kept(run: &RawRun) -> &[RawTrial] {
     let Some((last, before)) = run.trials.split_last() else {
         return &[];

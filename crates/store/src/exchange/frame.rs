@@ -1,15 +1,15 @@
-//! Messages on a byte stream: two lengths of four bytes (little endian), then so many bytes of
-//! JSON, and so many bytes of a record.
+//! Messages on a byte stream: two lengths of four bytes (little endian), then JSON of the first
+//! length and a record of the second.
 
 use super::ExchangeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Longest JSON and longest record that are taken. Records are at most as long before they are
+/// Maximum length of the JSON and of the record. Records are not longer even before they are
 /// compressed.
 const LONGEST: u32 = 64 << 20;
-/// Room made at once for what is announced.
+/// Memory allocated at once for an announced length.
 const MOST_ARE_SHORTER: u32 = 64 << 10;
 
 /// Writes a message, without flushing.
@@ -30,7 +30,7 @@ pub fn send(
     Ok(writer.write_all(record)?)
 }
 
-/// Reads a message and its record; `None` when the stream ended between messages.
+/// Reads a message and its record; `None` if the stream ended between messages.
 pub fn receive<M: DeserializeOwned>(
     reader: &mut impl Read,
 ) -> Result<Option<(M, Vec<u8>)>, ExchangeError> {
@@ -55,7 +55,7 @@ fn body(reader: &mut impl Read, length: u32) -> Result<Vec<u8>, ExchangeError> {
             "it announces {length} bytes, and at most {LONGEST} are taken"
         )));
     }
-    // Beyond this it grows as bytes arrive: an announced length alone costs little memory.
+    // The buffer grows as bytes arrive, so that an announced length alone costs little memory.
     let mut body = Vec::with_capacity(length.min(MOST_ARE_SHORTER) as usize);
     reader.take(length.into()).read_to_end(&mut body)?;
     match body.len() == length as usize {

@@ -1,4 +1,4 @@
-//! Messages between two assays, each of which has a store.
+//! Messages between two assay processes, each with its own store.
 
 use super::frame::{receive, send};
 use super::parcel::{RawImport, RawRun, RawTrial};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-/// Oldest and newest version of these messages that this build speaks.
+/// Oldest and newest protocol version that this build supports.
 pub const VERSIONS: (u32, u32) = (1, 1);
-/// Most parcels, and most bytes of records, that are taken at once.
+/// Maximum number of parcels, and of bytes of records, in one batch.
 const MOST_PARCELS: usize = 4096;
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -21,96 +21,96 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
-    /// Opens the session, and answers that.
+    /// Opens the session; also the answer to it.
     Hello {
         /// Versions that the sender speaks, and its build.
         greeting: Greeting,
-        /// Store that is asked for; `None`: the usual one there.
+        /// Requested store; `None` for the default one of the other side.
         #[serde(default)]
         store: Option<PathBuf>,
     },
-    /// The store is open.
+    /// Answer: the store is open.
     Opened,
-    /// Asks for [`super::Sink::compare`].
+    /// Request for [`super::Sink::compare`].
     Compare {
         /// Offers.
         offers: Vec<Offer>,
     },
-    /// Answers it.
+    /// Answer to [`Message::Compare`].
     Compared {
         /// An answer to each offer.
         standings: Vec<Standing>,
     },
-    /// A parcel; its trials follow.
+    /// Parcel; its trials follow as messages.
     Parcel(ParcelHead),
     /// Trial of the last run, with its record.
     Trial(RawTrial),
-    /// A record that cannot be read.
+    /// Record that cannot be read.
     Damaged {
         /// Id of the run or import.
         id: String,
         /// Reason.
         why: String,
     },
-    /// End of the parcels; asks to take them where they were not asked for.
+    /// End of the parcels. A sender that offers them requests their storage with it.
     Sent {
-        /// Takes removed ones as well, see [`super::Sink::take`].
+        /// True to store removed records again, see [`super::Sink::take`].
         #[serde(default)]
         again: bool,
     },
-    /// Parcels were taken.
+    /// Answer: the parcels were processed.
     Taken {
         /// Outcome of each.
         taken: Vec<Taken>,
     },
-    /// Asks for [`super::Source::find`].
+    /// Request for [`super::Source::find`].
     Find {
         /// Name, id or beginning of an id.
         word: String,
     },
-    /// Answers it.
+    /// Answer to [`Message::Find`].
     Found {
         /// The whole id.
         id: String,
     },
-    /// Asks for [`super::Source::offers`].
+    /// Request for [`super::Source::offers`].
     OffersOf {
         /// The ids.
         ids: Vec<String>,
     },
-    /// Asks for [`super::Source::offers_after`].
+    /// Request for [`super::Source::offers_after`].
     OffersAfter {
         /// The id.
         id: String,
     },
-    /// Answers both.
+    /// Answer to [`Message::OffersOf`] and [`Message::OffersAfter`].
     Offers {
         /// Offers.
         offers: Vec<Offer>,
     },
-    /// Asks for [`super::Source::give`]; parcels answer.
+    /// Request for [`super::Source::give`], answered by parcels.
     Give {
         /// The ids.
         ids: Vec<String>,
-        /// Part of each.
+        /// Requested part of each record.
         part: Part,
     },
-    /// Asks for [`super::Source::opinions`].
+    /// Request for [`super::Source::opinions`].
     OpinionsOf {
         /// Ids of runs.
         ids: Vec<String>,
     },
-    /// Answers it, and asks for [`super::Sink::take_opinions`].
+    /// Answer to [`Message::OpinionsOf`]; also a request for [`super::Sink::take_opinions`].
     Opinions {
         /// The opinions.
         opinions: Vec<SaidOfChange>,
     },
-    /// Answers that.
+    /// Answer to a request for [`super::Sink::take_opinions`].
     OpinionsTaken {
-        /// Number of those that were newer.
+        /// Number of opinions that were newer.
         newer: usize,
     },
-    /// Says why something cannot be done, and ends the session.
+    /// Reports an error and ends the session.
     Refused {
         /// Reason, as a sentence.
         why: String,
@@ -123,7 +123,7 @@ pub struct ParcelHead {
     offer: Offer,
     #[serde(default)]
     run: Option<RawRun>,
-    /// An import, whose record comes with this message.
+    /// True for an import, whose record is part of this message.
     #[serde(default)]
     import: bool,
     annotation: Annotation,
@@ -135,7 +135,7 @@ pub struct ParcelHead {
     trials: u32,
 }
 
-/// Greeting of this build.
+/// Returns the greeting of this build.
 pub fn greeting() -> Greeting {
     let (oldest, newest) = VERSIONS;
     Greeting {
@@ -145,7 +145,7 @@ pub fn greeting() -> Greeting {
     }
 }
 
-/// Says why two builds cannot talk; `None`: they can.
+/// Describes why two builds cannot communicate; `None` if they can.
 pub fn disagreement(other: &Greeting) -> Option<String> {
     let own = greeting();
     match own.common(other) {
@@ -158,7 +158,7 @@ pub fn disagreement(other: &Greeting) -> Option<String> {
     }
 }
 
-/// Writes a parcel or the reason why there is none.
+/// Writes a parcel, or the reason why it cannot be read.
 pub fn send_given(writer: &mut impl Write, given: &Given) -> Result<(), ExchangeError> {
     match given {
         Given::Parcel(parcel) => send_parcel(writer, parcel),
@@ -169,13 +169,13 @@ pub fn send_given(writer: &mut impl Write, given: &Given) -> Result<(), Exchange
     }
 }
 
-/// [`Message`] of a parcel that is written without copying it.
+/// Borrowed form of [`Message`] for a parcel, which avoids a copy.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Outgoing<'a> {
     Parcel {
         offer: &'a Offer,
-        /// Its trials are no part of it.
+        /// Run without its trials, which follow.
         run: Option<&'a RawRun>,
         import: bool,
         annotation: &'a Annotation,
@@ -208,7 +208,8 @@ pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), Excha
         .try_for_each(|trial| send(writer, &Outgoing::Trial(trial), &trial.record))
 }
 
-/// Reads parcels up to the message after them, which begin with one that was read already.
+/// Reads parcels up to the first other message. `first` is the first message, which the caller has
+/// read already.
 pub fn receive_parcels(
     reader: &mut impl Read,
     first: (Message, Vec<u8>),
@@ -248,7 +249,7 @@ fn with_trials(
         offer: head.offer,
         record,
         annotation: head.annotation,
-        // Those of other rules are derived here when they are needed.
+        // Facts that do not parse are of other rules: this side derives them when needed.
         facts: head
             .facts
             .and_then(|facts| serde_json::from_value(facts).ok()),
@@ -276,7 +277,7 @@ fn limited(parcels: usize, bytes: u64) -> Result<(), ExchangeError> {
     }
 }
 
-/// Reads a message that has to come.
+/// Reads a message; the end of the stream is an error.
 pub fn expect(reader: &mut impl Read) -> Result<(Message, Vec<u8>), ExchangeError> {
     let received = receive(reader)?;
     received.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof).into())

@@ -1,16 +1,15 @@
 //! Copying runs and imports from one store to another.
 //!
-//! A [`Source`] says what it has and gives it, a [`Sink`] says what it lacks and takes it; a
-//! [`crate::Store`] is both, and so is a [`Peer`]: a store that another assay answers for
-//! ([`fn@answer`]), over any stream of bytes. [`Transfer`] asks one and gives to the other.
+//! A [`Source`] lists and sends records, a [`Sink`] reports missing records and stores them. A
+//! [`crate::Store`] is both, and so is a [`Peer`]: a store behind a byte stream, at whose other end
+//! another assay runs [`fn@answer`]. [`Transfer`] copies from a source to a sink.
 //!
-//! Records are compared by the SHA-256 of their contents, never by their age: what is there with
-//! the same hash is not sent again, so that a transfer that was cut is begun again at no cost.
-//! Nothing is ever overwritten by other contents of the same id, with one exception: a run that
-//! ended early is replaced by the same run after it was resumed, which has all its trials and
-//! more.
+//! Records are compared by the SHA-256 of their contents, never by their age. A record with the
+//! same hash is not sent again, so that repeating an interrupted transfer costs little. Contents
+//! are never replaced by other contents of the same id, with one exception: a run that ended early
+//! is replaced by the same run after it was resumed, which has all its trials and more.
 //!
-//! Names, tags, notes, and opinions on changes lie outside the hash: what was said last counts.
+//! Names, tags, notes and opinions on changes are not part of the hash: the newest one is kept.
 
 mod answer;
 mod content;
@@ -35,51 +34,52 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use thiserror::Error;
 
-/// Most ids that are asked about at once.
+/// Maximum number of ids in a request.
 pub const MOST_OFFERS: usize = 500;
 
-/// Record that a source has.
+/// Description of a source's record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     /// Id of the run or import.
     pub id: String,
     /// SHA-256 of the contents in hexadecimal digits; `None` while the run is under way.
     pub sha256: Option<String>,
-    /// Last change of name, tags or note, milliseconds since 1970 (UTC); `None`: there are none.
+    /// Time of the last change of name, tags or note, milliseconds since 1970 (UTC); `None` without
+    /// any.
     pub annotated_unix_ms: Option<u64>,
 }
 
-/// Answer of a sink to an offer.
+/// Reply of a sink to an offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The sink does not have it.
+    /// The sink does not have the record.
     Absent,
-    /// The sink has the same.
+    /// The sink has the same contents.
     Same {
-        /// [`Offer::annotated_unix_ms`] of the sink's.
+        /// [`Offer::annotated_unix_ms`] of the sink's record.
         annotated_unix_ms: Option<u64>,
     },
-    /// The sink has other contents under that id, or parts of it.
+    /// The sink has other contents under that id.
     Other,
-    /// It is under way there.
+    /// The run is under way in the sink.
     UnderWay,
-    /// It was removed there.
+    /// The record was removed from the sink.
     Removed,
 }
 
-/// Result of taking one parcel.
+/// Result of storing one parcel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// Id of the run or import.
     pub id: String,
     /// Outcome for that id.
     pub outcome: TakenAs,
-    /// Name that it did not get, since another has it.
+    /// Name that the record did not get because another record has it.
     pub nameless: Option<NameHeld>,
 }
 
-/// Name that belongs to another run or import of a store.
+/// Name that belongs to another run or import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameHeld {
     /// The name.
@@ -88,32 +88,32 @@ pub struct NameHeld {
     pub holder: String,
 }
 
-/// Outcome of taking one parcel.
+/// Outcome of storing one parcel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TakenAs {
-    /// It is there now.
+    /// The record was added.
     Added,
-    /// The same run is there now with more trials: it was resumed meanwhile.
+    /// The run was replaced by the same run with more trials: it was resumed meanwhile.
     Extended,
-    /// The same was there already; its annotation may be newer now.
+    /// The sink had the same contents; its annotation may have been updated.
     Same,
-    /// The same run was there already with more trials.
+    /// The sink has the same run with more trials.
     Longer,
-    /// Other contents are there under that id: nothing was changed.
+    /// The sink has other contents under that id; nothing was changed.
     Conflict,
-    /// It is under way there: nothing was changed.
+    /// The run is under way in the sink; nothing was changed.
     UnderWay,
-    /// It was removed there: nothing was changed.
+    /// The record was removed from the sink; nothing was changed.
     Removed,
-    /// It is damaged or not what it claims to be: nothing was changed.
+    /// The record is damaged or does not match its hash or id; nothing was changed.
     Refused {
         /// Reason, as a sentence.
         why: String,
     },
 }
 
-/// Part of a run or import that is asked for.
+/// Requested part of a run or import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -123,12 +123,12 @@ pub enum Part {
     Annotation,
 }
 
-/// Run or import that a source was asked for.
+/// Reply of a source to a request for a record.
 #[derive(Debug)]
 pub enum Given {
-    /// The whole of it.
+    /// The record or its annotation.
     Parcel(Box<Parcel>),
-    /// It cannot be read as it was written.
+    /// The stored record cannot be read.
     Damaged {
         /// Id of the run or import.
         id: String,
@@ -139,62 +139,63 @@ pub enum Given {
 
 /// Store that runs are copied from.
 pub trait Source {
-    /// Whole id of the run or import that `word` names, as [`crate::Store::find`] reads it.
+    /// Returns the whole id of the run or import that `word` names, with the rules of
+    /// [`crate::Store::find`].
     ///
     /// # Errors
-    /// When there is none, or the store cannot be read.
+    /// If no record matches, or the store cannot be read.
     fn find(&mut self, word: &str) -> Result<String, ExchangeError>;
 
-    /// Offers for these ids, of those that are there.
+    /// Returns offers for those of the ids that exist.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn offers(&mut self, ids: &[String]) -> Result<Vec<Offer>, ExchangeError>;
 
-    /// Offers for the first ids after this one, in the order of ids; empty at the end.
+    /// Returns offers for the next ids after this one, in the order of ids; empty at the end.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn offers_after(&mut self, id: &str) -> Result<Vec<Offer>, ExchangeError>;
 
-    /// The first of these runs and imports in the same order: at least one, and not more than fit
-    /// into memory.
+    /// Returns the first of these records in the same order: at least one, and as many as fit into
+    /// memory.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn give(&mut self, ids: &[String], part: Part) -> Result<Vec<Given>, ExchangeError>;
 
-    /// All that was said of changes that begin with these runs.
+    /// Returns all opinions on changes that begin with these runs.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn opinions(&mut self, ids: &[String]) -> Result<Vec<SaidOfChange>, ExchangeError>;
 }
 
 /// Store that runs are copied to.
 pub trait Sink {
-    /// An answer to each offer, in the same order.
+    /// Returns the standing of each offer, in the same order.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn compare(&mut self, offers: &[Offer]) -> Result<Vec<Standing>, ExchangeError>;
 
-    /// Takes parcels, each as a whole or not at all; the outcome of each, in the same order. With
-    /// `again` also what was removed there.
+    /// Stores parcels, each completely or not at all, and returns the outcome of each in the same
+    /// order. `again` also stores records that were removed before.
     ///
     /// # Errors
-    /// When the store cannot be written: none was taken then.
+    /// If the store cannot be written; no parcel is stored then.
     fn take(&mut self, parcels: Vec<Parcel>, again: bool) -> Result<Vec<Taken>, ExchangeError>;
 
-    /// Takes what was said of changes that begin with runs that are there; number of those that
-    /// were newer than what was said there.
+    /// Stores opinions on changes that begin with runs of this store. Returns the number of those
+    /// that were newer than the stored ones.
     ///
     /// # Errors
-    /// When the store cannot be written: none was taken then.
+    /// If the store cannot be written; no opinion is stored then.
     fn take_opinions(&mut self, all: Vec<SaidOfChange>) -> Result<usize, ExchangeError>;
 }
 
-/// Why a transfer ended early.
+/// Error that ends a transfer.
 #[derive(Debug, Error)]
 pub enum ExchangeError {
     /// A store on this side cannot be used.
@@ -203,10 +204,10 @@ pub enum ExchangeError {
     /// The stream to the other side broke.
     #[error("the connection was lost: {0}")]
     Link(#[from] io::Error),
-    /// The other side says why it cannot do what it was asked for.
+    /// Error reported by the other side.
     #[error("{0}")]
     Refused(String),
-    /// The other side breaks the protocol.
+    /// The other side violates the protocol.
     #[error("the other side does not answer as assay store does: {0}")]
     Protocol(String),
 }

@@ -1,4 +1,4 @@
-//! Records as they travel: the bytes that are stored, not what they mean.
+//! Records in transfer: the stored bytes, not decoded.
 
 use super::Offer;
 use crate::record;
@@ -9,41 +9,40 @@ use assay_model::run::{Run, RunHeader, RunStatus};
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// Longest id that is taken.
+/// Maximum length of an id.
 const LONGEST_ID: usize = 64;
 
-/// Run or import on its way, with its annotation.
+/// Run or import in transfer, with its annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parcel {
     /// Offer of the source.
     pub offer: Offer,
-    /// The record; `None`: the sink has it, and gets the annotation alone.
+    /// The record; `None` if the sink has it and needs only the annotation.
     pub record: Option<Record>,
     /// Name, tags and note.
     pub annotation: Annotation,
-    /// Facts of a run, derived by whoever sends it; `None`: the sink derives them when it needs
-    /// them.
+    /// Facts of a run, derived by the sender; `None` if the sink has to derive them.
     pub facts: Option<RunFacts>,
 }
 
-/// Record on its way.
+/// Record in transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// A run of assay's own.
+    /// Run measured by assay.
     Run(RawRun),
-    /// Results that were made elsewhere.
+    /// Results measured by another program.
     Import(RawImport),
 }
 
 /// Run as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RawRun {
-    /// [`RunHeader`] as JSON, byte by byte as it was stored.
+    /// [`RunHeader`] as JSON, with exactly the stored bytes.
     pub header: String,
     /// Status of the run; never [`RunStatus::Running`].
     #[serde(flatten)]
     pub status: RunStatus,
-    /// End, milliseconds since 1970 (UTC).
+    /// Finish time, milliseconds since 1970 (UTC).
     pub finished_unix_ms: Option<u64>,
     /// Trials in the order of their positions.
     #[serde(skip)]
@@ -59,7 +58,7 @@ pub struct RawTrial {
     pub job: String,
     /// Repetition, from 1.
     pub trial: u32,
-    /// Word for lists.
+    /// Outcome as shown in lists.
     pub outcome: String,
     /// Start, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
@@ -75,18 +74,18 @@ pub struct RawImport {
     pub record: Vec<u8>,
 }
 
-/// Contents of a parcel that was checked.
+/// Contents of a checked parcel.
 pub(crate) enum Contents {
     /// A run.
     Run(Box<RunHeader>),
     /// An import.
     Import(Box<Import>),
-    /// An annotation alone.
+    /// Only an annotation.
     Annotation,
 }
 
 impl Parcel {
-    /// Facts, if they are of this run and of this version's rules.
+    /// Returns the facts if they belong to this run and follow the rules of this version.
     pub(crate) fn own_facts(&self) -> Option<&RunFacts> {
         let facts = self.facts.as_ref();
         facts.filter(|facts| facts.run == self.offer.id && facts.version == FACTS_VERSION)
@@ -95,7 +94,7 @@ impl Parcel {
     /// Checks the contents and returns them if they may be stored.
     ///
     /// # Errors
-    /// When its contents are not those of its hash or its id: why, as a sentence.
+    /// The reason, as a sentence, if the contents do not match their hash or id.
     pub(crate) fn check(&self) -> Result<Contents, String> {
         let id = &self.offer.id;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -143,10 +142,10 @@ impl RawRun {
         Ok(header)
     }
 
-    /// The run with the trials that can be read: for whoever derives something from it.
+    /// Decodes the run with its readable trials.
     ///
     /// # Errors
-    /// When the header cannot be read.
+    /// If the header cannot be read.
     pub fn run(&self) -> io::Result<Run> {
         let trials = self.trials.iter();
         let trials = trials.filter_map(|trial| record::from_blob(&trial.record).ok());
@@ -160,7 +159,7 @@ impl RawRun {
     }
 }
 
-/// Takes only what a user could have said: it is shown on terminals.
+/// Accepts only annotations that assay could have written: they are printed on terminals.
 fn check_annotation(annotation: &Annotation) -> Result<(), String> {
     let mut said = Annotation::default();
     let name = annotation.name.iter().map(|name| ("name", name));

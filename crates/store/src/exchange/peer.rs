@@ -1,4 +1,4 @@
-//! Store that another assay answers for.
+//! Store behind a stream, with another assay at the other end.
 
 use super::frame::send;
 use super::message::{Message, disagreement, expect, greeting, receive_parcels, send_parcel};
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-/// Store behind a stream, at whose other end [`fn@super::answer`] is.
+/// Store behind a stream, at whose other end [`fn@super::answer`] runs.
 #[derive(Debug)]
 pub struct Peer<R: Read, W: Write> {
     reader: BufReader<R>,
@@ -17,10 +17,10 @@ pub struct Peer<R: Read, W: Write> {
 }
 
 impl<R: Read, W: Write> Peer<R, W> {
-    /// Greets the other side and has it open a store; `None`: the usual one there.
+    /// Exchanges greetings and requests a store; `None` requests the default one of the other side.
     ///
     /// # Errors
-    /// When nobody answers, the other side has no common version, or cannot open the store.
+    /// If no answer arrives, or the other side has no common version or cannot open the store.
     pub fn greet(reader: R, writer: W, store: Option<&Path>) -> Result<Self, ExchangeError> {
         let mut peer = Self {
             reader: BufReader::new(reader),
@@ -49,7 +49,7 @@ impl<R: Read, W: Write> Peer<R, W> {
     }
 
     fn answer(&mut self) -> Result<Message, ExchangeError> {
-        // What it says when it refuses counts more than that the stream is at its end then.
+        // A refusal explains more than the write error that follows from it.
         let flushed = self.writer.flush();
         match expect(&mut self.reader) {
             Ok((Message::Refused { why }, _)) => Err(ExchangeError::Refused(why)),
@@ -82,7 +82,7 @@ impl<R: Read, W: Write> Source for Peer<R, W> {
 
     fn offers_after(&mut self, id: &str) -> Result<Vec<Offer>, ExchangeError> {
         let offers = self.ask_for_offers(&Message::OffersAfter { id: id.to_owned() })?;
-        // Else this would go on without an end.
+        // Unsorted ids could make the listing endless.
         let mut before = id;
         for offer in &offers {
             if *offer.id <= *before {

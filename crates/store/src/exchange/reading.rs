@@ -1,4 +1,4 @@
-//! Reading records as they are stored.
+//! Reads records without decoding them.
 
 use super::{MOST_OFFERS, Offer, RawImport, RawRun, RawTrial, Record};
 use crate::backend::{Row, SqlSession, Value, listed};
@@ -10,18 +10,18 @@ use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 use std::collections::{HashMap, HashSet};
 
-/// Bytes of records that are read at once, unless one alone has more.
+/// Maximum size of the records read at once, in bytes; a larger record is read alone.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// Offer of a store, as far as it is known without reading the record.
+/// Offer of a store, without reading the record.
 pub struct Known {
-    /// The offer; its hash is missing while it is unknown, too.
+    /// The offer; its hash is missing while the run is under way, and until it is first computed.
     pub offer: Offer,
-    /// The run has not ended.
+    /// True if the run has not ended.
     pub under_way: bool,
 }
 
-/// Finds what is known of the records of these ids; ids without a record are left out.
+/// Returns offers for these ids without computing hashes; ids without a record are left out.
 pub fn known_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<Vec<Known>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -30,7 +30,7 @@ pub fn known_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<Vec<Known>, St
     known(t, &format!("WHERE id IN ({marks})"), &values)
 }
 
-/// Finds what is known of the first records after an id, in the order of ids.
+/// Returns offers for the first records after an id, in the order of ids, without computing hashes.
 pub fn known_after(t: &mut SqlSession<'_>, id: &str) -> Result<Vec<Known>, StoreError> {
     let some = format!("WHERE id > ?1 ORDER BY id LIMIT {MOST_OFFERS}");
     let mut all = known(t, &some, &[id.into()])?;
@@ -60,7 +60,7 @@ fn known(t: &mut SqlSession<'_>, some: &str, values: &[Value]) -> Result<Vec<Kno
     })
 }
 
-/// The first of these ids whose records are not too large together: at least one.
+/// Returns the first of these ids whose records fit into `MOST_BYTES`: at least one.
 pub fn fitting<'a>(t: &mut SqlSession<'_>, ids: &'a [String]) -> Result<&'a [String], StoreError> {
     let (marks, values) = listed(ids);
     let sql = format!(
@@ -81,7 +81,7 @@ pub fn fitting<'a>(t: &mut SqlSession<'_>, ids: &'a [String]) -> Result<&'a [Str
     Ok(ids.get(..fits).unwrap_or(ids))
 }
 
-/// Records of these ids, without runs that are under way.
+/// Returns the records of these ids, except runs that are under way.
 pub fn records_of(
     t: &mut SqlSession<'_>,
     ids: &[String],
@@ -139,7 +139,7 @@ fn import(row: &Row<'_>) -> Result<(String, RawImport), StoreError> {
     Ok((row.get("id")?, import))
 }
 
-/// Annotations of these ids, of those that have one.
+/// Returns the annotations of these ids.
 pub fn annotations_of(
     t: &mut SqlSession<'_>,
     ids: &[String],
@@ -150,7 +150,7 @@ pub fn annotations_of(
     Ok(all.into_iter().collect())
 }
 
-/// Finds the ids that were removed.
+/// Returns the ids that were removed.
 pub fn removed_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<HashSet<String>, StoreError> {
     if ids.is_empty() {
         return Ok(HashSet::new());
@@ -162,7 +162,7 @@ pub fn removed_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<HashSet<Stri
 }
 
 impl Store {
-    /// Computes hashes that nobody asked for yet, and keeps them where the store can be written.
+    /// Computes missing hashes, and stores them if the store can be written.
     pub(super) fn with_hashes(&self, known: Vec<Known>) -> Result<Vec<Offer>, StoreError> {
         let lacks = |known: &Known| known.offer.sha256.is_none() && !known.under_way;
         let lacking = known.iter().filter(|known| lacks(known));
@@ -180,7 +180,7 @@ impl Store {
                 (id, record, sha256)
             });
             let mut hashed: Vec<(String, Record, String)> = hashed.collect();
-            // In the order of all that write runs: else two wait for one another.
+            // In the same order as every writer of runs, to prevent a deadlock.
             hashed.sort_by(|(a, ..), (b, ..)| a.cmp(b));
             self.keep_hashes(&hashed);
             hashes.extend(hashed.into_iter().map(|(id, _, sha256)| (id, sha256)));
@@ -193,7 +193,7 @@ impl Store {
         Ok(offers.collect())
     }
 
-    /// Stores hashes, all in one transaction. A store that cannot be written has them computed
+    /// Stores hashes in one transaction. Errors are ignored: a read-only store computes the hashes
     /// again. A run that was resumed meanwhile gets none.
     fn keep_hashes(&self, hashed: &[(String, Record, String)]) {
         let _ = self.database.transaction(|t| {

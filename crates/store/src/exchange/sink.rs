@@ -1,4 +1,4 @@
-//! A store of this side as a sink.
+//! Local store as a sink.
 
 use super::extension::{Relation, relation};
 use super::parcel::Contents;
@@ -17,9 +17,9 @@ use crate::runs::{RUN_COLUMNS, Store, TRIAL_COLUMNS, error_of, run_row};
 use assay_model::run::RunHeader;
 use std::collections::{HashMap, HashSet};
 
-/// Attempts to take parcels while others add the same ones.
+/// Number of attempts to store parcels while another process adds the same ones.
 const ATTEMPTS: u32 = 5;
-/// Lock of whoever puts a longer run in the place of a shorter one.
+/// Name of the lock for replacing a run by a longer one.
 const REPLACING: &str = "replacing";
 
 impl Sink for Store {
@@ -58,7 +58,8 @@ impl Sink for Store {
         };
         for _ in 1..ATTEMPTS {
             match self.database.transaction(|t| batch.take(t)) {
-                // Another adds the same now, or both wait for one another, which a server ends.
+                // Another process is adding the same record, or the server has ended a deadlock
+                // between the two: try again.
                 Err(StoreError::Taken { .. }) => {}
                 Err(StoreError::Locked { .. }) if self.location().file().is_none() => {}
                 taken => return Ok(taken?),
@@ -76,22 +77,22 @@ impl Sink for Store {
     }
 }
 
-/// Parcels that are taken in one transaction.
+/// Parcels that are stored in one transaction.
 struct Batch<'a> {
     parcels: &'a [Parcel],
-    /// Contents of each, or why it is refused.
+    /// Contents of each parcel, or the reason why it is refused.
     checked: Vec<Result<Contents, String>>,
     again: bool,
     store: &'a Location,
 }
 
 impl Batch<'_> {
-    /// Takes what can be taken. Locks and rows are always taken in the same order: who replaces,
-    /// runs by their ids, derived tables, annotations.
+    /// Stores the acceptable parcels. The order of locks and rows is fixed to prevent deadlocks:
+    /// the lock for replacing, runs by their ids, derived tables, annotations.
     ///
     /// # Errors
-    /// [`StoreError::Taken`] if another added or removed one of them at the same time: nothing was
-    /// taken then, and the next attempt will see it.
+    /// [`StoreError::Taken`] if another process added or removed one of them at the same time.
+    /// Nothing is stored then, and the next attempt sees the change.
     fn take(&self, t: &mut SqlSession<'_>) -> Result<Vec<Taken>, StoreError> {
         let ids: Vec<String> = self
             .parcels
@@ -123,7 +124,7 @@ impl Batch<'_> {
         self.annotate(t, outcomes, &here)
     }
 
-    /// Outcome for a parcel whose id is there.
+    /// Determines the outcome for a parcel whose id exists; replaces a run that was resumed.
     fn beside(
         &self,
         t: &mut SqlSession<'_>,
@@ -196,7 +197,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Writes annotations that are newer than those that are there.
+    /// Stores annotations that are newer than the present ones.
     fn annotate(
         &self,
         t: &mut SqlSession<'_>,
@@ -232,9 +233,9 @@ impl Batch<'_> {
     }
 }
 
-/// Nobody makes the run here: it has no owner.
+/// Returns the row of a copied run, which has no owner: no process makes it here.
 fn row_of(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
-    // They are added in the same transaction.
+    // The facts are added in the same transaction.
     let facts = parcel.own_facts().map_or(0, |facts| facts.version);
     let (ended, sha256) = (run.finished_unix_ms, parcel.offer.sha256.as_deref());
     run_row(header, None, &run.status, ended, &run.header, sha256, facts)
@@ -254,8 +255,8 @@ fn trial_rows<'a>(id: &'a str, run: &'a RawRun) -> impl Iterator<Item = Vec<Valu
     })
 }
 
-/// Adds rows whose first column is their key, in the order of their keys, but for those that are
-/// there; number of those that were added.
+/// Adds rows whose first column is their key, in the order of the keys. Existing keys are skipped.
+/// Returns the number of rows added.
 fn insert(
     t: &mut SqlSession<'_>,
     table: &str,
@@ -266,13 +267,13 @@ fn insert(
         Some(Value::Text(id)) => id.clone(),
         _ => String::new(),
     };
-    // Two that add the same wait for one another only if they come in different orders.
+    // In a fixed order, two processes that add the same rows cannot deadlock.
     rows.sort_by_cached_key(key);
     let added = t.put_many(table, columns, &rows, UNLESS_THERE)?;
     Ok(usize::try_from(added).unwrap_or(usize::MAX))
 }
 
-/// Puts the longer contents of a run in the place of the shorter ones.
+/// Replaces a run by its longer version.
 fn replace(t: &mut SqlSession<'_>, offer: &Offer, run: &RawRun) -> Result<(), StoreError> {
     t.execute(
         "DELETE FROM trials WHERE run_id = ?1",

@@ -1,4 +1,4 @@
-//! A store of this side as a source.
+//! Local store as a source.
 
 use super::reading::{Known, annotations_of, fitting, known_after, known_of, records_of};
 use super::{ExchangeError, Given, Offer, Parcel, Part, Record, SaidOfChange, Source};
@@ -58,7 +58,7 @@ impl Source for Store {
     }
 }
 
-/// A parcel, if the record still is what it was when it was hashed.
+/// Returns a parcel if the record has not changed since it was hashed.
 fn parcel(mut offer: Offer, record: Option<Record>, annotation: Annotation) -> Given {
     if let (None, Some(record)) = (&offer.sha256, &record) {
         offer.sha256 = Some(record.sha256());

@@ -6,33 +6,33 @@ use super::{
 };
 use std::collections::HashSet;
 
-/// Outcome of a transfer so far.
+/// Outcome of a transfer so far. "There" is the sink.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferTally {
-    /// Runs and imports that are there now.
+    /// Runs and imports added.
     pub added: Vec<String>,
-    /// Runs that are there now with more trials than before.
+    /// Runs replaced by a version with more trials.
     pub extended: Vec<String>,
-    /// Runs and imports that were there, and have a newer name, newer tags or a newer note now.
+    /// Existing runs and imports with an updated name, tags or note.
     pub annotated: Vec<String>,
-    /// Runs and imports that were there already: the same, or the same run with more trials.
+    /// Existing runs and imports: the same, or the same run with more trials.
     pub there: Vec<String>,
-    /// Runs and imports that are there with other contents.
+    /// Runs and imports whose id has other contents in the sink.
     pub conflicts: Vec<String>,
-    /// Runs and imports that were removed there.
+    /// Runs and imports that were removed from the sink.
     pub removed: Vec<String>,
-    /// Runs that are under way, here or there.
+    /// Runs that are under way in either store.
     pub under_way: Vec<String>,
-    /// Runs and imports that lost their name, since another has it there.
+    /// Runs and imports copied without their name, because another record has it in the sink.
     pub nameless: Vec<(String, NameHeld)>,
-    /// Runs and imports that were not copied, and why.
+    /// Runs and imports that were not copied, with the reason.
     pub refused: Vec<(String, String)>,
     /// Number of opinions on changes that were newer than those of the sink.
     pub opinions: usize,
 }
 
 impl TransferTally {
-    /// Number of runs and imports that were looked at.
+    /// Returns the number of runs and imports processed.
     pub fn seen(&self) -> usize {
         let Self {
             added,
@@ -52,7 +52,7 @@ impl TransferTally {
         lists.into_iter().map(Vec::len).sum::<usize>() + refused.len()
     }
 
-    /// Runs that the sink does not have as the source has them.
+    /// Returns the runs that differ between the sink and the source.
     fn apart(&self) -> HashSet<&String> {
         let lists = [&self.conflicts, &self.removed, &self.under_way];
         let refused = self.refused.iter().map(|(id, _)| id);
@@ -81,13 +81,13 @@ impl TransferTally {
     }
 }
 
-/// Copying from one store to another.
+/// Copies records from one store to another.
 pub struct Transfer<'a> {
     /// Store that runs are copied from.
     pub from: &'a mut dyn Source,
     /// Store that they are copied to.
     pub to: &'a mut dyn Sink,
-    /// Copies also what was removed there.
+    /// True to copy records again that were removed from the sink.
     pub again: bool,
     /// Called with the parcels of a batch before they are sent.
     pub prepare: &'a mut dyn FnMut(&mut [Parcel]),
@@ -96,10 +96,10 @@ pub struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Copies these runs and imports. What was copied before an error stays, and is in the tally.
+    /// Copies these runs and imports. After an error, the tally contains the records copied before it.
     ///
     /// # Errors
-    /// When one of the stores cannot be used any more.
+    /// If one of the stores can no longer be used.
     pub fn these(
         &mut self,
         ids: &[String],
@@ -112,7 +112,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Copies all that the source has.
+    /// Copies all records of the source.
     ///
     /// # Errors
     /// As [`Self::these`].
@@ -162,7 +162,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Sends what was said of changes that begin with runs that both stores have.
+    /// Sends the opinions on changes that begin with runs that both stores have.
     fn send_opinions(
         &mut self,
         ids: &[String],

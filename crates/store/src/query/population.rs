@@ -1,12 +1,12 @@
-//! Figures of other units of a device model.
+//! Figures from other units of a device model.
 
 use crate::error::StoreError;
 use crate::runs::Store;
 
-/// Points that are looked at for each run that is wanted.
+/// Number of points to read for each requested run.
 const LOOKED_AT: u64 = 10;
 
-/// A figure of a run, with what tells its unit from others.
+/// Figure of a run, with the identity of its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitFigure {
     /// Id of the run.
@@ -17,20 +17,20 @@ pub struct UnitFigure {
     pub job_hash: String,
     /// Name of the metric.
     pub metric: String,
-    /// Label of the figure: what was measured.
+    /// Label of the measurement: what the figure measures.
     pub label: String,
     /// Median of the trials.
     pub centre: f64,
 }
 
 impl Store {
-    /// Figures of runs on other units of the model of a run, on the same mode of the bus, which is
-    /// empty where it is not known: those of the newest `most` runs that share one of its jobs.
-    /// Figures under a condition, and of units that nothing tells from others, are left out; a run
-    /// that is no point of a series is of no kind.
+    /// Returns figures from runs on other units of the same model with the same bus mode (empty if
+    /// not known): those of the newest `most` runs that share a job with `run`. Figures under a
+    /// condition are left out, and units without an identity. Returns nothing if `run` is not a
+    /// point of a series.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn figures_of_kind(
         &self,
         run: &str,
@@ -38,9 +38,9 @@ impl Store {
         own_unit: &str,
         most: u32,
     ) -> Result<Vec<UnitFigure>, StoreError> {
-        // Series have no unit, and facts no time. So that a page is quick whatever the store holds,
-        // each of the series of its kind gives its newest points, fewer the more series there are, and
-        // no more series than points are looked at.
+        // Series have no unit, and facts no time. To bound the time of a page for any size of the
+        // store, each matching series contributes only its newest points, fewer if there are more
+        // series.
         let sql = "WITH kind AS (SELECT s.id AS id FROM series own JOIN series s \
              ON s.job_hash = own.job_hash AND s.model = own.model AND s.metric = own.metric \
              AND s.label = own.label AND s.condition = own.condition \

@@ -11,7 +11,7 @@ use assay_report::json::rfc3339;
 use assay_store::{ImportSummary, Listed, RunSummary};
 use serde::Serialize;
 
-/// Rows of a page, unless fewer are asked for.
+/// Rows of a page, unless the request asks for fewer.
 const ROWS: u32 = 100;
 
 described! {
@@ -79,7 +79,7 @@ described! {
     }
 }
 
-/// A page of runs and imports.
+/// Answers with a page of runs and imports.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::runs(&asked.query)?;
     let page = listed(asked, &filter, wanted::after_run(&asked.query)?, ROWS)?;
@@ -97,7 +97,7 @@ pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// A run with all its trials.
+/// Answers with a run and all its trials.
 pub fn one(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let reply = files::json(asked)?;
     Ok(Reply {
@@ -106,7 +106,7 @@ pub fn one(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// JSON as an answer.
+/// Serializes a value as a JSON answer.
 pub fn json(value: &impl Serialize) -> Result<Reply, Problem> {
     let text = serde_json::to_vec_pretty(value).map_err(|_| Problem::Broken)?;
     Ok(Reply::new(JSON, text))

@@ -46,7 +46,7 @@ described! {
     }
 }
 
-/// A page of series.
+/// Answers with a page of series.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::series(&asked.query)?;
     let after = wanted::after(&asked.query)?;
@@ -57,7 +57,7 @@ pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// One series with all its runs.
+/// Answers with one series and all its runs.
 pub fn points(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
     let points = asked.store.points(&series.key)?;
@@ -67,7 +67,7 @@ pub fn points(asked: &Asked<'_>) -> Result<Reply, Problem> {
     })
 }
 
-/// A page of changes.
+/// Answers with a page of changes.
 pub fn changes(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::series(&asked.query)?;
     let open = wanted::only_open(&asked.query, false)?;

@@ -1,4 +1,4 @@
-//! Changes of series.
+//! Page of the changes of all series.
 
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
@@ -15,7 +15,7 @@ use maud::{Markup, html};
 /// Rows of a page.
 const ROWS: u32 = 50;
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let open = wanted::only_open(query, true)?;
@@ -43,7 +43,7 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     ))
 }
 
-/// A table of changes; with their series where these differ.
+/// Renders a table of changes; it has a column for the series if they differ.
 pub fn of_changes<'a>(
     caption: &str,
     all: impl Iterator<Item = (&'a StoredSeries, &'a SeriesChange)>,
@@ -93,7 +93,7 @@ fn row(series: &StoredSeries, change: &SeriesChange, with_series: bool) -> Vec<M
     cells
 }
 
-/// The word of a change with its size.
+/// Renders the kind of a change with its size.
 pub fn turn(change: &SeriesChange) -> Markup {
     let word = change.turn.name();
     html! {

@@ -1,4 +1,4 @@
-//! Runs compared: two against each other, or several on two sides.
+//! Page that compares runs: two with each other, or several on two sides.
 
 use super::runs::of_runs;
 use super::site::{Here, reply, section, site, time};
@@ -13,22 +13,22 @@ use assay_store::{ListFilter, Listed, SomeTrials, StoredId};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// Sources that are compared at a time.
+/// Maximum number of sources in a comparison.
 const MOST: usize = 40;
-/// Runs that are offered where too few were chosen.
+/// Number of runs to choose from if the request has too few.
 const OFFERED: u32 = 25;
 
-/// A source that was chosen.
+/// Source chosen for a comparison.
 struct Chosen {
     /// Id in the store.
     id: String,
-    /// Name that its user gave it.
+    /// Name given by the user.
     name: Option<String>,
-    /// The run without its trials; `None` for results that were made elsewhere.
+    /// The run without its trials; `None` for an import.
     run: Option<Run>,
 }
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let words =
@@ -63,7 +63,7 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     }
 }
 
-/// The older of two runs is the baseline.
+/// Puts two runs in order of time: the older one is the baseline.
 fn in_order(
     asked: &Asked<'_>,
     first: &str,
@@ -83,7 +83,7 @@ fn in_order(
     Ok((vec![a.to_owned()], vec![b.to_owned()]))
 }
 
-/// The verdicts, or why there are none.
+/// Renders the verdicts, or the form with the reason why there are none.
 fn compared(asked: &Asked<'_>, sides: [&[String]; 2], runs: &[String]) -> Result<Reply, Problem> {
     let [a, b] = sides;
     let pairs = |a: &[String], b: &[String]| {
@@ -104,7 +104,7 @@ fn compared(asked: &Asked<'_>, sides: [&[String]; 2], runs: &[String]) -> Result
         }
     };
     let site = site(asked.served, Here::Runs, lead);
-    // Why there is no verdict may be said another time.
+    // A later request may get a verdict where this one does not: do not cache the page.
     asked.passing.set(true);
     match asked.served.program.compare(asked.store, sides, &site) {
         Ok(page) => Ok(reply(&page)),
@@ -118,12 +118,12 @@ fn compared(asked: &Asked<'_>, sides: [&[String]; 2], runs: &[String]) -> Result
     }
 }
 
-/// A source without its condition.
+/// Returns the id of a source without its condition.
 fn id_of(word: &str) -> &str {
     word.split_once('@').map_or(word, |(id, _)| id)
 }
 
-/// A form that asks which run stands on which side.
+/// Renders a form that asks for the side of each run.
 fn choose(asked: &Asked<'_>, runs: &[String], why: Option<&str>) -> Result<Reply, Problem> {
     let chosen: Vec<Chosen> = runs
         .iter()
@@ -145,7 +145,7 @@ fn choose(asked: &Asked<'_>, runs: &[String], why: Option<&str>) -> Result<Reply
     Ok(reply(&site.page(tr!("Compare runs"), &main)))
 }
 
-/// Loads what is known of a chosen source without its trials.
+/// Loads the header of a chosen source, without its trials.
 fn chosen(asked: &Asked<'_>, word: &str) -> Result<Chosen, Problem> {
     let found = asked.store.find(id_of(word))?;
     let id = found.id().to_owned();
@@ -166,7 +166,7 @@ fn chosen(asked: &Asked<'_>, word: &str) -> Result<Chosen, Problem> {
     })
 }
 
-/// The oldest stands on side A at first, all others on side B.
+/// Renders the form; by default the oldest run is on side A, all others on side B.
 fn form(chosen: &[Chosen]) -> Markup {
     let oldest = chosen
         .iter()
@@ -207,7 +207,7 @@ fn sides_of(one: &Chosen, is_baseline: bool) -> Markup {
     }
 }
 
-/// A choice of conditions where there are several.
+/// Renders a choice of conditions if a run has several.
 fn conditions(one: &Chosen) -> Markup {
     let known = one
         .run
@@ -226,7 +226,7 @@ fn conditions(one: &Chosen) -> Markup {
     }
 }
 
-/// Newest runs to compare with those that were chosen.
+/// Renders the newest runs as further choices.
 fn offered(asked: &Asked<'_>, chosen: &[Chosen]) -> Result<Markup, Problem> {
     let page = listed(asked, &ListFilter::default(), None, OFFERED)?;
     let others = page.entries.into_iter();

@@ -1,4 +1,4 @@
-//! A model of devices, and a unit of one.
+//! Pages of a device model and of one unit.
 
 use super::devices::named;
 use super::runs::of_runs as table_of_runs;
@@ -13,10 +13,10 @@ use assay_report::text::clean;
 use assay_store::{DeviceSummary, ListFilter, RunsFilter, SeriesFilter};
 use maud::{Markup, html};
 
-/// Newest runs, series and units that are shown.
+/// Number of runs, series and units on a page, newest first.
 const ROWS: u32 = 25;
 
-/// A model.
+/// Renders the page of a model.
 pub fn model(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let model = parameter(asked, "model")?;
     let units = asked.store.units_of(model, ROWS)?;
@@ -42,7 +42,7 @@ pub fn model(asked: &Asked<'_>) -> Result<Reply, Problem> {
     Ok(reply(&site.page(&clean(model), &main)))
 }
 
-/// A unit.
+/// Renders the page of a unit.
 pub fn unit(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let (model, unit) = (parameter(asked, "model")?, parameter(asked, "unit")?);
     let contents = html! {

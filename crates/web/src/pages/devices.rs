@@ -1,4 +1,4 @@
-//! Devices of the store, by model.
+//! Page of the devices in the store, by model.
 
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
@@ -13,7 +13,7 @@ use maud::{Markup, html};
 /// Rows of a page.
 const ROWS: u32 = 100;
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let devices = asked
         .store
@@ -32,12 +32,12 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     ))
 }
 
-/// A link to the page of a model.
+/// Renders a link to the page of a model.
 pub fn named(model: &str) -> Markup {
     html! { a href=(address("/device", [("model", model)])) { (clean(model)) } }
 }
 
-/// A table of devices.
+/// Renders a table of devices.
 pub fn of_devices(caption: &str, devices: &[DeviceSummary]) -> Markup {
     let rows = devices.iter().map(|device| {
         vec![

@@ -1,4 +1,4 @@
-//! The first page: how much there is, the newest runs, devices and machines.
+//! First page: totals of the store, and its newest runs, devices and machines.
 
 use super::changes::of_changes;
 use super::devices::of_devices;
@@ -13,14 +13,14 @@ use assay_report::text::clean;
 use assay_store::{ListFilter, SeriesFilter, Totals};
 use maud::{Markup, html};
 
-/// Newest runs that are shown.
+/// Number of newest runs shown.
 const RUNS: u32 = 10;
-/// Open changes that are shown.
+/// Number of open changes shown.
 const CHANGES: u32 = 10;
-/// Devices and machines that are shown.
+/// Number of devices and machines shown.
 const DEVICES: u32 = 10;
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let totals = asked.store.totals()?;
     let open = asked.store.open_changes()?;
@@ -63,7 +63,7 @@ fn latest(runs: &Markup, of: u64) -> Markup {
     }
 }
 
-/// Slowdowns of metrics that decide, which nobody accepted.
+/// Renders the open slowdowns of primary metrics.
 fn changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
     let filter = SeriesFilter {
         only_primary: true,

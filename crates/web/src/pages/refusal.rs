@@ -1,4 +1,4 @@
-//! Answers in place of a page that cannot be shown.
+//! Error pages.
 
 use super::site::{Here, section, site};
 use crate::reply::Problem;
@@ -7,7 +7,7 @@ use assay_lang::tr;
 use assay_report::text::clean;
 use maud::{Markup, html};
 
-/// The page of a problem.
+/// Renders the page of a problem.
 pub fn page(served: &Served, problem: &Problem) -> String {
     let title = match problem {
         Problem::Missing(_) => tr!("Nothing is here"),
@@ -23,7 +23,7 @@ pub fn page(served: &Served, problem: &Problem) -> String {
     page.into_string()
 }
 
-/// A problem in words.
+/// Describes a problem in a sentence.
 pub fn words(problem: &Problem) -> String {
     match problem {
         Problem::Missing(what) => tr!("There is no {what}.", what = clean(what)),

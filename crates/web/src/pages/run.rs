@@ -1,4 +1,4 @@
-//! The page of a run or an import.
+//! Page of a run or an import.
 
 use super::site::{Here, reply, site};
 use crate::asked::{Asked, address, segment};
@@ -9,10 +9,11 @@ use assay_report::{facts, html as pages};
 use assay_series::standings;
 use maud::{Markup, html};
 
-/// Newest runs of other units that a run is placed among: some hundredths of a second.
+/// Number of newest runs of other units that a run is compared with. Reading them takes some
+/// hundredths of a second.
 const NEWEST: u32 = 250;
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let found = found(asked)?;
     let stored = load(asked, &found)?;
@@ -28,11 +29,11 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
             pages::import_in(&site, import, verdicts.as_ref())
         }
     };
-    // Its tag is that of its contents: other runs move the place of this one.
+    // The tag is made of the rendered page: the rank among other runs changes with the store.
     Ok(reply(&page))
 }
 
-/// Links to a comparison, the series and the files of a run.
+/// Renders links to a comparison, the series and the files of a run.
 fn lead(id: &str) -> Markup {
     let file = |ending: &str| format!("/runs/{}/run.{ending}", segment(id));
     html! {

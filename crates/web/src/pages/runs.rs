@@ -1,4 +1,4 @@
-//! Runs with filters and search, from which some are chosen to be compared.
+//! Page of all runs, with filters, a search, and boxes that choose runs for a comparison.
 
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
@@ -16,7 +16,7 @@ use maud::{Markup, html};
 /// Rows of a page.
 const ROWS: u32 = 50;
 
-/// The page.
+/// Renders the page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let page = listed(
@@ -65,7 +65,7 @@ fn filters(query: &Query) -> Markup {
     }
 }
 
-/// Runs to choose from, and the way to older ones.
+/// Renders the runs to choose from, and a link to older ones.
 fn chosen(query: &Query, page: &ListPage) -> Markup {
     if page.entries.is_empty() {
         return html! { p { (tr!("No run matches.")) } };
@@ -85,7 +85,7 @@ fn chosen(query: &Query, page: &ListPage) -> Markup {
     }
 }
 
-/// A table of runs and imports; with boxes if some can be chosen.
+/// Renders a table of runs and imports; with check boxes if `choose`.
 pub fn of_runs(caption: &str, entries: &[Listed], choose: bool) -> Markup {
     let heads = [
         words(tr!("Run")),
@@ -144,7 +144,7 @@ fn tags(of: &Annotation) -> Markup {
     html! { @for tag in &of.tags { span.tag { (clean(tag)) } } }
 }
 
-/// A link to the page of a run, with its name, behind a box to choose it.
+/// Renders a link to the page of a run, after a check box if `choose`.
 fn named(id: &str, name: Option<&str>, choose: bool) -> Markup {
     let id_shown = clean(id);
     let name = name.map(clean);

@@ -1,4 +1,4 @@
-//! Series: a metric of a job on a device over many runs.
+//! Pages of series: one metric of a job on a device over many runs.
 
 use super::changes::{of_changes, turn};
 use super::site::{Here, reply, section, site, time};
@@ -19,12 +19,12 @@ use maud::{Markup, html};
 
 /// Rows of a page.
 const ROWS: u32 = 50;
-/// Newest runs in the chart.
+/// Number of newest runs in the chart.
 const DRAWN: u32 = 400;
-/// Newest runs in a table.
+/// Number of newest runs in the table.
 const RUNS: usize = 50;
 
-/// Series that fit the search, a page of them.
+/// Renders a page of the series that match the search.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let page = asked
@@ -69,7 +69,7 @@ fn filters(query: &Query) -> Markup {
     }
 }
 
-/// A table of series.
+/// Renders a table of series.
 pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
     let heads = [
         words(tr!("Series")),
@@ -93,7 +93,7 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
     table(caption, &heads, &rows)
 }
 
-/// One series with its changes and runs.
+/// Renders the page of one series with its changes and runs.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
     let points = asked.store.newest_points(&series.key, u64::MAX, DRAWN)?;
@@ -119,16 +119,16 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     ))
 }
 
-/// Changes at the runs of a chart.
+/// Returns the changes at the runs that the chart shows.
 fn shown(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<SeriesChange> {
     let is_drawn = |change: &&SeriesChange| points.iter().any(|point| point.run == change.run);
     changes.iter().filter(is_drawn).cloned().collect()
 }
 
-/// The series of the key in a path.
+/// Loads the series whose key is in the path.
 ///
 /// # Errors
-/// When there is none.
+/// [`Problem::Missing`] if the store has no such series.
 pub fn one(asked: &Asked<'_>) -> Result<StoredSeries, Problem> {
     let key = asked.part("key");
     let filter = SeriesFilter {
@@ -156,7 +156,7 @@ fn facts(asked: &Asked<'_>, series: &StoredSeries) -> Markup {
             dt { (tr!("Project")) } dd { (clean(&series.project)) }
             dt { (tr!("Measured")) } dd { (label(series)) }
             dt { (tr!("Key")) } dd { code { (clean(&series.key)) } }
-            // A browser has no token.
+            // The data needs the token, which a browser does not send: link to it only without one.
             @if asked.served.token.is_none() {
                 dt { (tr!("Data")) } dd { a href={ "/api/v1/series/" (segment(&series.key)) "/points" } { (tr!("all runs as JSON")) } }
             }
@@ -186,7 +186,7 @@ fn of_points(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesCha
     table(tr!("The newest runs"), &heads, &rows)
 }
 
-/// The series that a run is a point of.
+/// Renders the series that have a point from this run.
 pub fn of_run(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let found = asked.store.find(asked.part("id"))?;
     let id = found.id();

@@ -1,4 +1,4 @@
-//! The frame of all pages: which there are, and which one this is.
+//! Frame of all pages: navigation, with the current page marked.
 
 use crate::reply::{HTML, Reply};
 use crate::served::Served;
@@ -9,12 +9,12 @@ use assay_report::json::rfc3339;
 use assay_report::text::clean;
 use maud::{Markup, html};
 
-/// A page that the others lead to.
+/// Current page in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Here {
     /// The first page.
     Overview,
-    /// Runs, and all pages of runs.
+    /// List of runs, and pages of single runs.
     Runs,
     /// Devices.
     Devices,
@@ -22,11 +22,11 @@ pub enum Here {
     Series,
     /// Changes of series.
     Changes,
-    /// None of them.
+    /// A page outside the navigation.
     Elsewhere,
 }
 
-/// The frame of a page.
+/// Returns the frame of a page.
 pub fn site(served: &Served, here: Here, lead: Markup) -> Site {
     let link = |text: &str, target: &str, page: Here| SiteLink {
         text: text.to_owned(),
@@ -52,17 +52,17 @@ pub fn site(served: &Served, here: Here, lead: Markup) -> Site {
     }
 }
 
-/// A page as an answer.
+/// Returns a page as an answer.
 pub fn reply(page: &Markup) -> Reply {
     Reply::new(HTML, page.0.as_bytes())
 }
 
-/// A moment, in words and for programs.
+/// Renders a time as text with a machine-readable attribute.
 pub fn time(unix_ms: u64) -> Markup {
     html! { time datetime=(rfc3339(unix_ms)) { (utc(unix_ms)) } }
 }
 
-/// A section with a heading.
+/// Renders a section with a heading.
 pub fn section(id: &str, title: &str, contents: &Markup) -> Markup {
     html! { section id=(id) aria-labelledby={ (id) "-title" } { h2 id={ (id) "-title" } { (title) } (contents) } }
 }

@@ -1,16 +1,16 @@
-//! Tables of the server's own pages, which look like those of reports. Their cells may have links
-//! and boxes to tick.
+//! Tables of the server's own pages. They look like those of reports, and their cells may contain
+//! links and check boxes.
 
 use maud::{Markup, html};
 
-/// A column.
+/// Heading of a column.
 #[derive(Clone, Debug)]
 pub struct Head {
     text: String,
     class: Option<&'static str>,
 }
 
-/// A column of words.
+/// Returns the heading of a column of text.
 pub fn words(text: &str) -> Head {
     Head {
         text: text.to_owned(),
@@ -18,7 +18,7 @@ pub fn words(text: &str) -> Head {
     }
 }
 
-/// A column of numbers.
+/// Returns the heading of a column of numbers.
 pub fn numbers(text: &str) -> Head {
     Head {
         text: text.to_owned(),
@@ -26,7 +26,7 @@ pub fn numbers(text: &str) -> Head {
     }
 }
 
-/// A column of words that are not broken.
+/// Returns the heading of a column of text that does not wrap.
 pub fn whole(text: &str) -> Head {
     Head {
         text: text.to_owned(),
@@ -34,7 +34,7 @@ pub fn whole(text: &str) -> Head {
     }
 }
 
-/// Rows below their heads, with a caption; the first cell of each names its row.
+/// Renders a table with a caption; the first cell of each row is the row's heading.
 pub fn table(caption: &str, heads: &[Head], rows: &[Vec<Markup>]) -> Markup {
     html! {
         div.scroll.stack tabindex="0" role="region" aria-label=(caption) {

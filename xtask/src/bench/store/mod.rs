@@ -1,5 +1,5 @@
-//! `cargo xtask bench store`: a database with years of runs, how fast it takes new ones, and its
-//! answers.
+//! `cargo xtask bench store`: measures a database with years of runs: the rate of new runs and
+//! the time of queries.
 
 mod options;
 mod readers;
@@ -19,22 +19,22 @@ use std::time::Instant;
 
 const FILL: &str = include_str!("fill.sql");
 const SIZES: &str = include_str!("sizes.sql");
-/// Answers of each kind; the median counts.
+/// Repetitions of each query; the median counts.
 const ROUNDS: usize = 11;
 const LEAST_PUSHED: f64 = 200.0;
-/// The first run: 14 November 2023.
+/// Time of the first run: 14 November 2023, in ms since the epoch.
 const BEGIN: u64 = 1_700_000_000_000;
 const TWO_YEARS: u64 = 2 * 365 * 86_400_000;
-/// The last device of the last board.
+/// Last board, whose last device receives the newest run.
 const PUSHED_LAST: &str = "board-19";
 
-/// The program, and a folder for files.
+/// Program under test, and a folder for files.
 pub struct Lab {
     assay: PathBuf,
     place: Scratch,
 }
 
-/// Fills a database, pushes into it and asks it; an error when a limit is missed.
+/// Fills a database, pushes runs into it and queries it. Returns an error if a limit is missed.
 pub fn store(words: &[&str]) -> Result<()> {
     let options = FillOptions::parse(words)?;
     let lab = Lab {
@@ -59,7 +59,7 @@ pub fn store(words: &[&str]) -> Result<()> {
     limits.end()
 }
 
-/// Copies what is there until there are so many runs.
+/// Fills the database with copies of the runs in it, up to the requested number.
 fn fill(server: &Server, options: &FillOptions) -> Result<()> {
     let begun = Instant::now();
     let copies = options.runs.div_ceil(runs::devices());
@@ -77,7 +77,7 @@ fn fill(server: &Server, options: &FillOptions) -> Result<()> {
     Ok(())
 }
 
-/// Pushes new runs into the database, and into an empty file.
+/// Measures pushes of new runs into the database, and into an empty file.
 fn pushes(
     lab: &Lab,
     server: &Server,
@@ -90,7 +90,8 @@ fn pushes(
         runs::push(lab, new, to)?;
         Ok(options.pushed as f64 / begun.elapsed().as_secs_f64())
     };
-    // Hashes of the new runs are computed once.
+    // Pushes to the file first: it computes the hashes of the new runs, which the second push
+    // reuses.
     let file = rate(&lab.place.join("other.sqlite").to_string_lossy())?;
     let database = rate(server.url())?;
     limits.check(
@@ -104,7 +105,8 @@ fn pushes(
     Ok(())
 }
 
-/// The first question about series after a push looks for changes: of one board here.
+/// Measures the first query of series after a push, which searches for changes, here of one
+/// board.
 fn derivation(lab: &Lab, server: &Server) -> Result<()> {
     let others =
         format!("UPDATE series SET checked = 0 WHERE checked < 0 AND NOT target = '{PUSHED_LAST}'");
@@ -168,7 +170,7 @@ fn answers(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Duration of a command, with its start and its connection.
+/// Returns the duration of a command, including its start and connection, in seconds.
 fn seconds(lab: &Lab, server: &Server, words: &[&str]) -> Result<f64> {
     let mut command = Command::new(&lab.assay);
     command.args(words).args(["--store", server.url()]);

@@ -1,4 +1,4 @@
-//! Words of the command line.
+//! Command-line arguments.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ pub struct FillOptions {
     pub runs: u64,
     /// Runs that are pushed into it.
     pub pushed: u64,
-    /// URL of an empty database; `None`: a server of its own.
+    /// URL of an empty database; `None`: starts a private server.
     pub server: Option<String>,
-    /// The program; `None`: it is built.
+    /// Path of the program; `None`: builds it.
     pub assay: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! People who read pages of `assay serve` at the same time.
+//! Simulates people who read pages of `assay serve` at the same time.
 
 use super::Lab;
 use super::server::Server;
@@ -12,15 +12,15 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
 
-/// People who read at the same time.
+/// Concurrent readers.
 const READERS: usize = 20;
-/// Pages that each of them reads, one after the other.
+/// Pages that each reader reads, one after the other.
 const PAGES: usize = 25;
-/// Longest median of a page, in milliseconds.
+/// Largest median time of a page, in milliseconds.
 const MOST_MS: f64 = 100.0;
 
 /// Measures pages of a server over the database: each kind for the first time, where every reader
-/// reads others, and again.
+/// reads different pages, and again.
 pub fn pages(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
     let mut serve = command(&lab.assay);
     serve.args(["serve", "--listen", "127.0.0.1:0", "--store", server.url()]);
@@ -44,7 +44,7 @@ pub fn pages(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Pages of each kind.
+/// Returns the paths of the pages of each kind.
 fn kinds(server: &Server) -> Result<[(&'static str, Vec<String>); 3]> {
     let number = READERS * PAGES;
     let keys = format!("SELECT key FROM series WHERE decides = 1 ORDER BY key LIMIT {number}");
@@ -64,7 +64,7 @@ fn kinds(server: &Server) -> Result<[(&'static str, Vec<String>); 3]> {
     ])
 }
 
-/// Lets all readers read at once; milliseconds of each page.
+/// Lets all readers read at once. Returns the time of each page, in milliseconds.
 fn read(address: &str, paths: &[String]) -> Result<Vec<f64>> {
     if paths.is_empty() {
         bail!("the store has no series to read");
@@ -85,7 +85,7 @@ fn read(address: &str, paths: &[String]) -> Result<Vec<f64>> {
     })
 }
 
-/// Milliseconds until the whole page is there, on a new connection.
+/// Returns the time until the whole page has arrived on a new connection, in milliseconds.
 fn ms(address: &str, path: &str) -> Result<f64> {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(address)?;
@@ -99,7 +99,7 @@ fn ms(address: &str, path: &str) -> Result<f64> {
     }
 }
 
-/// The value that a tenth of all is above.
+/// Returns the 90th percentile.
 fn tenth(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = values.len() * 9 / 10;

@@ -11,14 +11,14 @@ use std::process::Command;
 
 /// Boards of the lab.
 const BOARDS: u64 = 20;
-/// Devices of each.
+/// Devices of each board.
 const PARTS: [&str; 3] = ["emmc-8gb-hs400", "rtsx-sd-pro-plus-128", "ufs-128gb-g3x2"];
 /// Jobs of a run, two trials each: together they give about 60 figures.
 const JOBS: &str = "mixed-4k-70-30,append-4k-fsync,seq-read-1m,seq-write-1m,rand-read-4k,\
     rand-read-4k-qd32,rand-read-8k,rand-read-16k,rand-read-1m,rand-write-4k,\
     rand-write-4k-qd32,rand-write-8k,rand-write-16k";
 
-/// One run of each device, made by the program.
+/// Makes one run of each device with the program.
 pub fn of_each_device(lab: &Lab) -> Result<Vec<Run>> {
     let path = lab.place.join("devices.sqlite");
     let mut runs = Vec::new();
@@ -37,7 +37,8 @@ pub fn of_each_device(lab: &Lab) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// A file with so many runs, one of each device of each board in turn, a second apart.
+/// Writes a file with `number` runs, one of each device of each board in turn, a
+/// second apart.
 pub fn file(lab: &Lab, name: &str, like: &[Run], number: u64, begin: u64) -> Result<PathBuf> {
     let path = lab.place.join(name);
     let mut store = Store::open(path.as_path())?;

@@ -1,18 +1,19 @@
-//! The database that is filled and asked.
+//! Database under test.
 
 use crate::run::output;
 use anyhow::Result;
 use assay_testkit::Postgres;
 use std::process::Command;
 
-/// A database, and its server if nobody named one.
+/// Database, and its server if it is private.
 pub struct Server {
     url: String,
     _own: Option<Postgres>,
 }
 
 impl Server {
-    /// The database of a URL; without one, on a server of its own that writes as one in use does.
+    /// Connects to the database of a URL, or else starts a private server that syncs its writes
+    /// as in production.
     pub fn of(url: Option<&str>) -> Result<Self> {
         if let Some(url) = url {
             return Ok(Self {
@@ -31,7 +32,7 @@ impl Server {
         &self.url
     }
 
-    /// Carries out statements, in which `:name` stands for a value; what psql prints.
+    /// Runs statements, in which `:name` is replaced by a value. Returns the output of psql.
     pub fn sql(&self, sql: &str, values: &[(&str, u64)]) -> Result<String> {
         let mut psql = Command::new("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
@@ -39,7 +40,7 @@ impl Server {
         for (name, value) in values {
             psql.arg(format!("--set={name}={value}"));
         }
-        // Values stand only in what is read from a file.
+        // psql replaces variables only in a script that it reads from a file.
         let script = tempfile::NamedTempFile::new()?;
         std::fs::write(script.path(), sql)?;
         psql.arg("--file").arg(script.path()).arg(&self.url);

@@ -1,5 +1,5 @@
-//! Published series that people annotated, in the format of the Turing Change Point Dataset: a
-//! folder with `annotations.json` and a `datasets/NAME/NAME.json` for each series.
+//! Published series with annotations by people, in the format of the Turing Change Point
+//! Dataset: a folder with `annotations.json` and a `datasets/NAME/NAME.json` for each series.
 
 use anyhow::{Context, Result};
 use assay_model::figures::Better;
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Points that annotations of two people may differ by.
+/// Distance up to which annotations of two people count as one, in points.
 const SAME: u64 = 5;
 
-/// A series and its changes.
+/// Series and its changes.
 pub struct Annotated {
-    /// The series; a run has one trial.
+    /// Series in which each run has one trial.
     pub series: RunSeries,
-    /// Indices that more than half of the annotators name.
+    /// Indices that more than half of the annotators give.
     pub changes: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ fn positive_values(file: &Value) -> Option<Vec<f64>> {
     values.collect()
 }
 
-/// Places that more than half of the annotators name, each as the one who named it first.
+/// Returns places that more than half of the annotators give, each by its first annotation.
 fn named_by_most(annotations: &[Vec<u64>]) -> Vec<usize> {
     let mut all: Vec<u64> = annotations.iter().flatten().copied().collect();
     all.sort_unstable();

@@ -1,23 +1,24 @@
-//! Found changes against those that are there.
+//! Score of found changes against true ones.
 
 use std::fmt::{self, Display, Formatter};
 
-/// Points that a found change may be off, as in the Turing Change Point Detection benchmark.
+/// Distance up to which a found change counts as right, in points, as in the Turing Change
+/// Point Detection benchmark.
 const TOLERANCE: usize = 5;
 
 /// Counts over all series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Changes that were found.
+    /// True changes that were found.
     pub right: usize,
-    /// Changes that were not.
+    /// True changes that were missed.
     pub missed: usize,
-    /// False alarms.
+    /// Changes that were found but are not true.
     pub wrong: usize,
 }
 
 impl Score {
-    /// Matches what was found in each series with its truth, each change at most once.
+    /// Matches the found changes of each series with its true ones, each at most once.
     pub fn of(truths: &[&[usize]], found: &[Vec<usize>]) -> Self {
         let mut score = Self::default();
         for (truth, found) in truths.iter().zip(found) {

@@ -1,44 +1,44 @@
-//! Series of runs whose changes are known.
+//! Simulated series of runs with known changes.
 
 use assay_model::figures::Better;
 use assay_model::rng::SplitMix64;
 use assay_stats::changes::{RunPoint, RunSeries};
 use assay_stats::distributions::normal_quantile;
 
-/// Fewest runs between two changes, and between a change and an end.
+/// Smallest number of runs between two changes, and between a change and an end.
 const APART: u64 = 10;
 
-/// A series and where it changes.
+/// Series and its changes.
 pub struct Drawn {
-    /// The series.
+    /// Series of runs.
     pub series: RunSeries,
     /// Indices of the first runs after each change.
     pub changes: Vec<usize>,
 }
 
-/// Disturbance of a series, beside noise.
+/// Disturbance of a series in addition to noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Disturbance {
     None,
     /// The level rises or falls over the whole series, by up to 6 %.
     Line(f64),
-    /// The level goes up and down by up to 2 %: amplitude and periods.
+    /// The level oscillates by up to 2 %: amplitude and number of periods.
     Wave(f64, f64),
     /// Single runs are off by 5 to 40 %, three in a hundred.
     Outliers,
-    /// From this share of the series on, noise is this many times as large.
+    /// The noise has this factor (second value) from this share of the series (first value) on.
     Spread(f64, f64),
 }
 
-/// Draws a series of 40 to 200 runs: no change in three of ten, or one to three of 2 to 20 %, with
-/// noise of 0.3 to 3 % between runs and within them.
+/// Draws a series of 40 to 200 runs, with noise of 0.3 to 3 % between runs and within them. Three
+/// of ten have no change, the others one to three of 2 to 20 %.
 pub fn draw(seed: u64) -> Drawn {
     let mut rng = SplitMix64::new(SplitMix64::mix(seed));
     let length = 40 + rng.below(161);
     draw_runs(&mut rng, length)
 }
 
-/// Draws such a series of so many runs.
+/// Draws a series like [`draw`] with `length` runs.
 pub fn draw_runs(rng: &mut SplitMix64, length: u64) -> Drawn {
     let changes = places(rng, length);
     let disturbance = disturbance(rng);
@@ -63,7 +63,7 @@ pub fn draw_runs(rng: &mut SplitMix64, length: u64) -> Drawn {
     }
 }
 
-/// Draws a series without a change, of nothing but noise.
+/// Draws a series that consists of noise only.
 pub fn quiet(seed: u64, runs: u64) -> RunSeries {
     let mut rng = SplitMix64::new(SplitMix64::mix(!seed));
     let mut noise = Noise::draw(&mut rng);
@@ -112,7 +112,7 @@ fn disturbance(rng: &mut SplitMix64) -> Disturbance {
 }
 
 impl Disturbance {
-    /// Change of the logarithm of a run at this share of the series.
+    /// Change of a run's logarithm at this share of the series.
     fn at(self, share: f64, rng: &mut SplitMix64) -> f64 {
         match self {
             Self::Line(size) => size * share,

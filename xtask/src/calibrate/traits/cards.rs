@@ -1,10 +1,11 @@
-//! Cards whose traits are drawn.
+//! Cards with random traits.
 
 use assay_flash::part::{Cache, DeviceModel, Flash, Gc, Map, ReadCosts, Slc, WriteCosts};
 use assay_flash::policy::Policy;
 use assay_model::rng::SplitMix64;
 
-/// A card of this seed, and how its host drives it. Each trait is there or not, by a coin.
+/// Draws a card from a seed, and the policy of its host. Each trait is present with
+/// probability 1/2.
 pub fn draw(seed: u64) -> (DeviceModel, Policy) {
     let rng = &mut Draw(SplitMix64::new(seed));
     let policy = rng.one_of(&[

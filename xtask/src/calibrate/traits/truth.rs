@@ -1,9 +1,9 @@
 //! Check of a finding against the card's true traits.
 //!
-//! There are two separate questions. Must the trait be seen? Only if its effect is large against
+//! It answers two separate questions. Must the trait be seen? Only if its effect is large against
 //! the noise of the drawn cards, at least a tenth of an I/O, and within the measured range. Is the
-//! finding right? This is checked for every statement: it must match the card's parameters, or the
-//! behaviour of its noiseless twin in a case that was not measured.
+//! finding right? Every statement is checked: it must match the card's parameters, or the behaviour
+//! of its noiseless twin in a case that was not measured.
 
 use super::twin::{Reads, Twin};
 use anyhow::Result;
@@ -12,15 +12,15 @@ use assay_flash::policy::Policy;
 use assay_flash::traits::{Trait, TraitFinding};
 use assay_model::units::Bytes;
 
-/// Effects of this share of an I/O have to be seen.
+/// Smallest effect that must be found, as a share of an I/O.
 const LARGE: f64 = 0.1;
-/// Costs and levels may be told so far from the truth.
+/// Tolerance for costs and levels, relative to the truth.
 const NEAR: f64 = 0.1;
-/// The same of what is the difference of two levels or the length of one.
+/// Tolerance for the difference of two levels or the length of one, relative to the truth.
 const ROUGHLY: f64 = 0.15;
-/// Tolerance for any difference, as a share of an I/O: half of the smallest that is stated.
+/// Tolerance for any difference, as a share of an I/O: half of the smallest that is reported.
 const SLIGHT: f64 = 0.015;
-/// Seconds of a long write until the fast area is full, that leave a level on both sides.
+/// Range of seconds until a long write fills the fast area, for which both levels are measured.
 const CLIFF_SECONDS: std::ops::Range<f64> = 2.0..45.0;
 /// Minimum slowdown factor of a cliff.
 const CLIFF: f64 = 1.25;
@@ -28,15 +28,15 @@ const CLIFF: f64 = 1.25;
 /// Relation of a finding to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingMark {
-    /// A statement that is right, or nothing where nothing has to be seen.
+    /// The statement is right, or no statement is made and none is required.
     Right,
-    /// Nothing was seen, or not all, of what has to be.
+    /// The finding lacks all or part of a trait that must be found.
     Missed,
-    /// A statement that is wrong.
+    /// The statement is wrong.
     False,
 }
 
-/// A card under judgement.
+/// Card with its twin, for the check of its findings.
 pub struct Card<'a> {
     pub part: &'a DeviceModel,
     pub policy: Policy,
@@ -44,7 +44,7 @@ pub struct Card<'a> {
 }
 
 impl Card<'_> {
-    /// The mark of a finding.
+    /// Returns the mark of a finding.
     pub fn mark(&self, what: Trait, found: &TraitFinding) -> Result<FindingMark> {
         Ok(match found {
             TraitFinding::NotVisible(_) if self.is_visible(what)? => FindingMark::Missed,
@@ -68,7 +68,7 @@ impl Card<'_> {
             Trait::Boundaries => !self.true_boundaries().is_empty(),
             Trait::MapUnit => flash.is_some_and(|f| f.rmw_us > 0.0),
             Trait::OpenUnits => flash.is_some_and(|f| f.close_us > 0.0),
-            // Both ends have to lie within what is asked.
+            // Both ends must lie within the measured range.
             Trait::MapSpan => self
                 .span()
                 .is_some_and(|span| span.0 * 4 <= part.size_gib << 30),
@@ -93,7 +93,7 @@ impl Card<'_> {
         })
     }
 
-    /// Boundaries that reads notice.
+    /// Returns the boundaries that affect reads.
     fn true_boundaries(&self) -> Vec<Bytes> {
         let mut all = Vec::new();
         if let Some(flash) = &self.part.flash {
@@ -187,7 +187,7 @@ impl Card<'_> {
         } = self.twin.reads_of_16_kib_us()?;
         Ok(match found {
             TraitFinding::Break { extra_us } => differs(*extra_us, random - in_order, in_order),
-            // The host ends the transfer by then, in a pause of 160 ms for the first time.
+            // The host ends the transfer during a pause of 160 ms, the first that is long enough.
             TraitFinding::Deferred {
                 extra_us,
                 gone_after,
@@ -199,7 +199,7 @@ impl Card<'_> {
         })
     }
 
-    /// Sizes that were not asked are predicted.
+    /// Returns true if the finding predicts reads of sizes that were not measured.
     fn predicts_reads(&self, found: &TraitFinding) -> Result<bool> {
         let TraitFinding::Costs {
             command_us,
@@ -221,7 +221,8 @@ impl Card<'_> {
         Ok(true)
     }
 
-    /// Bursts that were not asked are predicted: below the size of the buffer, and above.
+    /// Returns true if the finding predicts bursts that were not measured, below the size of the
+    /// buffer and above.
     fn predicts_flushes(
         &self,
         flush_us: f64,
@@ -232,7 +233,7 @@ impl Card<'_> {
             let told = match buffer {
                 None => flush_us,
                 Some((each, least, _)) if kib <= kib_of(least) => flush_us + each * kib,
-                // Between the two nothing is told, and no number behind them, but that it ends.
+                // Between the two sizes, the finding states no cost.
                 Some(_) => continue,
             };
             if !near(told, self.twin.flush_us(writes)?, NEAR) {
@@ -255,7 +256,7 @@ fn kib_of(bytes: Bytes) -> f64 {
     bytes.0 as f64 / 1024.0
 }
 
-/// The difference of two levels, each of which is known to a few thousandths of `base`.
+/// Compares differences of two levels, each known to a few thousandths of `base`.
 fn differs(found: f64, truth: f64, base: f64) -> bool {
     near(found, truth, ROUGHLY) || (found - truth).abs() <= SLIGHT * base
 }
@@ -264,7 +265,7 @@ fn near(found: f64, truth: f64, share: f64) -> bool {
     (found / truth - 1.0).abs() <= share
 }
 
-/// The end of a fast area.
+/// Point at which the fast area is full.
 struct Cliff {
     blocks: f64,
     fast_us: f64,
@@ -272,7 +273,7 @@ struct Cliff {
 }
 
 impl Cliff {
-    /// When it comes.
+    /// Time from the start of the write to the cliff.
     fn seconds(&self) -> f64 {
         self.blocks * self.fast_us / 1e6
     }

@@ -1,5 +1,5 @@
-//! The twin of a card: the same without any noise, and perhaps without one of its traits. It is
-//! asked what really follows where the card itself lets that be guessed from few, noisy trials.
+//! Noiseless twin of a card, possibly without one of its traits. It gives the true figures,
+//! which few noisy trials on the card can only estimate.
 
 use super::trial;
 use anyhow::{Context, Result};
@@ -11,9 +11,9 @@ use assay_model::job::{FlashPattern, Flush, FlushCall, Job, Pause, Rw};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 
-/// A long pause: more than any card has to do in the background.
+/// Pause that is longer than any background work of a card.
 const REST: Nanos = Nanos::secs(30);
-/// Minimum duration of a long series of I/Os, so that the effect of the rest is used up.
+/// Minimum duration of a long series of I/Os, which uses up the effect of a rest.
 const LONG: Nanos = Nanos::secs(10);
 /// Duration that is enough for a uniform series of I/Os.
 const SHORT: Nanos = Nanos::secs(2);
@@ -22,14 +22,14 @@ const SHORT: Nanos = Nanos::secs(2);
 pub struct Twin<'a> {
     pub part: &'a DeviceModel,
     pub policy: Policy,
-    /// The jobs that asked the card: a question to the twin begins with one of them.
+    /// Jobs that measured the card; those for the twin are derived from them.
     pub asked: &'a [TraitJob],
-    /// Folder in which the twin is described.
+    /// Folder for the file that describes the twin.
     pub folder: &'a Path,
 }
 
 impl Twin<'_> {
-    /// Microseconds of an I/O of `job` on it.
+    /// Runs `job` on the twin and returns the time of an I/O, in microseconds.
     fn us(&self, part: &DeviceModel, figure: Figure, job: &Job) -> Result<f64> {
         let part = DeviceModel {
             noise_percent: 0.0,
@@ -44,14 +44,14 @@ impl Twin<'_> {
             .with_context(|| format!("{}: the twin of {} says nothing", job.name, part.name))
     }
 
-    /// A job that asked about a trait.
+    /// Returns the job that measured a trait.
     fn job(&self, what: Trait) -> Result<Job> {
         let asked = self.asked.iter().find(|one| one.what == what);
         let asked = asked.with_context(|| format!("{} was not asked", what.name()))?;
         Ok(asked.job.clone())
     }
 
-    /// A read of so many KiB that lies in as few pages as it can.
+    /// Time of a read of `kib` KiB that touches as few pages as possible.
     pub fn read_us(&self, kib: u64) -> Result<f64> {
         let job = Job {
             bs: Bytes::kib(kib),
@@ -64,8 +64,9 @@ impl Twin<'_> {
         self.us(self.part, Figure::TypicalRead, &job)
     }
 
-    /// A flush behind so many writes of 16 KiB, for as long as the card was asked: what it
-    /// has written until then, and has to tidy up, changes what a flush takes.
+    /// Time of a flush after each `writes` writes of 16 KiB. Runs as long as the job on the
+    /// card, because the amount written so far and its garbage collection affect the time of a
+    /// flush.
     pub fn flush_us(&self, writes: u32) -> Result<f64> {
         let asked = self.job(Trait::Flush)?;
         let job = Job {
@@ -78,7 +79,7 @@ impl Twin<'_> {
         self.us(self.part, Figure::Flush, &job)
     }
 
-    /// A random write among others without a pause, and in a burst behind a long one.
+    /// Times of a random write: within a busy stream, and in a burst after a long pause.
     pub fn random_writes_us(&self) -> Result<(f64, f64)> {
         let asked = self.job(Trait::Recovery)?;
         let busy = Job {
@@ -87,7 +88,7 @@ impl Twin<'_> {
             runtime: Some(SHORT),
             ..asked.clone()
         };
-        // The first burst is not rested, and not measured.
+        // The first burst follows no pause, so it is not measured.
         let rested = Job {
             pause: Some(Pause {
                 after: BURST,
@@ -101,13 +102,13 @@ impl Twin<'_> {
         Ok((us(&busy)?, us(&rested)?))
     }
 
-    /// A block of a sequential write that goes on, if the card had no fast area.
+    /// Time per block of a sequential write without a fast area.
     pub fn plain_block_us(&self) -> Result<f64> {
         let part = DeviceModel {
             slc: None,
             ..self.part.clone()
         };
-        // Once over the region: an open transfer would be ended between two rounds.
+        // Once over the region: the host would end an open transfer between two passes.
         let job = Job {
             time_based: false,
             ..self.job(Trait::Slc)?
@@ -117,7 +118,7 @@ impl Twin<'_> {
         Ok(us / blocks)
     }
 
-    /// The time of a read, with so many in flight.
+    /// Time of a read with `depth` reads in flight.
     pub fn deep_read_us(&self, depth: u32) -> Result<f64> {
         let job = Job {
             iodepth: depth,
@@ -126,7 +127,7 @@ impl Twin<'_> {
         self.us(self.part, Figure::PerRead, &job)
     }
 
-    /// A random read of 16 KiB among such reads, among writes before each, and in order.
+    /// Times of a 16 KiB read: random among reads, after a write each, and sequential.
     pub fn reads_of_16_kib_us(&self) -> Result<Reads> {
         let near = self.job(Trait::Break)?;
         let of = |rw| Job { rw, ..near.clone() };
@@ -143,7 +144,7 @@ impl Twin<'_> {
     }
 }
 
-/// Microseconds of reads.
+/// Times of reads, in microseconds.
 pub struct Reads {
     pub random: f64,
     pub behind_writes: f64,

@@ -1,4 +1,4 @@
-//! Stacks that the guest builds, each by a script.
+//! Stacks that scripts build in the guest.
 //!
 //! Its disks: vda and vdb (virtio), sda and sdb (two paths to one SCSI disk), sdc (another one),
 //! nvme0n1 (an NVMe drive with two controllers) and `$NVME` (one with one controller). All have
@@ -7,12 +7,12 @@
 use super::super::topology::{Made, Storage, Topology};
 use assay_testkit::{Undo, run};
 
-/// Finds the NVMe drive with one controller.
+/// Script that finds the NVMe drive with one controller.
 const FIND_NVME: &str = "
 NVME=$(cd /sys/block; for disk in nvme?n1; do grep -q plain $disk/device/serial && echo /dev/$disk; done)
 ";
 
-/// Takes down whatever stack is there.
+/// Script that removes the present stack.
 const TAKE_DOWN: &str = "
 cd /
 umount /mnt /below 2>/dev/null
@@ -47,8 +47,8 @@ volume() { lvcreate -qq -y \"$@\"; }
 set -e
 ";
 
-/// Runs a script that mounts a stack on `/mnt`, or makes the device that is measured. A stack that
-/// is opaque makes up or keeps data where no counter tells.
+/// Runs a script that mounts a stack on `/mnt`, or makes the device that is measured. An opaque
+/// stack generates or keeps data without a counter.
 fn stack(is_opaque: bool, device: Option<&str>, script: &str) -> Made {
     let take_down = [FIND_NVME, TAKE_DOWN].concat();
     run(&["sh", "-c", &take_down])?;

@@ -10,14 +10,14 @@ use std::fs;
 
 /// Drivers whose devices are not the lowest ones, by their names in `/proc/devices`.
 const UPPER: [&str; 3] = ["device-mapper", "loop", "nbd"];
-/// Drivers of which a stack has one disk, but several paths to it.
+/// Drivers of which a stack has one disk, possibly with several paths to it.
 const ONE_DISK: [&str; 2] = ["sd", "blkext"];
 /// Bytes that a file system or a layer may write besides the data.
 const BESIDES: u64 = 64 << 10;
 const SECTOR: u64 = 512;
 
-/// The labels that are right for a claim. On an emulated processor, a flush at the end may begin
-/// late; that it is in the phase must be `flushed`.
+/// Returns the labels that are right for a claim. On an emulated processor, a final flush may
+/// begin late; `flushed` states that it belongs to the phase.
 pub fn truth(
     claim: &Claim,
     mut phase: MeasuredPhase,
@@ -47,7 +47,7 @@ pub fn truth(
     let (whole, safe): (u64, &[_]) = match claim.direction {
         Direction::Read => (claim.bytes, &["device"]),
         Direction::Write => {
-            // A layer that caches writes its own tables, too; a label is of 99 % of the data.
+            // A layer that caches also writes its tables; a label is about 99 % of the data.
             later -= (BESIDES + claim.bytes / 100).min(later);
             let left: u64 = disks.values().map(|disk| unsafe_bytes(disk, &phase)).sum();
             let safe: &[_] = match left {
@@ -55,7 +55,7 @@ pub fn truth(
                 bytes if later == 0 && bytes <= BESIDES => &["device", "device-unflushed"],
                 _ => &["device-unflushed"],
             };
-            // Mirrors and journals write all several times.
+            // Mirrors and journals write the data several times.
             (claim.bytes.max(reached + later), safe)
         }
     };
@@ -67,7 +67,7 @@ pub fn truth(
     })
 }
 
-/// Requests of each of the lowest disks.
+/// Returns the requests of each of the lowest disks.
 fn by_disk(events: &[SyscallEvent]) -> Result<BTreeMap<String, Vec<&SyscallEvent>>> {
     let known = fs::read_to_string("/proc/devices")?;
     let drivers: BTreeMap<&str, &str> = (known.lines())
@@ -90,7 +90,7 @@ fn by_disk(events: &[SyscallEvent]) -> Result<BTreeMap<String, Vec<&SyscallEvent
     Ok(disks)
 }
 
-/// Bytes that were written to a disk, and that no later flush, nor FUA, made safe.
+/// Returns the bytes written to a disk that neither FUA nor a later flush made durable.
 fn unsafe_bytes(events: &[&SyscallEvent], phase: &MeasuredPhase) -> u64 {
     let (mut left, mut asked): (Vec<(Micros, u64)>, Option<Micros>) = (Vec::new(), None);
     for event in events.iter().filter(|event| event.at <= phase.stop) {
@@ -113,7 +113,7 @@ fn unsafe_bytes(events: &[&SyscallEvent], phase: &MeasuredPhase) -> u64 {
     left.iter().map(|(_, bytes)| bytes).sum()
 }
 
-/// Bytes of data that a completed request moved.
+/// Returns the bytes of data that a completed request moved.
 fn data(event: &SyscallEvent, direction: Direction) -> u64 {
     let letter = match direction {
         Direction::Read => 'R',

@@ -1,7 +1,7 @@
-//! `cargo xtask stacks --media yes`: media that are unplugged under a command, or swapped between
-//! a command and its resumption.
+//! `cargo xtask stacks --media yes`: tests media that are unplugged during a command, or swapped
+//! between a command and its resumption.
 //!
-//! The disks that take part are slow, so that a command is midway for seconds.
+//! The disks are slow, so that a command stays midway for seconds.
 
 use anyhow::{Result, bail, ensure};
 use assay_testkit::{Process, Scratch, run};
@@ -21,26 +21,26 @@ const TRACE: &str = "/tmp/trace.iolog";
 const JOBS: &str = "/tmp/jobs.fio";
 const SCENARIO: &str = "/tmp/scenario.toml";
 
-/// Properties of each disk: its target is its place in this list, from `FIRST`.
+/// Properties of each disk. Its SCSI target is its index in this list plus `FIRST`.
 const DISKS: [&str; 6] = [
     "serial=one",
     "serial=two",
     "wwn=0x5000c50000000001",
     "wwn=0x5000c50000000002",
-    // Nothing tells these two apart.
+    // These two have no identifiers to distinguish them.
     "share-rw=off",
     "share-rw=off",
 ];
 const FIRST: usize = 3;
 
-/// Pairs of disks, with `true` if something tells them apart.
+/// Pairs of disks, with `true` if an identifier distinguishes them.
 const PAIRS: [(&str, usize, bool); 3] = [
     ("serial numbers", FIRST, true),
     ("WWNs", FIRST + 2, true),
     ("no identifiers", FIRST + 4, false),
 ];
 
-/// What is never to be said of a medium that went away.
+/// Texts that must not appear in the output about an unplugged medium.
 const WRONG_WORDS: &[&str] = &[
     "Fake:",
     "FAKE",
@@ -60,7 +60,7 @@ macro_rules! table {
     ($($mib:literal $signal:ident $words:literal)*) => { &[$(($words, $mib, Signal::$signal)),*] };
 }
 
-/// Command on the medium `@`, MiB that it has moved when the medium goes, exit code.
+/// Command on the medium `@`, MiB after which the medium is removed, exit code.
 type Unplugged = (&'static str, u64, i32);
 
 const ON_DEVICE: &[Unplugged] = table! {
@@ -114,7 +114,7 @@ const ON_FILES: &[Unplugged] = table! {
     24 1 "dd if=/dev/zero of=@/file bs=1M oflag=direct"
 };
 
-/// Command on `@` that can be resumed, MiB after which it is ended, and the signal that does it.
+/// Resumable command on `@`, MiB after which it is ended, and the signal that ends it.
 type Resumed = (&'static str, u64, Signal);
 
 const RESUMED: &[Resumed] = table! {
@@ -123,7 +123,7 @@ const RESUMED: &[Resumed] = table! {
     60 KILL "sweep @ --trials 2 --vary read_ahead_kb=64,128 --destroy-data -- iozone -f @ -i 0 -s 16m -r 64k -e"
 };
 
-/// The words for QEMU that add the disks.
+/// Returns arguments for QEMU that add the disks.
 pub fn machine(folder: &Path) -> Result<String> {
     let mut words = String::new();
     for (place, properties) in DISKS.iter().enumerate() {
@@ -138,7 +138,7 @@ pub fn machine(folder: &Path) -> Result<String> {
     Ok(words)
 }
 
-/// The guest's side: all cases whose name has `only` in it.
+/// Runs all cases whose name contains `only`; called in the guest.
 pub fn inside(only: &str) -> Result<()> {
     make_files()?;
     let mut cases: Vec<(String, Box<dyn Fn() -> Faults>)> = Vec::new();
@@ -178,10 +178,10 @@ pub fn inside(only: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong in a case; an error if it cannot be made.
+/// Faults found in a case, or an error if it cannot be set up.
 type Faults = Result<Vec<String>>;
 
-/// Removes the disk while a command runs, on it or on its file system.
+/// Removes the disk during a command on it or on its file system.
 fn unplug(words: &str, folder: Option<&str>, mib: u64, code: i32) -> Faults {
     eject()?;
     let device = insert(FIRST)?;
@@ -237,7 +237,7 @@ fn unplug(words: &str, folder: Option<&str>, mib: u64, code: i32) -> Faults {
     let mut told = said.clone();
     for asked in ["list", "show last"] {
         let (code, said) = session.run(asked)?;
-        // These keep no run of it, or had not begun their first step.
+        // These commands store no run, or had not begun their first step.
         let is_none = match words.split(' ').next() {
             Some("dd" | "fio") => said.contains("no store at"),
             Some("scenario") => said.contains("no runs or imports yet"),
@@ -297,7 +297,7 @@ fn swap(resumed: &Resumed, first: usize, is_told: bool) -> Faults {
     let named = format!("{resume} --destroy-data={node}");
     let unnamed = format!("{resume} --destroy-data");
     for words in [&resume, &unnamed, &named] {
-        // A soak finds then that the data is not its own.
+        // For disks without identifiers, a soak that names the device runs and finds other data.
         let may = !is_told && words == &named;
         let (code, said) = session.run(words)?;
         let is_kept = is_filled(&device)?;
@@ -317,7 +317,7 @@ fn swap(resumed: &Resumed, first: usize, is_told: bool) -> Faults {
     Ok(faults)
 }
 
-/// A store of its own, and what the last command said.
+/// Private store, and the output of the last command.
 struct OwnStore(Scratch);
 
 impl OwnStore {
@@ -355,8 +355,8 @@ struct StartedCommand {
 }
 
 impl StartedCommand {
-    /// Waits until something is so, then `None`, or until the command has ended: its exit code, or
-    /// -1 if a signal ended it.
+    /// Waits until `is_so` holds and returns `None`, or until the command ends and returns its
+    /// exit code, -1 if a signal ended it.
     fn until(&mut self, is_so: impl Fn() -> Result<bool>) -> Result<Option<i32>> {
         let start = Instant::now();
         while start.elapsed() < LIMIT {
@@ -375,7 +375,7 @@ impl StartedCommand {
     }
 }
 
-/// Files that commands read.
+/// Makes the files that commands read.
 fn make_files() -> Result<()> {
     let mut trace = String::from("fio version 2 iolog\nf add\nf open\n");
     for block in 0..1600 {
@@ -388,7 +388,7 @@ fn make_files() -> Result<()> {
     Ok(())
 }
 
-/// The address of a disk of the adapter that has these disks.
+/// Returns the path of a disk in sysfs, on the adapter that has these disks.
 fn address(target: usize) -> Result<PathBuf> {
     for entry in fs::read_dir("/sys/bus/scsi/devices")? {
         let name = entry?.file_name().into_string().unwrap_or_default();
@@ -399,7 +399,7 @@ fn address(target: usize) -> Result<PathBuf> {
     bail!("the machine has no SCSI disks")
 }
 
-/// Removes all disks that take part.
+/// Removes all disks of the tests.
 fn eject() -> Result<()> {
     for target in (FIRST..).take(DISKS.len()) {
         let delete = address(target)?.join("delete");
@@ -410,7 +410,7 @@ fn eject() -> Result<()> {
     Ok(())
 }
 
-/// Adds a disk, and gives its name.
+/// Adds a disk and returns its kernel name.
 fn insert(target: usize) -> Result<String> {
     let address = address(target)?;
     let name = address.file_name().unwrap_or_default().to_string_lossy();
@@ -428,7 +428,7 @@ fn insert(target: usize) -> Result<String> {
         {
             let name = entry.file_name().into_string().unwrap_or_default();
             if Path::new("/dev").join(&name).exists() {
-                // The kernel's own reads are over then.
+                // Wait until the kernel's own reads have ended.
                 sleep(10 * SHORT);
                 return Ok(name);
             }
@@ -438,14 +438,14 @@ fn insert(target: usize) -> Result<String> {
     bail!("the disk at {} does not appear", address.display())
 }
 
-/// Bytes that a disk has read and written, by the kernel's count.
+/// Returns the bytes that a disk has read and written, as the kernel counts them.
 fn moved(device: &str) -> Result<u64> {
     let stat = fs::read_to_string(format!("/sys/block/{device}/stat"))?;
     let numbers: Vec<u64> = stat.split_whitespace().flat_map(str::parse).collect();
     Ok((numbers[2] + numbers[6]) * 512)
 }
 
-/// Each MiB has bytes of its own.
+/// Returns the content of a MiB, which is different for each.
 fn pattern(mib: u8) -> Vec<u8> {
     vec![mib + 1; 1 << 20]
 }
@@ -470,7 +470,7 @@ fn is_filled(device: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Processes of assay; those that ended have no program.
+/// Lists running processes of assay; ended ones have no program.
 fn leftovers() -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.path());
@@ -480,7 +480,7 @@ fn leftovers() -> Vec<String> {
     of_assay.map(|path| path.display().to_string()).collect()
 }
 
-/// The last words of a text, on one line.
+/// Returns the last six lines of a text that are not empty, joined into one.
 fn end_of(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()

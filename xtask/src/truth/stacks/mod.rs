@@ -1,4 +1,5 @@
-//! `cargo xtask stacks`: labels on stacks of devices, in a guest of QEMU with Debian's kernels.
+//! `cargo xtask stacks`: checks labels on stacks of devices, in a QEMU guest with Debian's
+//! kernels.
 
 mod list;
 pub mod lowest;
@@ -21,15 +22,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// To be raised with every change of what is prepared here.
+/// Version of the prepared files. Raise it with every change to them.
 const RECIPE: &str = "1";
 const FOLDER: &str = "stacks";
 const QEMU: &str = "qemu-system-x86_64";
-/// Words of the guest's side.
+/// Arguments that select the guest's side of the command.
 const INSIDE: &str = "--inside";
 const MEDIA_INSIDE: &str = "--media-inside";
 
-/// Kernels, each with the package that depends on its newest one.
+/// Kernels, each with the package that depends on its newest version.
 const KERNELS: [(&str, &str); 2] = [
     ("6.1", "linux-image-amd64"),
     ("6.12", "linux-image-amd64/bookworm-backports"),
@@ -37,7 +38,7 @@ const KERNELS: [(&str, &str); 2] = [
 const PACKAGES: &str = "bcache-tools btrfs-progs busybox-static dmsetup e2fsprogs f2fs-tools fdisk \
                         kmod lvm2 mdadm mount nbd-client nbd-server thin-provisioning-tools \
                         util-linux xfsprogs";
-/// Folders of a kernel's modules that hold those of storage.
+/// Folders of kernel modules that storage needs.
 const MODULES: &str = "arch block crypto drivers/ata drivers/block drivers/dax drivers/md \
                        drivers/nvme drivers/scsi drivers/virtio fs lib mm";
 const DISK_MIB: u64 = 320;
@@ -80,7 +81,8 @@ done
 poweroff -f
 ";
 
-/// Measures on all stacks and kernels, or some; fails when a label is wrong.
+/// Measures on all stacks and kernels, or on selected ones. Returns an error if a label is
+/// wrong.
 pub fn check(arguments: &[&str]) -> Result<()> {
     let (mut only, mut kernel, mut assay, mut task) = (String::new(), None, None, INSIDE);
     for pair in arguments.chunks(2) {
@@ -108,7 +110,7 @@ pub fn check(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The guest's side: measures on the stacks whose name has `only` in it.
+/// Measures on the stacks whose name contains `only`; called in the guest.
 fn inside(only: &str) -> Result<()> {
     let scratch = Scratch::new()?;
     let bench = Bench {
@@ -182,7 +184,8 @@ fn prepare(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The part of the image that each run makes anew: assay, this program, and what starts it.
+/// Packs the part of the image that each run makes anew: assay, this program, and their start
+/// script.
 fn programs(folder: &Path, scratch: &Scratch, assay: &Path) -> Result<PathBuf> {
     let root = scratch.join("programs");
     fs::create_dir(&root)?;
@@ -197,7 +200,7 @@ fn programs(folder: &Path, scratch: &Scratch, assay: &Path) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Starts the guest, and repeats what it prints.
+/// Starts the guest and prints its output.
 fn boot(
     folder: &Path,
     scratch: &Scratch,

@@ -81,7 +81,7 @@ fn random_percent(reader: &mut OptionReader<'_>, text: &str) -> Result<u8, Strin
     }
 }
 
-/// `randread:8`, `write:4k`.
+/// Parses `randread:8`, `write:4k`.
 fn rw(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     const NAMES: [&str; 11] = [
         "read",
@@ -131,7 +131,7 @@ fn rw(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<
     Ok(())
 }
 
-/// `1k-4k,2k-8k`. What follows a second number is ignored, as fio does.
+/// Parses `1k-4k,2k-8k`. Text after a second number is ignored, as in fio.
 fn bs_range(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let value = value.strip_suffix(',').unwrap_or(value);
     let each = reader.each(value, |reader, text| {
@@ -151,7 +151,7 @@ fn bs_range(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> R
     Ok(())
 }
 
-/// The number that `part` of a range begins with.
+/// Parses the leading number in `part` of a range.
 fn first_number(reader: &mut OptionReader<'_>, whole: &str, part: &str) -> Result<u64, String> {
     let end = part.find([':', '/', '-']).unwrap_or(part.len());
     if end < part.len() {
@@ -163,7 +163,7 @@ fn first_number(reader: &mut OptionReader<'_>, whole: &str, part: &str) -> Resul
     reader.count(&part[..end])
 }
 
-/// `4k/10:64k/50:32k/40`, for each direction.
+/// Parses `4k/10:64k/50:32k/40`, for each direction.
 fn bs_split(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let parts: Vec<&str> = value.split(',').collect();
     if parts.len() > 3 {
@@ -194,11 +194,11 @@ fn bs_split(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> R
     Ok(())
 }
 
-/// Most entries of a list of shares.
+/// Largest number of entries in a list of shares.
 const MOST_SHARES: usize = 256;
 
-/// `value/percent` with `:` between. Shares that are not said, or 0, get equal
-/// parts of what is left, as in fio.
+/// Parses `value/percent` entries separated by `:`. Missing shares, or shares
+/// of 0, get equal parts of the remainder, as in fio.
 fn split_shares(
     reader: &mut OptionReader<'_>,
     list: &str,
@@ -261,7 +261,7 @@ fn percent(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("'{text}' is not a percentage"))
 }
 
-/// `zipf:1.2:0.5`, `zoned:60/10:30/20:...`.
+/// Parses `zipf:1.2:0.5`, `zoned:60/10:30/20:...`.
 fn distribution(
     job: &mut JobDraft,
     reader: &mut OptionReader<'_>,
@@ -333,8 +333,8 @@ pub(super) fn deviation(deviation: f64) -> Result<f64, String> {
     }
 }
 
-/// `60/10:30/20:10/70`, for each direction: share of the I/Os, and of the file
-/// in percent or bytes.
+/// Parses `60/10:30/20:10/70`, for each direction: share of the I/Os, and share
+/// of the file in percent or bytes.
 fn zones(
     reader: &mut OptionReader<'_>,
     value: &str,

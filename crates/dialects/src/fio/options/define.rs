@@ -7,18 +7,18 @@ use crate::fio::value::time::duration;
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 
-/// An option of fio.
+/// Option of fio.
 #[derive(Clone, Copy)]
 pub struct OptionDef {
     /// First name.
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// Engines that have it; empty: all jobs have it.
+    /// Engines that have the option; empty: all jobs have it.
     pub engines: &'static [&'static str],
     /// Kind of value that the option accepts.
     pub(in crate::fio) kind: OptionType,
-    /// Default, as it would be written; empty: none.
+    /// Default as it would be written; empty: none.
     pub default: &'static str,
     /// Help text.
     pub help: &'static str,
@@ -33,11 +33,11 @@ pub struct OptionDef {
 pub enum Support {
     /// As in fio.
     Works,
-    /// It works, but not quite as in fio: how.
+    /// Works differently from fio; the text gives the difference.
     Differs(&'static str),
-    /// It is accepted and noted, and does nothing: why.
+    /// Accepted and noted without effect; the text gives the reason.
     NoEffect(&'static str),
-    /// It is an error: why.
+    /// Refused with an error; the text gives the reason.
     Refused(&'static str),
 }
 
@@ -46,50 +46,50 @@ pub enum Support {
 pub(in crate::fio) enum OptionType {
     /// 0 or 1.
     Flag,
-    /// Nothing, 0 or 1.
+    /// No value, 0 or 1.
     Switch,
-    /// A whole number from the first to the second.
+    /// Whole number within a range, both ends included.
     Number(i64, u64),
-    /// A number of bytes.
+    /// Number of bytes.
     Bytes,
     /// Bytes for reads, writes and trims.
     EachBytes,
     /// Bytes or percent.
     Extent,
-    /// A time.
+    /// Time.
     Time(TimeUnit),
-    /// One of these, each with what it means.
+    /// Word of a list, with its meaning.
     Choice(&'static [(&'static str, &'static str)]),
-    /// As described.
+    /// Text in the described form.
     Text(&'static str),
-    /// Nothing, or as described.
+    /// No value, or text in the described form.
     OptionalText(&'static str),
 }
 
 /// Setter of an option, by the kind of its value.
 #[derive(Clone, Copy)]
 pub(in crate::fio) enum Set {
-    /// Nothing.
+    /// The option sets nothing.
     Nothing,
-    /// From a flag or switch.
+    /// Set from a flag or switch.
     Flag(fn(&mut JobDraft, bool)),
-    /// From a number that is not negative.
+    /// Set from a number that is not negative.
     Count(fn(&mut JobDraft, u64)),
-    /// From a number.
+    /// Set from a number.
     Signed(fn(&mut JobDraft, i64)),
-    /// From a number of bytes.
+    /// Set from a number of bytes.
     Bytes(fn(&mut JobDraft, u64)),
-    /// From bytes for each direction.
+    /// Set from bytes for each direction.
     EachBytes(fn(&mut JobDraft, Each<u64>)),
-    /// From bytes or percent.
+    /// Set from bytes or percent.
     Extent(fn(&mut JobDraft, Extent)),
-    /// From a time.
+    /// Set from a time.
     Time(fn(&mut JobDraft, Nanos)),
-    /// From one of the choices.
+    /// Set from one of the choices.
     Choice(fn(&mut JobDraft, &str)),
-    /// From text.
+    /// Set from text.
     Text(fn(&mut JobDraft, &mut OptionReader<'_>, &str) -> Result<(), String>),
-    /// From text, or from nothing.
+    /// Set from text, or from no value.
     OptionalText(fn(&mut JobDraft, Option<&str>)),
 }
 
@@ -118,25 +118,25 @@ impl OptionDef {
         }
     }
 
-    /// Other names.
+    /// Adds other names.
     pub(super) const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// Only these engines have it.
+    /// Restricts the option to these engines.
     pub(super) const fn of(mut self, engines: &'static [&'static str]) -> Self {
         self.engines = engines;
         self
     }
 
-    /// It may be given without a value.
+    /// Makes the value optional.
     pub(super) const fn switch(mut self) -> Self {
         self.kind = OptionType::Switch;
         self
     }
 
-    /// It works, but not quite as in fio.
+    /// Marks the option as different from fio.
     pub(super) const fn differs(mut self, how: &'static str) -> Self {
         self.support = Support::Differs(how);
         self
@@ -144,7 +144,7 @@ impl OptionDef {
 }
 
 impl OptionReader<'_> {
-    /// Gives the option's value to what it sets.
+    /// Parses the value and calls the option's setter with it.
     pub(in crate::fio) fn apply(
         &mut self,
         option: &OptionDef,

@@ -6,11 +6,11 @@ use crate::nearest;
 use assay_model::job::EngineKind;
 use std::path::PathBuf;
 
-/// An engine of fio.
+/// Engine of fio.
 pub(in crate::fio) struct EngineDef {
     /// fio's name.
     pub(in crate::fio) name: &'static str,
-    /// assay's engine of that name, or the reason why there is none.
+    /// assay's engine of that name, or the reason for which it is refused.
     pub(in crate::fio) kind: Result<EngineKind, &'static str>,
 }
 
@@ -33,7 +33,7 @@ const CLUSTER: &str = "it needs the library of a cluster's storage";
 const MEMORY: &str = "it needs a library for persistent memory";
 const FOREIGN: &str = "it is for another operating system";
 
-/// Every engine that fio knows by name.
+/// Every engine name of fio.
 pub(in crate::fio) static ENGINES: &[EngineDef] = &[
     works("psync", EngineKind::Psync),
     works("sync", EngineKind::Sync),
@@ -111,13 +111,13 @@ pub(in crate::fio) static ENGINES: &[EngineDef] = &[
     not("external", "engines cannot be loaded from files"),
 ];
 
-/// The engine of that name. What follows a colon, such as a path, is ignored.
+/// Finds an engine by name. Text after a colon, such as a path, is ignored.
 pub(in crate::fio) fn engine(name: &str) -> Option<&'static EngineDef> {
     let name = name.split(':').next().unwrap_or(name);
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
-/// Returns the simulated device that a value such as `sim:PART` names, as a path.
+/// Returns the simulated device in a value such as `sim:PART`, as a path.
 ///
 /// # Errors
 /// When no device follows the name of the engine.
@@ -132,7 +132,7 @@ pub(in crate::fio) fn simulated(value: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// That there is no such engine, and which was probably meant.
+/// Returns the message for an unknown engine, with a suggestion.
 pub(super) fn unknown(name: &str) -> String {
     match nearest(name, ENGINES.iter().map(|engine| engine.name)) {
         Some(near) => format!("there is no engine '{name}'; did you mean '{near}'?"),
@@ -194,7 +194,7 @@ options! {
 }
 
 options! {
-    /// Options of engines that assay does not have.
+    /// Options of engines that assay lacks.
     pub(super) static ABSENT:
 
     absent("cpuload", "percent", "", "Load of the processor").of(&["cpuio"]);

@@ -80,7 +80,7 @@ options! {
         "it would change a setting of the machine; make it a condition of an assay run");
 }
 
-/// `roundrobin:4`, `zipf:1.2`.
+/// Parses `roundrobin:4`, `zipf:1.2`.
 fn file_service(
     job: &mut JobDraft,
     reader: &mut OptionReader<'_>,

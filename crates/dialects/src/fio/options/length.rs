@@ -102,7 +102,7 @@ fn io_engine(job: &mut JobDraft, _: &mut OptionReader<'_>, name: &str) -> Result
     }
 }
 
-/// `wait_before,write:32`.
+/// Parses `wait_before,write:32`.
 fn sync_file_range(
     job: &mut JobDraft,
     reader: &mut OptionReader<'_>,

@@ -1,4 +1,4 @@
-//! One function for each kind of row of the table.
+//! Functions for the kinds of rows in the table.
 
 use super::define::{OptionDef, OptionType, Set, Support, TimeUnit};
 use super::reader::OptionReader;
@@ -6,7 +6,7 @@ use crate::fio::job::{Each, JobDraft};
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 
-/// Takes 0 or 1.
+/// Makes an option that takes 0 or 1.
 pub(super) const fn flag(
     name: &'static str,
     default: &'static str,
@@ -16,7 +16,7 @@ pub(super) const fn flag(
     OptionDef::new(name, OptionType::Flag, default, help, Set::Flag(set))
 }
 
-/// Takes nothing, 0 or 1.
+/// Makes an option that takes no value, 0 or 1.
 pub(super) const fn switch(
     name: &'static str,
     help: &'static str,
@@ -25,7 +25,7 @@ pub(super) const fn switch(
     OptionDef::new(name, OptionType::Switch, "0", help, Set::Flag(set))
 }
 
-/// Takes a number within `range`.
+/// Makes an option that takes a number within `range`.
 pub(super) const fn count(
     name: &'static str,
     range: (u64, u64),
@@ -41,7 +41,7 @@ pub(super) const fn count(
     OptionDef::new(name, kind, default, help, Set::Count(set))
 }
 
-/// Takes a number within `range` that may be negative.
+/// Makes an option that takes a number within `range`, which may be negative.
 pub(super) const fn signed(
     name: &'static str,
     range: (i64, u64),
@@ -58,7 +58,7 @@ pub(super) const fn signed(
     )
 }
 
-/// Takes bytes.
+/// Makes an option that takes bytes.
 pub(super) const fn bytes(
     name: &'static str,
     default: &'static str,
@@ -68,7 +68,7 @@ pub(super) const fn bytes(
     OptionDef::new(name, OptionType::Bytes, default, help, Set::Bytes(set))
 }
 
-/// Takes bytes for reads, writes and trims.
+/// Makes an option that takes bytes for reads, writes and trims.
 pub(super) const fn each_bytes(
     name: &'static str,
     default: &'static str,
@@ -84,7 +84,7 @@ pub(super) const fn each_bytes(
     )
 }
 
-/// Takes bytes or percent.
+/// Makes an option that takes bytes or percent.
 pub(super) const fn extent(
     name: &'static str,
     default: &'static str,
@@ -94,7 +94,7 @@ pub(super) const fn extent(
     OptionDef::new(name, OptionType::Extent, default, help, Set::Extent(set))
 }
 
-/// Takes a time.
+/// Makes an option that takes a time.
 pub(super) const fn time(
     name: &'static str,
     unit: TimeUnit,
@@ -105,7 +105,7 @@ pub(super) const fn time(
     OptionDef::new(name, OptionType::Time(unit), default, help, Set::Time(set))
 }
 
-/// Takes one of several words, each with what it means.
+/// Makes an option that takes one of several words, each with its meaning.
 pub(super) const fn choice(
     name: &'static str,
     default: &'static str,
@@ -122,7 +122,7 @@ pub(super) const fn choice(
     )
 }
 
-/// Takes text in a `form` of its own.
+/// Makes an option that takes text; `form` describes it.
 pub(super) const fn text(
     name: &'static str,
     form: &'static str,
@@ -133,7 +133,7 @@ pub(super) const fn text(
     OptionDef::new(name, OptionType::Text(form), default, help, Set::Text(set))
 }
 
-/// Takes text or nothing.
+/// Makes an option that takes text or no value.
 pub(super) const fn optional_text(
     name: &'static str,
     form: &'static str,
@@ -149,7 +149,7 @@ pub(super) const fn optional_text(
     )
 }
 
-/// Is accepted and does nothing.
+/// Makes an option that is accepted without effect.
 pub(super) const fn no_effect(
     name: &'static str,
     form: &'static str,
@@ -163,7 +163,7 @@ pub(super) const fn no_effect(
     }
 }
 
-/// Is an error, unless it asks for its `default`, which is nothing.
+/// Makes an option that is refused, except with its default as value.
 pub(super) const fn refused(
     name: &'static str,
     form: &'static str,
@@ -178,7 +178,7 @@ pub(super) const fn refused(
     }
 }
 
-/// Is an error: only engines that assay does not have take it.
+/// Makes an option of engines that assay lacks, which is refused.
 pub(super) const fn absent(
     name: &'static str,
     form: &'static str,

@@ -1,5 +1,5 @@
-//! The table of options: one row each says its name, what it takes, its
-//! default, what it is for, how far assay supports it, and what it sets.
+//! Table of options: each row gives the name, the kind of value, the default,
+//! the help text, the level of support and the setter of an option.
 //!
 //! The table drives the parser, `--cmdhelp`, `--enghelp`, the search for the
 //! nearest name and `docs/compat/fio.md`.
@@ -33,7 +33,7 @@ pub(super) use verify::HEADER_BYTES;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// Every option, in groups, each with its heading.
+/// Every option, in groups with headings.
 pub static GROUPS: &[(&str, &[&[OptionDef]])] = &[
     ("Jobs and their order", &[schedule::OPTIONS]),
     ("Files", &[files::OPTIONS]),
@@ -60,12 +60,12 @@ pub fn all() -> impl Iterator<Item = &'static OptionDef> {
     parts.flat_map(|options| *options)
 }
 
-/// Every name and alias.
+/// Returns every name and alias.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     all().flat_map(OptionDef::names)
 }
 
-/// The option of that name or alias.
+/// Finds an option by name or alias.
 pub(super) fn find(name: &str) -> Option<&'static OptionDef> {
     static INDEX: OnceLock<HashMap<&'static str, &'static OptionDef>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {

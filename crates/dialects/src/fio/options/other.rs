@@ -52,7 +52,7 @@ options! {
     refused("zone_reset_frequency", "number", "", "How often zones are reset", ZONED);
 }
 
-/// `0,2-5`.
+/// Parses a list of processors: `0,2-5`.
 pub(super) fn processors(reader: &mut OptionReader<'_>, list: &str) -> Result<Vec<u32>, String> {
     let mut cpus = BTreeSet::new();
     for part in list.split(',').take_while(|part| !part.trim().is_empty()) {
@@ -93,7 +93,7 @@ fn check_processors(reader: &OptionReader<'_>, largest: u32) -> Result<(), Strin
 const NEWER: &str = "it came after fio 3.33";
 
 options! {
-    /// Options that came with versions of fio after 3.33.
+    /// Options that were added after fio 3.33.
     pub(super) static LATER:
 
     signed("job_start_clock_id", (0, i32::MAX as u64), "0",

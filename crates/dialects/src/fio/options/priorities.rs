@@ -1,4 +1,4 @@
-//! Priorities of single I/Os: the `cmdprio` options, and what they are together.
+//! Priorities of single I/Os: the `cmdprio` options and their combination.
 
 use super::reader::OptionReader;
 use crate::fio::job::{CommandPriorities, Each, JobDraft, SizeShare};
@@ -7,11 +7,11 @@ use assay_model::load::PerDirection;
 use assay_model::load::priority::{IoPriority, PriorityShare};
 use std::collections::BTreeMap;
 
-/// Most entries of a list.
+/// Largest number of entries in a list.
 const MOST_ENTRIES: usize = 256;
 const REAL_TIME: u8 = 1;
 
-/// A number up to `most` for each direction.
+/// Parses a number up to `most` for each direction.
 pub(super) fn each_up_to(
     reader: &mut OptionReader<'_>,
     value: &str,
@@ -20,7 +20,7 @@ pub(super) fn each_up_to(
     reader.each(value, |reader, text| up_to(reader, text, most))
 }
 
-/// `4k/25/1/0:64k/10`, for reads and writes. (fio reads a list for trims, and
+/// Parses `4k/25/1/0:64k/10`, for reads and writes. (fio also accepts a list for trims, but
 /// does not use it.)
 pub(super) fn by_size(
     job: &mut JobDraft,
@@ -48,7 +48,7 @@ pub(super) fn by_size(
     Ok(())
 }
 
-/// `size`, `size/percent` or `size/percent/class/level`.
+/// Parses `size`, `size/percent` or `size/percent/class/level`.
 fn size_share(reader: &mut OptionReader<'_>, entry: &str) -> Result<SizeShare, String> {
     let parts: Vec<&str> = entry.split('/').map(str::trim).collect();
     let (size, percent, priority) = match parts.as_slice() {
@@ -94,10 +94,11 @@ fn up_to(reader: &mut OptionReader<'_>, text: &str, most: u8) -> Result<u8, Stri
 }
 
 impl CommandPriorities {
-    /// Returns the priorities for I/Os of `engine`; none where it cannot pass priorities on.
+    /// Returns the priorities for I/Os of `engine`; empty if the engine cannot set
+    /// priorities.
     ///
     /// # Errors
-    /// If both ways to choose I/Os are used.
+    /// If `cmdprio_percentage` and `cmdprio_bssplit` are both used.
     pub(in crate::fio) fn shares(
         &self,
         engine: EngineKind,
@@ -111,7 +112,7 @@ impl CommandPriorities {
     }
 
     fn of(&self, direction: usize) -> Result<Vec<PriorityShare>, String> {
-        // Without a class it is the highest one, as in fio.
+        // Without a class, the highest one applies, as in fio.
         let class = self.class[direction].filter(|class| *class > 0);
         let level = self.level[direction].unwrap_or(0);
         let priority = IoPriority::new(class.unwrap_or(REAL_TIME), level);

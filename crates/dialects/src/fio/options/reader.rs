@@ -1,4 +1,4 @@
-//! Reads values and gives them to what they set.
+//! Parses the values of options.
 
 use crate::fio::Environment;
 use crate::fio::job::Each;
@@ -6,21 +6,21 @@ use crate::fio::value::number;
 use assay_model::load::Extent;
 use assay_model::load::pace::Range;
 
-/// Reads values under the rules that are in force for a job.
+/// Parser of values under a job's settings.
 pub(in crate::fio) struct OptionReader<'a> {
-    /// `kb_base=1000`.
+    /// Set with `kb_base=1000`.
     pub(in crate::fio) base_1000: bool,
-    /// The machine.
+    /// Access to the machine.
     pub(in crate::fio) env: &'a dyn Environment,
     /// Notes made while reading.
     pub(in crate::fio) notes: Vec<String>,
 }
 
 impl OptionReader<'_> {
-    /// A whole number, with or without a suffix.
+    /// Parses a whole number, with or without a suffix.
     ///
-    /// A closing parenthesis that nothing opened is left out: fio's own test
-    /// programs write some.
+    /// An unmatched closing parenthesis is ignored, because fio's own test
+    /// programs contain some.
     pub(in crate::fio) fn signed(&mut self, text: &str) -> Result<i64, String> {
         let text = match text.strip_suffix(')') {
             Some(number) if !number.contains('(') => {
@@ -37,12 +37,12 @@ impl OptionReader<'_> {
         i64::try_from(amount.value).map_err(|_| format!("'{text}' is too large"))
     }
 
-    /// A whole number that is not negative.
+    /// Parses a whole number that is not negative.
     pub(in crate::fio) fn count(&mut self, text: &str) -> Result<u64, String> {
         u64::try_from(self.signed(text)?).map_err(|_| format!("'{text}' may not be negative"))
     }
 
-    /// Bytes or percent.
+    /// Parses bytes or percent.
     pub(in crate::fio) fn extent(&mut self, text: &str) -> Result<Extent, String> {
         let amount = number::amount(text, self.base_1000)?;
         if !amount.percent {
@@ -54,7 +54,7 @@ impl OptionReader<'_> {
         }
     }
 
-    /// `4k` or `4k-8k`; `4k:8k` too.
+    /// Parses `4k`, `4k-8k` or `4k:8k`.
     pub(in crate::fio) fn range(&mut self, text: &str) -> Result<Range, String> {
         let (low, high) = text.split_once(['-', ':', ',']).unwrap_or((text, text));
         let (low, high) = (self.count(low)?, self.count(high)?);
@@ -64,8 +64,9 @@ impl OptionReader<'_> {
         })
     }
 
-    /// `4k`, `4k,8k` or `4k,8k,16k`: reads, writes, trims. What is empty is not
-    /// said; a single value holds for all, two leave trims the writes'.
+    /// Parses `4k`, `4k,8k` or `4k,8k,16k`: reads, writes, trims. An empty part
+    /// sets nothing; a single value applies to all; of two, trims get that of
+    /// writes.
     pub(in crate::fio) fn each<T: Copy>(
         &mut self,
         text: &str,
@@ -91,7 +92,7 @@ impl OptionReader<'_> {
         Ok(values)
     }
 
-    /// A number with a fraction.
+    /// Parses a number with a fraction.
     pub(in crate::fio) fn float(&mut self, text: &str) -> Result<f64, String> {
         text.trim()
             .parse::<f64>()
@@ -109,7 +110,7 @@ impl OptionReader<'_> {
     }
 }
 
-/// That `value` is none of `names`.
+/// Returns the message for a value that is not in `names`.
 pub(in crate::fio) fn not_one_of<'a>(
     value: &str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -99,7 +99,7 @@ options! {
         "it is for the mtd engine, which assay does not have");
 }
 
-/// `50:99:99.9`.
+/// Parses `50:99:99.9`.
 fn percentiles(reader: &mut OptionReader<'_>, value: &str) -> Result<Vec<f64>, String> {
     let list = value
         .split(':')
@@ -111,7 +111,7 @@ fn percentiles(reader: &mut OptionReader<'_>, value: &str) -> Result<Vec<f64>, S
     Ok(list)
 }
 
-/// `iops:0.3%`, `bw:10m`.
+/// Parses `iops:0.3%`, `bw:10m`.
 fn steady_state(
     job: &mut JobDraft,
     reader: &mut OptionReader<'_>,
@@ -145,7 +145,7 @@ fn steady_state(
     Ok(())
 }
 
-/// Numbers of errors by their names; those that fio knows.
+/// Names of errors in the order of their numbers, as far as fio knows them.
 const ERRORS: [&str; 34] = [
     "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
     "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
@@ -153,7 +153,7 @@ const ERRORS: [&str; 34] = [
     "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
 ];
 
-/// `EIO:ENOSPC,,EILSEQ`.
+/// Parses `EIO:ENOSPC,,EILSEQ`.
 fn ignore_error(job: &mut JobDraft, _: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let lists: Vec<&str> = value.split(',').collect();
     if lists.len() > 3 {

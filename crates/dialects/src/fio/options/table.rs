@@ -1,4 +1,4 @@
-//! Rows of the option table, and how a field takes the value of its option.
+//! Rows of the option table, and setters of fields.
 
 use super::reader::OptionReader;
 use crate::fio::job::Each;
@@ -26,16 +26,16 @@ use std::path::PathBuf;
 /// ```
 ///
 /// A row begins with a function of the module `make` and its arguments, of which the first is the
-/// option's name. Then it says what the option sets:
+/// option's name. The rest of the row sets fields:
 ///
-/// - `[a.b]`: the field `a.b` of the `JobDraft` takes the value, as its [`Field`] says.
+/// - `[a.b]`: the field `a.b` of the `JobDraft` takes the value, as implemented by [`Field`].
 /// - `[!a.b]`: the field becomes the opposite of the flag.
-/// - `[a.b = function]`: the field takes what the function makes of the value. The function of a
-///   `text` gets an `OptionReader` and the text, and returns a `Result`.
+/// - `[a.b = function]`: the field takes the result of the function for the value. The function of
+///   a `text` gets an `OptionReader` and the text, and returns a `Result`.
 /// - `[a.b] { "word": "meaning" => value, }`: a `choice` takes one of these words, and the field
 ///   becomes the word's value.
-/// - Nothing, as in `refused`, or where the last argument is a function that sets any fields of the
-///   job. The words of a `choice` have no values then: `{ "word": "meaning", }`.
+/// - Nothing, as in `refused`, or if the last argument is a function that sets any fields of the
+///   job. The words of a `choice` then have no values: `{ "word": "meaning", }`.
 ///
 /// Methods of `OptionDef`, such as `.alias(&["other_name"])`, may end a row.
 macro_rules! options {
@@ -57,7 +57,7 @@ macro_rules! options {
     };
 }
 
-/// Makes the option of a row of `options!`.
+/// Expands a row of `options!` to an option.
 macro_rules! option {
     ($make:ident($($given:tt)*)) => {
         $crate::fio::options::make::$make($($given)*)
@@ -106,12 +106,12 @@ macro_rules! option {
 
 pub(super) use {option, options};
 
-/// Gives a field what is made `from` the value of an option.
+/// Sets a field to the result of `from` for the value of an option.
 pub(super) fn set<V, T>(field: &mut impl Field<T>, value: V, from: impl FnOnce(V) -> T) {
     field.take(from(value));
 }
 
-/// Gives a field what is read from the text of an option.
+/// Sets a field to the value that `read` parses from the text of an option.
 pub(super) fn read<'a, T>(
     field: &mut impl Field<T>,
     reader: &mut OptionReader<'_>,
@@ -122,8 +122,8 @@ pub(super) fn read<'a, T>(
     Ok(())
 }
 
-/// Field of a job that takes the value of an option. The option's range lies within the field's: a
-/// number that did not fit would become the largest, or none.
+/// Field of a job that takes the value of an option. The option's range must lie within the
+/// field's: a number out of range becomes the largest, or `None`.
 pub(super) trait Field<T> {
     /// Takes the value.
     fn take(&mut self, value: T);
@@ -189,14 +189,14 @@ impl Field<&str> for Option<PathBuf> {
     }
 }
 
-/// An option that is given without a value leaves an empty text.
+/// An option without a value sets an empty text.
 impl Field<Option<&str>> for Option<String> {
     fn take(&mut self, value: Option<&str>) {
         *self = Some(value.unwrap_or("").to_owned());
     }
 }
 
-/// Directions that are not given keep their values.
+/// Directions without a value stay unchanged.
 impl<T: Copy> Field<Each<T>> for [T; 3] {
     fn take(&mut self, value: Each<T>) {
         for (field, value) in self.iter_mut().zip(value) {
@@ -205,7 +205,7 @@ impl<T: Copy> Field<Each<T>> for [T; 3] {
     }
 }
 
-/// Directions that are not given keep their values.
+/// Directions without a value stay unchanged.
 impl<T: Copy> Field<Each<T>> for PerDirection<T> {
     fn take(&mut self, [read, write, trim]: Each<T>) {
         self.read = read.unwrap_or(self.read);

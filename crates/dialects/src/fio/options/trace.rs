@@ -30,7 +30,7 @@ options! {
 
 const MERGE: &str = "traces are not merged; merge them with blkparse or fio first";
 
-/// `read,sync`.
+/// Parses `read,sync`.
 fn skip(job: &mut JobDraft, _: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     for word in value.split(',') {
         match word.trim() {

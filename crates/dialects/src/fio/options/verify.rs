@@ -6,7 +6,7 @@ use super::table::options;
 use crate::fio::value::pattern::pattern;
 use assay_model::load::verify::{SaveState, VerifyKind};
 
-/// Names of checks. (`header` and `pattern_hdr` are those of newer versions.)
+/// Names of checks. (`header` and `pattern_hdr` exist in newer versions.)
 const KINDS: [(&str, Option<VerifyKind>); 22] = [
     ("0", None),
     ("none", None),
@@ -87,7 +87,7 @@ options! {
         [stream.trim.backlog_batch];
 }
 
-/// Size of fio's header before each checked block.
+/// Size of fio's header before each checked block, in bytes.
 pub(in crate::fio) const HEADER_BYTES: u32 = 40;
 
 fn kind(_: &mut OptionReader<'_>, name: &str) -> Result<Option<VerifyKind>, String> {

@@ -1,13 +1,15 @@
-//! "Disk stats": the counters of the disks, and the sums of what they lie on.
+//! "Disk stats": the counters of the disks, and sums over their underlying
+//! disks.
 
 use super::tree::Map;
 use assay_model::load::report::DiskUse;
 use std::io::{self, Write};
 
-/// Kernel sectors, whatever the sectors of the disk.
+/// Unit of the kernel's sector counts, in bytes, regardless of the disk's
+/// sector size.
 const SECTOR: u64 = 512;
 
-/// A disk with the disks and partitions below it.
+/// Disk with its underlying disks and partitions.
 struct Disk<'a> {
     disk: &'a DiskUse,
     below: Vec<&'a DiskUse>,
@@ -23,8 +25,8 @@ fn disks(all: &[DiskUse]) -> impl Iterator<Item = Disk<'_>> {
     })
 }
 
-/// Share of the time with I/O under way, in percent. (fio: at most 100, since
-/// the counter and the clock are not read at the same moment.)
+/// Share of the time with I/O in flight, in percent. (At most 100, as in fio,
+/// because the counter and the clock are not read at the same moment.)
 fn busy_percent(disk: &DiskUse) -> f64 {
     if disk.over_ms == 0 {
         return 0.0;
@@ -33,13 +35,13 @@ fn busy_percent(disk: &DiskUse) -> f64 {
 }
 
 impl Disk<'_> {
-    /// The mean over the disks below, as fio has it.
+    /// Mean over the underlying disks, as in fio.
     fn mean(&self, counter: impl Fn(&DiskUse) -> u64) -> u64 {
         let sum: u64 = self.below.iter().map(|disk| counter(disk)).sum();
         sum / (self.below.len() as u64).max(1)
     }
 
-    /// The busiest of the disks below.
+    /// Largest busy share of the underlying disks, in percent.
     fn busiest_percent(&self) -> f64 {
         self.below
             .iter()
@@ -48,7 +50,7 @@ impl Disk<'_> {
     }
 }
 
-/// The block at the end of the normal output.
+/// Writes the block at the end of the normal output.
 pub(super) fn write_normal(all: &[DiskUse], out: &mut dyn Write) -> io::Result<()> {
     if !all.is_empty() {
         writeln!(out, "\nDisk stats (read/write):")?;
@@ -95,7 +97,7 @@ pub(super) fn write_normal(all: &[DiskUse], out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// The fields at the end of a terse line.
+/// Returns the fields at the end of a terse line.
 pub(super) fn terse_fields(all: &[DiskUse]) -> Vec<String> {
     let mut fields = Vec::new();
     for disk in disks(all) {
@@ -129,8 +131,8 @@ fn counters(disk: &DiskUse) -> [u64; 7] {
     ]
 }
 
-/// The objects of `disk_util`. Two of fio's names are not what their
-/// neighbours suggest (`aggr_write_merge`); they are kept.
+/// Returns the objects of `disk_util`. Two of fio's names do not match the
+/// pattern of the others (`aggr_write_merge`); they are kept.
 pub(super) fn objects(all: &[DiskUse]) -> Vec<Map> {
     disks(all).map(|disk| object(&disk)).collect()
 }

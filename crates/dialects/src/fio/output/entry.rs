@@ -1,4 +1,4 @@
-//! Entry of an output: a stream, or several that are reported as one.
+//! Entry of an output: a stream, or several that are reported together.
 
 use super::Member;
 use super::Presentation;
@@ -15,7 +15,7 @@ use assay_model::trial::CpuUse;
 use assay_stats::latency::pooled;
 use std::collections::BTreeMap;
 
-/// Scope of figures: one direction, or all directions as one.
+/// Scope of figures: one direction, or all directions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryDirection {
     One(Ddir),
@@ -38,7 +38,7 @@ impl EntryDirection {
         }
     }
 
-    /// `true` if the scope includes that direction.
+    /// Returns true if the scope includes that direction.
     fn covers(self, ddir: Ddir) -> bool {
         self == Self::Mixed || self == Self::One(ddir)
     }
@@ -51,12 +51,12 @@ pub(super) struct Traffic {
     pub ios: u64,
     pub short_ios: u64,
     pub dropped_ios: u64,
-    /// Run time of the stream that took longest, in milliseconds.
+    /// Run time of the longest-running stream, in milliseconds.
     pub runtime_ms: u64,
     pub submission: LatencyRecord,
     pub completion: LatencyRecord,
     pub total: LatencyRecord,
-    /// Latencies by priority of single I/Os; empty if all had the same.
+    /// Latencies by priority of single I/Os; empty if all had the same priority.
     pub priorities: Vec<(IoPriority, LatencyRecord)>,
     pub samples: Samples,
 }
@@ -71,18 +71,18 @@ impl Traffic {
     }
 }
 
-/// Rates are over whole milliseconds, as in fio: whoever divides an output's
-/// bytes by its runtime gets its bandwidth.
+/// Rate per second over whole milliseconds, as in fio: the bytes of an output divided by its
+/// runtime give its bandwidth.
 pub(super) fn per_second(number: u64, ms: u64) -> u64 {
     let per_second = (u128::from(number) * 1000).checked_div(u128::from(ms));
     u64::try_from(per_second.unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
-/// Number of an error that has none of its own: an I/O error.
+/// Number for an error without an errno: an I/O error.
 const EIO: i32 = 5;
 
-/// The error that ended a stream or, where all went on after theirs, the first
-/// one; in words too.
+/// Returns number and text of the error that ended a stream or, if all streams continued after
+/// errors, of the first error.
 fn first_error<'a>(members: &[Member<'a>]) -> Option<(i32, Option<&'a str>)> {
     let mut reports = members.iter().map(|&(_, _, report)| report);
     if let Some(failed) = reports.clone().find(|report| report.errno != 0) {
@@ -93,15 +93,15 @@ fn first_error<'a>(members: &[Member<'a>]) -> Option<(i32, Option<&'a str>)> {
     Some((first.errno.unwrap_or(EIO), Some(&first.message)))
 }
 
-/// fio rounds run times up: what ran at all ran for a millisecond.
+/// Rounds up to milliseconds, as fio does: any run time is at least one millisecond.
 fn whole_ms(ns: u64) -> u64 {
     ns.div_ceil(1_000_000)
 }
 
-/// Streams that are reported as one, summed.
+/// Streams that are reported together, with their sums.
 #[derive(Debug)]
 pub(super) struct JobEntry<'a> {
-    /// The first: whose name, group and options stand for all.
+    /// First stream, whose name, group and options stand for all.
     pub stream: &'a Stream,
     /// Options of the job as written.
     pub text: Option<&'a JobText>,
@@ -111,7 +111,7 @@ pub(super) struct JobEntry<'a> {
     pub members: usize,
     pub traffic: Vec<(EntryDirection, Traffic)>,
     pub sync: LatencyRecord,
-    /// Time of all streams together.
+    /// Sum of the run times of all streams, in milliseconds.
     pub total_ms: u64,
     /// Shares of that time, in percent.
     pub user_percent: f64,
@@ -122,16 +122,16 @@ pub(super) struct JobEntry<'a> {
     pub depths: DepthUse,
     pub classes: Classes,
     pub total_errors: u64,
-    /// The first error of any stream; 0: none.
+    /// Number of the first error of any stream; 0: none.
     pub errno: i32,
-    /// That in words.
+    /// Text of that error.
     pub problem: Option<&'a str>,
     pub evidence: EntryEvidence,
 }
 
 impl<'a> JobEntry<'a> {
-    /// Returns all entries, in the order of their first streams. Streams that are not to be shown
-    /// are left out.
+    /// Returns all entries, in the order of their first streams. Leaves out streams that are not
+    /// to be shown.
     pub(super) fn all(p: &Presentation<'a>) -> Vec<Self> {
         let mut groups: Vec<Vec<Member<'a>>> = Vec::new();
         let reports = p.load.streams.iter().zip(&p.report.streams);
@@ -196,8 +196,8 @@ impl<'a> JobEntry<'a> {
         found.map(|(_, traffic)| traffic)
     }
 
-    /// I/Os and bytes of a direction as fio lists them: with all directions as
-    /// one, everything is a read.
+    /// Returns the I/O of a direction as fio lists it: if all directions are reported together,
+    /// they count as reads.
     pub(super) fn direction(&self, ddir: Ddir) -> Option<&Traffic> {
         let as_one = (ddir == Ddir::Read)
             .then(|| self.way(EntryDirection::Mixed))
@@ -205,7 +205,7 @@ impl<'a> JobEntry<'a> {
         self.way(EntryDirection::One(ddir)).or(as_one)
     }
 
-    /// `true` if the entry did or met anything worth a paragraph.
+    /// Returns true if the entry has I/O or an error to report.
     pub(super) fn did_anything(&self) -> bool {
         self.errno != 0 || self.traffic.iter().any(|(_, t)| t.ios > 0 || t.bytes > 0)
     }
@@ -216,13 +216,13 @@ impl<'a> JobEntry<'a> {
         apart.iter().sum()
     }
 
-    /// Errors do not end it, and are therefore counted in the output.
+    /// Returns true if the job continues after errors, which are then counted in the output.
     pub(super) const fn goes_on_after_errors(&self) -> bool {
         let errors = &self.stream.errors;
         errors.continue_on_read || errors.continue_on_write || errors.continue_on_verify
     }
 
-    /// Depth that a latency target led to; without one, the depth asked for.
+    /// Depth that a latency target reached; without a target, the configured depth.
     pub(super) fn latency_depth(&self) -> u32 {
         let reached = self.first.latency_target;
         reached.map_or(self.stream.engine.iodepth, |reached| reached.depth)
@@ -251,7 +251,7 @@ fn depths<'a>(reports: impl Iterator<Item = &'a StreamReport>) -> DepthUse {
     sum
 }
 
-/// The I/O of all members in each way that their output has.
+/// Sums the I/O of all members for each scope of their output.
 fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(EntryDirection, Traffic)> {
     let shown = |way: &EntryDirection| match unified {
         Unified::Split => *way != EntryDirection::Mixed,
@@ -264,7 +264,7 @@ fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(EntryDirection, Tra
 
 fn traffic_of(way: EntryDirection, members: &[Member<'_>]) -> Traffic {
     let mut sum = Traffic::default();
-    // By the load's own clock: a board's clock may be set while it runs.
+    // Uses the load's own clock: a board's wall clock may be set during the run.
     let start_ns = |r: &StreamReport| r.elapsed_ns.saturating_sub(r.runtime_ns);
     let ran = members.iter().filter(|(_, _, r)| r.runtime_ns > 0);
     let begin_ns = ran.map(|(_, _, r)| start_ns(r)).min().unwrap_or(0);
@@ -295,7 +295,7 @@ fn traffic_of(way: EntryDirection, members: &[Member<'_>]) -> Traffic {
     sum
 }
 
-/// Latencies of each priority, if there are several.
+/// Returns the latencies of each priority, if there are several.
 fn by_priority(way: EntryDirection, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
     let mut apart: BTreeMap<IoPriority, Vec<&LatencyRecord>> = BTreeMap::new();
     for (_, _, report) in members {

@@ -1,4 +1,4 @@
-//! The line on a terminal that says how far a load is.
+//! Progress line on a terminal.
 
 use super::number::{NumberScale, count};
 use assay_model::load::report::{LoadProgress, StreamProgress, StreamState};
@@ -10,19 +10,19 @@ use assay_model::load::{Ddir, Load, PerDirection, Stream};
 mod tests;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Before that much has passed, fio says nothing about the end.
+/// Time before which fio does not estimate the end.
 const SILENCE_NS: u64 = 3 * SECOND_NS;
 /// Value in fio's JSON for an unknown remaining time, in seconds.
 const UNKNOWN_S: u64 = 2_147_483_647;
 
-/// Makes that line from one progress after another.
+/// Maker of progress lines from successive reports of progress.
 #[derive(Clone, Debug)]
 pub struct Eta<'a> {
     load: &'a Load,
     now: LoadProgress,
-    /// Bytes and I/Os per second between the last two.
+    /// Bytes and I/Os per second between the last two reports.
     rates: PerDirection<Rate>,
-    /// Length of the line before, which the next must cover.
+    /// Length of the line before, which the next must overwrite.
     shown: usize,
 }
 
@@ -33,7 +33,7 @@ struct Rate {
 }
 
 impl<'a> Eta<'a> {
-    /// Before the first progress.
+    /// Makes the state before the first report.
     pub fn new(load: &'a Load) -> Self {
         Self {
             load,
@@ -43,8 +43,8 @@ impl<'a> Eta<'a> {
         }
     }
 
-    /// Takes note of a progress; rates are since the one before. One that is
-    /// not later changes nothing.
+    /// Takes a report of progress and computes rates since the one before.
+    /// Ignores a report that is not later.
     pub fn update(&mut self, progress: &LoadProgress) {
         let between_ns = progress.elapsed_ns.saturating_sub(self.now.elapsed_ns);
         if between_ns == 0 {
@@ -68,7 +68,7 @@ impl<'a> Eta<'a> {
         self.unite_rates();
     }
 
-    /// With all directions as one, they are shown as reads.
+    /// Adds up the rates as reads if all directions are reported together.
     fn unite_rates(&mut self) {
         let mut streams = self.load.streams.iter();
         if streams.any(|stream| stream.stats.unified == Unified::Mixed) {
@@ -81,12 +81,13 @@ impl<'a> Eta<'a> {
         }
     }
 
-    /// Seconds until the load ends; 2147483647 when that cannot be told yet.
+    /// Seconds until the load ends; 2147483647 while this is unknown.
     pub fn seconds_left(&self) -> u64 {
         self.left_s().unwrap_or(UNKNOWN_S)
     }
 
-    /// Waves run one after another, the streams of a wave together.
+    /// Estimates the remaining time: waves run one after another, the streams
+    /// of a wave in parallel.
     fn left_s(&self) -> Option<u64> {
         if self.now.elapsed_ns < SILENCE_NS {
             return None;
@@ -110,8 +111,8 @@ impl<'a> Eta<'a> {
         self.load.streams.iter().zip(&self.now.streams)
     }
 
-    /// The line, without a line end: at most `width` characters where that is
-    /// given, and spaces where the line before was longer.
+    /// Returns the line without a line end, cut to `width` characters if given,
+    /// and padded with spaces to overwrite a longer line before.
     pub fn line(&mut self, width: Option<usize>) -> String {
         let mut line = self.text();
         if let Some(width) = width {
@@ -150,7 +151,7 @@ impl<'a> Eta<'a> {
         text
     }
 
-    /// Rates that the running jobs must keep and may not exceed.
+    /// Formats the lowest and highest rates configured for the running jobs.
     fn limits(&self) -> String {
         let running = || self.streams().filter(|(_, progress)| runs(progress.state));
         let sum = |get: fn(&Stream) -> &PerDirection<u64>| {
@@ -196,7 +197,8 @@ impl<'a> Eta<'a> {
         }
     }
 
-    /// `m(1),P(3)`: what the streams do, neighbours alike put together.
+    /// Formats the states of the streams, neighbours with the same state
+    /// together: `m(1),P(3)`.
     fn letters(&self) -> String {
         let mut runs: Vec<(char, u32)> = Vec::new();
         for (stream, progress) in self.streams() {
@@ -211,7 +213,7 @@ impl<'a> Eta<'a> {
     }
 }
 
-/// `true` if fio counts the state among the running jobs.
+/// Returns true if fio counts the state among the running jobs.
 const fn runs(state: StreamState) -> bool {
     use StreamState::{Flushing, PreReading, Ramp, Running, Verifying};
     matches!(state, Running | Verifying | Flushing | PreReading | Ramp)
@@ -248,8 +250,9 @@ fn letter(stream: &Stream, state: StreamState) -> char {
     }
 }
 
-/// Time that a stream still needs. One that runs goes on at its mean pace; one
-/// that does not yet is taken to use all its time, or its rate.
+/// Estimates the remaining time of a stream. A running one continues at its
+/// mean rate; one that has not started uses all its time, or its configured
+/// rate.
 fn left_ns(stream: &Stream, progress: &StreamProgress) -> u64 {
     use StreamState::{Done, Failed, Flushing, Running, Verifying};
     let length = &stream.length;
@@ -282,7 +285,8 @@ fn left_ns(stream: &Stream, progress: &StreamProgress) -> u64 {
     }
 }
 
-/// A limit is given for all directions, also those that a job does not have.
+/// Sums a limit over the job's directions; it is also given for directions that
+/// the job does not have.
 fn of_its_directions(stream: &Stream, limits: &PerDirection<u64>) -> u64 {
     let rw = &stream.blocks.rw;
     let done = PerDirection {
@@ -294,7 +298,8 @@ fn of_its_directions(stream: &Stream, limits: &PerDirection<u64>) -> u64 {
     limits.fold(0, |sum, (_, limit)| sum.saturating_add(*limit))
 }
 
-/// `None` when it has nothing yet to judge by, or only time limits it.
+/// Estimates the remaining time from the bytes moved; `None` if no byte has
+/// moved yet, or if only time limits the job.
 fn by_pace(progress: &StreamProgress) -> Option<u64> {
     if progress.goal_bytes == 0 {
         return None;
@@ -305,7 +310,7 @@ fn by_pace(progress: &StreamProgress) -> Option<u64> {
     Some(u64::try_from(left_ns).unwrap_or(u64::MAX))
 }
 
-/// `01m:05s`, `02d:03h:04m:05s`.
+/// Formats `01m:05s`, `02d:03h:04m:05s`.
 fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60 % 60, seconds / 3600 % 24, seconds / 86_400);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The line that says how far a load is.
+//! Tests of the progress line on a terminal.
 
 use super::*;
 use assay_model::load::Length;

@@ -17,20 +17,20 @@ use std::fmt::Write as _;
 pub(super) struct EntryEvidence {
     /// Directions that moved bytes.
     directions: Vec<(Ddir, Conclusion)>,
-    /// (read, written) by others; `None`: not known.
+    /// Bytes (read, written) by other processes; `None`: unknown.
     foreign_bytes: Option<(u64, u64)>,
     hindrances: Vec<String>,
-    /// Longest time without a completion of a stream.
+    /// Longest time in which a stream completed nothing.
     longest_gap_ns: Option<u64>,
     /// Intervals in which a stream completed nothing.
     empty_intervals: u64,
-    /// Groups of writes, each with the flush that followed.
+    /// Latencies of groups of writes, each including the flush after it.
     durable: Option<LatencyRecord>,
-    /// A stream moves data at all.
+    /// Set if a stream moves data at all.
     moves_data: bool,
-    /// Largest share of its clock for which a thread used a processor.
+    /// Largest share of its run time for which a thread used a processor.
     cpu_share: Option<f64>,
-    /// Blocks that were not what they should be.
+    /// Number of blocks with wrong content.
     data_mismatches: u64,
 }
 
@@ -74,7 +74,8 @@ impl EntryEvidence {
         let reports = || members.iter().map(|(_, _, report)| report);
         Self {
             directions,
-            // Streams on one storage see the same others: the largest, no sum.
+            // Streams on one storage see the same other processes, so this is the largest
+            // value, not the sum.
             foreign_bytes: foreign
                 .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))))
                 .flatten(),
@@ -104,14 +105,14 @@ impl EntryEvidence {
         }
     }
 
-    /// `read=device; write=page-cache (why)`; `None` when nothing was moved.
+    /// Formats `read=device; write=page-cache (why)`; `None` if no bytes were moved.
     pub(super) fn line(&self) -> Option<String> {
         let mut line = String::new();
         for (direction, conclusion) in &self.directions {
             let separator = if line.is_empty() { "" } else { "; " };
             let name = direction.name();
             let _ = write!(line, "{separator}{name}={}", conclusion.label);
-            // How trims were counted is not what everybody expects.
+            // Trims always get their reason, because their accounting is unusual.
             let bare = *direction != Ddir::Trim && conclusion.caveat.is_none();
             if conclusion.label != "device" || !bare {
                 let _ = write!(line, " ({})", conclusion.because);
@@ -132,8 +133,8 @@ impl EntryEvidence {
         (!line.is_empty()).then(|| cleaned.collect())
     }
 
-    /// `p50=3.02ms, p99=8.65ms, max=10.7ms (write and flush, 128 times)`; `None` for a job
-    /// that does not flush after so many writes.
+    /// Formats `p50=3.02ms, p99=8.65ms, max=10.7ms (write and flush, 128 times)`; `None` for
+    /// a job without regular flushes.
     pub(super) fn durable_line(&self) -> Option<String> {
         let durable = Distribution::of(self.durable.as_ref()?).ok()?;
         let shown = [
@@ -154,7 +155,7 @@ impl EntryEvidence {
         ))
     }
 
-    /// Says that the processor may have been the limit, unless the figures are of memory.
+    /// Reports that the processor may have been the limit, except for figures of memory.
     pub(super) fn limit_line(&self) -> Option<String> {
         let share = self.cpu_share.filter(|share| *share >= TOOL_LIMITS_FROM)?;
         let of_memory = |label: &str| ["page-cache", "simulated"].contains(&label);
@@ -168,7 +169,7 @@ impl EntryEvidence {
         })
     }
 
-    /// The object `assay` of a job.
+    /// Returns the object `assay` of a job.
     pub(super) fn object(&self) -> Map {
         let mut map = Map::new();
         for (direction, conclusion) in &self.directions {
@@ -226,7 +227,7 @@ impl Conclusion {
     }
 }
 
-/// A percentile that enough operations stand behind.
+/// Returns a percentile if there are enough operations to estimate it.
 fn estimable(latency: &Distribution<'_>, percentile: Percentile) -> Option<u64> {
     let enough = percentile.estimable(latency.count());
     enough.then(|| latency.percentile_ns(percentile)).flatten()
@@ -237,10 +238,10 @@ fn empty_intervals(points: &[assay_model::trial::Interval]) -> u64 {
     empty.count() as u64
 }
 
-/// A direction of one stream.
+/// Evidence for one direction of one stream.
 enum DirectionLabel<'a> {
     Judged(&'a DirectionEvidence),
-    /// It moved these bytes, and nobody looked.
+    /// Bytes moved without any evidence.
     Unjudged(u64),
 }
 
@@ -261,8 +262,8 @@ fn part<'a>(
     }
 }
 
-/// Streams that agree have their common label. Where they differ, one word
-/// would be true of none of them.
+/// Combines the labels of several streams. If they differ, the label is unknown, because one
+/// word would be wrong for some of them.
 fn conclude(parts: &[DirectionLabel<'_>], without: &str) -> Conclusion {
     let judged: Vec<&DirectionEvidence> = parts
         .iter()
@@ -319,8 +320,7 @@ fn conclude(parts: &[DirectionLabel<'_>], without: &str) -> Conclusion {
     }
 }
 
-/// Returns a value that the streams of one storage agree on; the default where they were on
-/// several.
+/// Returns a value on which all streams agree; otherwise the default.
 fn common<T: Default + PartialEq>(
     judged: &[&DirectionEvidence],
     get: impl Fn(&DirectionEvidence) -> T,
@@ -369,7 +369,7 @@ fn common_share(judged: &[&DirectionEvidence]) -> Option<f64> {
     (bytes > 0).then(|| device / bytes as f64)
 }
 
-/// `the streams differ: 3 device, 1 page-cache`
+/// Formats `the streams differ: 3 device, 1 page-cache`.
 fn disagreement(parts: &[DirectionLabel<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for part in parts {

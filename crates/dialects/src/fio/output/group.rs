@@ -4,7 +4,7 @@ use super::entry::{EntryDirection, JobEntry, per_second};
 use super::number::NumberScale;
 use std::io::{self, Write};
 
-/// One group of jobs.
+/// Group of jobs.
 #[derive(Debug)]
 pub(super) struct RunGroup {
     pub number: u32,
@@ -15,7 +15,8 @@ pub(super) struct RunGroup {
 #[derive(Clone, Copy, Debug)]
 struct GroupRates {
     bytes: u64,
-    /// Rate of all entries together, over the longest run time.
+    /// Rate of all entries together over the longest run time, in bytes per
+    /// second.
     bytes_per_s: u64,
     least_bytes_per_s: u64,
     most_bytes_per_s: u64,
@@ -24,7 +25,7 @@ struct GroupRates {
 }
 
 impl RunGroup {
-    /// The group with that number, out of all entries.
+    /// Makes the group with this number from all entries.
     pub(super) fn of(number: u32, entries: &[JobEntry<'_>]) -> Self {
         let members = || entries.iter().filter(move |e| e.stream.group == number);
         let scale = members()
@@ -54,7 +55,7 @@ impl RunGroup {
         }
     }
 
-    /// Bytes per second of all entries in that way together.
+    /// Bytes per second of all entries together in a scope.
     pub(super) fn bytes_per_s(&self, wanted: EntryDirection) -> u64 {
         let line = self.lines.iter().find(|(way, _)| *way == wanted);
         line.map_or(0, |(_, line)| line.bytes_per_s)

@@ -1,4 +1,4 @@
-//! The output for programs.
+//! JSON output.
 
 use super::entry::{EntryDirection, JobEntry, Traffic};
 use super::group::RunGroup;
@@ -9,8 +9,8 @@ use super::{Figures, Presentation, disks, latency, percent_of_group, steady};
 use assay_model::latency::LatencyRecord;
 use std::io::{self, Write};
 
-/// Writes the report as fio's JSON, with the object `assay` added to each job:
-/// what its figures measured. With `plus`, latencies come with their bins.
+/// Writes the report as fio's JSON, with an object `assay` in each job that
+/// labels its figures. With `plus`, latencies include their bins.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -41,7 +41,7 @@ pub fn write_json(p: &Presentation<'_>, plus: bool, out: &mut dyn Write) -> io::
     tree::write(&root, out)
 }
 
-/// fio has an empty value where none was written.
+/// Formats options; fio writes an empty value for an option without one.
 fn options(options: &[(String, Option<String>)]) -> Map {
     let mut map = Map::new();
     for (name, value) in options {
@@ -50,7 +50,7 @@ fn options(options: &[(String, Option<String>)]) -> Map {
     map
 }
 
-/// One element of `jobs` in the making.
+/// Element of `jobs` while it is built.
 struct JsonJob<'a> {
     entry: &'a JobEntry<'a>,
     group: Option<&'a RunGroup>,
@@ -105,7 +105,8 @@ impl JsonJob<'_> {
         map
     }
 
-    /// fio has the flushes after the trims, where there are any.
+    /// Adds the directions. fio writes the flushes after the trims, before
+    /// `mixed`.
     fn add_directions(&self, map: &mut Map) {
         let (apart, mixed): (Vec<_>, Vec<_>) = self
             .entry
@@ -157,8 +158,8 @@ impl JsonJob<'_> {
         map
     }
 
-    /// Which latency is told apart by priority: the total one if percentiles
-    /// of it are asked for.
+    /// Returns latencies by priority: the total latency if its percentiles are
+    /// enabled, otherwise the completion latency.
     fn priorities(&self, traffic: &Traffic) -> Vec<JsonValue> {
         let stats = self.entry.stats();
         let name = if stats.lat_percentiles {
@@ -171,7 +172,7 @@ impl JsonJob<'_> {
             let mut map = Map::new();
             map.add("prioclass", u64::from(priority.class()));
             map.add("prio", u64::from(priority.level()));
-            // No option of assay sets a hint.
+            // assay has no option that sets a hint.
             map.add("priohint", 0_u64);
             map.add(name, self.latency(record, with_percentiles));
             JsonValue::from(map)

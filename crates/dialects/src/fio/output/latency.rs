@@ -1,10 +1,10 @@
-//! Latencies as fio counts and shows them.
+//! Latencies with fio's bins and rules.
 
 use assay_model::latency::LatencyRecord;
 use assay_stats::histogram::bucket_bounds;
 use assay_stats::latency::Distribution;
 
-/// The figures of a distribution.
+/// Moments of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LatencyMoments {
     pub count: u64,
@@ -14,8 +14,8 @@ pub(super) struct LatencyMoments {
     pub stdev_ns: f64,
 }
 
-/// `None` when nothing was recorded, or the record is damaged: then it gives
-/// no figures rather than wrong ones.
+/// Returns the moments; `None` if the record is empty or damaged, to avoid wrong
+/// figures.
 pub(super) fn moments(record: &LatencyRecord) -> Option<LatencyMoments> {
     let distribution = Distribution::of(record).ok()?;
     Some(LatencyMoments {
@@ -27,17 +27,17 @@ pub(super) fn moments(record: &LatencyRecord) -> Option<LatencyMoments> {
     })
 }
 
-/// The value that fio gives a bin: the middle of it, above rather than below.
+/// Value of a bin in fio: its middle, rounded up.
 pub(super) fn bin_value(index: u32) -> u64 {
     bucket_bounds(index).map_or(0, |(low, high)| low + (high - low).div_ceil(2))
 }
 
-/// The percentiles that `percents` asks for, ascending, each with the value of
-/// the first bin at which the cumulative count reaches its share. fio's own
-/// consumers recompute them from the bins, so neither rank nor value is made
-/// more exact here: the rank comes from a binary fraction, and a value may lie
-/// half a bin beyond the extremes. Unlike fio's they have no ceiling at 17 s.
-/// Of nothing all are 0.
+/// Returns the percentiles in `percents`, ascending, each with the value of the
+/// first bin at which the cumulative count reaches its share. Programs that read
+/// fio's output recompute them from the bins, so neither rank nor value is more
+/// exact here: the rank is computed as a binary fraction, and a value may lie half a
+/// bin beyond the extremes. Unlike fio's, they have no ceiling at 17 s. All are 0
+/// for an empty record.
 pub(super) fn percentiles(record: &LatencyRecord, percents: &[f64]) -> Vec<(f64, u64)> {
     let mut bins = record.bins.iter().peekable();
     let mut cumulative = 0;
@@ -56,7 +56,7 @@ pub(super) fn percentiles(record: &LatencyRecord, percents: &[f64]) -> Vec<(f64,
         .collect()
 }
 
-/// The list as fio uses it: sorted, and without zeros, which end it there.
+/// Returns the list as fio uses it: sorted, and cut at the first zero.
 fn ascending(percents: &[f64]) -> Vec<f64> {
     let mut percents: Vec<f64> = percents
         .iter()
@@ -68,7 +68,7 @@ fn ascending(percents: &[f64]) -> Vec<f64> {
     percents
 }
 
-/// Upper ends of the classes of `latency_ns` and `latency_us`, in their unit.
+/// Upper bounds of the classes of `latency_ns` and `latency_us`, in their unit.
 pub(super) const CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 /// Upper bounds of the `latency_ms` classes; a class without an upper bound follows.
 pub(super) const CLASSES_MS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
@@ -80,13 +80,13 @@ pub(super) struct Classes {
     pub ns: [u64; 10],
     /// Below 1 ms.
     pub us: [u64; 10],
-    /// The rest.
+    /// From 1 ms.
     pub ms: [u64; 12],
 }
 
 impl Classes {
-    /// Counts from bins. Where a class ends within a bin, the whole bin goes
-    /// to where its middle is: at most 1/128 of a latency away.
+    /// Adds counts from bins. A bin that spans the end of a class counts for the
+    /// class of its middle, at most 1/128 of a latency away.
     pub(super) fn add(&mut self, record: &LatencyRecord) {
         for &(index, operations) in &record.bins {
             let extremes = record.min_ns..=record.max_ns.max(record.min_ns);
@@ -106,8 +106,8 @@ fn place(value: u64, ends: &[u64]) -> usize {
     ends.iter().take_while(|&&end| value >= end).count()
 }
 
-/// Shares in percent. What is not zero is shown as at least `least`, so that
-/// one slow I/O among a million does not look like none.
+/// Returns shares in percent. A count above zero gets at least `least`, so that one
+/// slow I/O among a million does not appear as zero.
 fn percent<const N: usize>(counts: &[u64; N], total: u64, least: f64) -> [f64; N] {
     counts.map(|count| match (count, total) {
         (0, _) | (_, 0) => 0.0,
@@ -115,7 +115,7 @@ fn percent<const N: usize>(counts: &[u64; N], total: u64, least: f64) -> [f64; N
     })
 }
 
-/// Shares of queue depths, in percent of everything that was counted.
+/// Shares of queue depths, in percent of all counts.
 pub(super) fn depth_shares(counts: &[u64; 7]) -> [f64; 7] {
     percent(counts, counts.iter().sum(), 0.1)
 }
@@ -136,7 +136,7 @@ mod tests {
         histogram.to_record()
     }
 
-    /// Maxima and the p99.99 that fio 3.33 printed for them.
+    /// Checks maxima against the p99.99 that fio 3.33 printed for them.
     #[test]
     fn a_bin_has_the_value_that_fio_gives_it() {
         for (max_ns, p99_99) in [
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(percentiles(&record(&[]), &[50.0]), [(50.0, 0)]);
     }
 
-    /// The rule of fio's `t/latency_percentiles.py`: the value at rank
-    /// ceil(p / 100 * n), at most 1/128 off.
+    /// Checks the rule of fio's `t/latency_percentiles.py`: the value at rank ceil(p
+    /// / 100 * n), at most 1/128 off.
     #[test]
     fn the_rank_is_the_one_that_fios_test_computes() {
         let values: Vec<u64> = (1..=1000).map(|n| n * 100_000).collect();
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// 99.9 / 100 * 1000 is above 999 in binary, for fio as for its test.
+    /// In binary, 99.9 / 100 * 1000 is above 999, for fio as for its test.
     #[test]
     fn the_rank_of_a_binary_fraction_is_rounded_up() {
         let mut values = vec![100; 999];

@@ -1,28 +1,31 @@
 //! A load's report in fio's formats: normal, terse, JSON, JSON+.
 //!
-//! Layout, keys, units and rounding are fio 3.33's, so that what people and
-//! programs know how to read they can read here. Different on purpose:
+//! Layout, keys, units and rounding are those of fio 3.33, so that its users
+//! and programs can read the output. Intended differences:
 //!
-//! - Intervals in which nothing completed count in minimum, mean, deviation
-//!   and number of the bandwidth and IOPS samples; fio leaves them out, and a
+//! - Intervals in which nothing completed count in minimum, mean, deviation and
+//!   number of the bandwidth and IOPS samples. fio leaves them out, so that a
 //!   stalled device looks steady (`samples`).
-//! - Several streams that are reported as one have the samples of their sum,
-//!   interval by interval; fio adds up their minima and their maxima.
-//! - Percentiles have no ceiling; fio's ends at 17 s (`latency`).
-//! - Classes of latency are counted from the bins: an I/O within 1/128 of the
-//!   end of a class may be in its neighbour.
-//! - Shares of queue depths are of all that were counted and add up to 100 %.
+//! - Several streams that are reported together have the samples of their sum,
+//!   interval by interval. fio adds up their minima and their maxima.
+//! - Percentiles have no ceiling; fio's is 17 s (`latency`).
+//! - Classes of latency are counted from the bins, so an I/O within 1/128 of
+//!   the end of a class may count in the next one.
+//! - Shares of queue depths are shares of all counts and add up to 100 %.
 //! - `fdatasync` calls count as flushes; fio 3.33 counts them as short I/Os.
-//! - Bandwidth samples are in the unit beside them with `kb_base=1000`, the
-//!   two units of a steady state's bandwidth are two, and rates below 1 KiB/s
-//!   are not 0 in the line with the time left; in fio 3.33 they are not so.
+//! - Bandwidth samples with `kb_base=1000` are in the unit that is printed, a
+//!   steady state's bandwidth differs between its two units, and rates below 1
+//!   KiB/s are not 0 in the line with the time left. fio 3.33 is wrong in these
+//!   cases.
 //! - With `unified_rw_reporting=both`, the figures of `mixed` are those of all
 //!   directions together; fio 3.33 writes zeros in the normal output.
-//! - A job that failed before its first I/O is in the normal output.
-//! - `job_start`, `read_sectors` and `write_sectors` are newer fio's.
-//! - `global options` and `job options` are always there.
+//! - A job that failed before its first I/O appears in the normal output.
+//! - `job_start`, `read_sectors` and `write_sectors` come from newer versions
+//!   of fio.
+//! - `global options` and `job options` are always present.
 //! - Strings in JSON are escaped completely.
-//! - One line and one object more per job say what was measured (`evidence`).
+//! - Each job has one more line and object with the label of its figures
+//!   (`evidence`).
 
 mod disks;
 mod entry;
@@ -56,33 +59,34 @@ use entry::JobEntry;
 use group::RunGroup;
 use std::collections::BTreeSet;
 
-/// Everything that an output says.
+/// Data of an output.
 #[derive(Clone, Debug)]
 pub struct Presentation<'a> {
-    /// Load that was asked for.
+    /// Load that was run.
     pub load: &'a Load,
     /// Report of the load.
     pub report: &'a LoadReport,
-    /// The options of each stream of the load, in its order.
+    /// Options of each stream of the load, in its order.
     pub jobs: &'a [JobText],
-    /// Options of the global sections, as they are written.
+    /// Options of the global sections, as written.
     pub global_options: &'a [(String, Option<String>)],
     /// Labels of each stream's figures; `None` if nothing was measured.
     pub judgements: &'a [Option<Judgement>],
     /// Version string, such as `fio-3.41-assay-0.1.0`.
     pub version: &'a str,
-    /// When this is said, milliseconds since 1970.
+    /// Time of the output, in milliseconds since the epoch.
     pub timestamp_ms: u64,
-    /// That in words, such as `Fri Nov 20 18:33:09 2026`.
+    /// Time of the output as text, such as `Fri Nov 20 18:33:09 2026`.
     pub time_text: String,
-    /// Time left (s), see [`Eta::seconds_left`]; 0 when the load has ended.
+    /// Remaining time in seconds, see [`Eta::seconds_left`]; 0 when the load
+    /// has ended.
     pub eta_s: u64,
 }
 
-/// A stream and its report.
+/// Stream with its index and its report.
 type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
-/// Figures that all outputs are made from.
+/// Figures that all formats use.
 struct Figures<'a> {
     entries: Vec<JobEntry<'a>>,
     groups: Vec<RunGroup>,
@@ -107,7 +111,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Mean bandwidth as a share of its group's, at most 100 %.
+/// Mean bandwidth as a share of its group's, in percent, at most 100.
 fn percent_of_group(mean: f64, base: u64, group_bytes_per_s: u64) -> f64 {
     if group_bytes_per_s <= 1024 {
         return 100.0;

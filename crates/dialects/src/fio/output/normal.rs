@@ -1,4 +1,4 @@
-//! The output for people.
+//! Normal output, for people.
 
 mod direction;
 
@@ -10,8 +10,8 @@ use super::{Figures, Presentation, disks, latency};
 use assay_model::load::Ddir;
 use std::io::{self, Write};
 
-/// Writes the report as fio's normal output does, with one line more for each
-/// job: what its figures measured.
+/// Writes the report as fio's normal output does, with an additional line for
+/// each job that labels its figures.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -104,7 +104,7 @@ fn write_head(p: &Presentation<'_>, entry: &JobEntry<'_>, out: &mut dyn Write) -
     }
 }
 
-/// The classes of latency that anything fell into, five in a line.
+/// Writes the latency classes that are not empty, five per line.
 fn write_classes(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let ios = entry.ios();
     let below = |ends: &[u64]| ends.iter().map(u64::to_string).collect::<Vec<_>>();

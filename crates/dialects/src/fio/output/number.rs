@@ -1,17 +1,17 @@
-//! Numbers as fio writes them: few digits and a prefix.
+//! Numbers in fio's format: few digits and a prefix.
 
 use assay_model::load::stats::StatsOptions;
 
 const SI: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const IEC: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// A number in at most `digits` places, the decimal point counted, and the
-/// prefix that it takes.
+/// Formats a number with at most `digits` places, including the decimal point,
+/// and its prefix.
 ///
-/// The number is divided by 1000 (by 1024 with `binary`) until its integer
-/// part fits; what places are left hold decimals of the last division. fio
-/// rounds those decimals and cuts off all others, and so does this: figures
-/// must read the same in both.
+/// The number is divided by 1000 (by 1024 with `binary`) until its integer part
+/// fits; the remaining places hold decimals of the last division. fio rounds
+/// those decimals and truncates all others, and so does this function, so that
+/// figures match fio's.
 fn prefixed(number: u128, digits: u8, binary: bool) -> String {
     let (step, prefixes) = if binary { (1024, IEC) } else { (1000, SI) };
     let places = |n: u128| n.checked_ilog10().unwrap_or(0) + 1;
@@ -37,7 +37,7 @@ fn prefixed(number: u128, digits: u8, binary: bool) -> String {
     format!("{whole}.{share}{prefix}")
 }
 
-/// A count: `12.3k`.
+/// Formats a count: `12.3k`.
 pub(super) fn count(number: u64, digits: u8) -> String {
     prefixed(u128::from(number), digits, false)
 }
@@ -45,11 +45,12 @@ pub(super) fn count(number: u64, digits: u8) -> String {
 /// Format of a job's sizes and rates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberScale {
-    /// Places of a number.
+    /// Number of places.
     pub digits: u8,
-    /// The first of a pair is in 1024s, the second in 1000s; else swapped.
+    /// Set if the first of a pair is in powers of 1024 and the second in powers
+    /// of 1000; otherwise reversed.
     pub binary: bool,
-    /// Rates are in bits.
+    /// Set if rates are in bits.
     pub bits: bool,
 }
 
@@ -62,7 +63,7 @@ impl NumberScale {
         }
     }
 
-    /// `(528KiB, 541kB)`
+    /// Formats a size: `(528KiB, 541kB)`.
     pub(super) fn sizes(self, bytes: u64) -> (String, String) {
         self.both(|binary| {
             let number = prefixed(u128::from(bytes), self.digits, binary);
@@ -70,7 +71,7 @@ impl NumberScale {
         })
     }
 
-    /// `(43.0MiB/s, 45.1MB/s)`
+    /// Formats a rate: `(43.0MiB/s, 45.1MB/s)`.
     pub(super) fn rates(self, bytes_per_s: u64) -> (String, String) {
         let (factor, unit) = if self.bits { (8, "bit/s") } else { (1, "B/s") };
         let number = u128::from(bytes_per_s) * factor;
@@ -82,7 +83,7 @@ impl NumberScale {
     }
 }
 
-/// Unit that latencies are shown in.
+/// Unit of latencies in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
     Nanos,
@@ -91,7 +92,8 @@ pub(super) enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The largest in which a range still has digits, by fio's limits.
+    /// Returns the largest unit in which a range has enough digits, by fio's
+    /// limits.
     pub(super) const fn of_range(min_ns: u64, max_ns: u64) -> Self {
         if min_ns > 2_000_000 && max_ns > 99_999_999 {
             Self::Millis
@@ -130,8 +132,8 @@ mod tests {
         bits: false,
     };
 
-    /// Input and output of fio 3.33: `io_bytes`, `bw_bytes` and `iops` of its
-    /// JSON against its normal output of the same run.
+    /// Compares with fio 3.33: `io_bytes`, `bw_bytes` and `iops` of its JSON
+    /// against its normal output of the same run.
     #[test]
     fn sizes_are_those_of_fio() {
         for (bytes, first, second) in [
@@ -217,7 +219,8 @@ mod tests {
     }
 
     proptest! {
-        /// Rounding may add a place (99.96k is 100.0k, in fio too), no more.
+        /// Rounding may add one place, as in fio (99.96k is 100.0k), but no
+        /// more.
         #[test]
         fn a_number_keeps_to_its_places(number: u64, digits in 4u8..=6, binary: bool) {
             let text = prefixed(u128::from(number), digits, binary);

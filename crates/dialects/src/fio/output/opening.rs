@@ -5,8 +5,8 @@ use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
 use std::io::{self, Write};
 
-/// Writes a line for each job, the version and how many streams start. Belongs
-/// to the normal output only.
+/// Writes a line for each job, the version and the number of streams. Used only
+/// for the normal output.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -43,7 +43,7 @@ fn write_job(stream: &Stream, out: &mut dyn Write) -> io::Result<()> {
         let size = |bytes: u32| scale.sizes(u64::from(bytes)).0;
         format!("{}-{}", size(sizes.min), size(sizes.max.max(sizes.min)))
     };
-    // With sizes by order the third pair is not used.
+    // With sizes by order, the third pair is unused.
     let last = match stream.blocks.sizes_by_order {
         true => "bs_is_seq_rand".to_owned(),
         false => format!("(T) {}", range(Ddir::Trim)),

@@ -1,19 +1,20 @@
 //! Bandwidth and IOPS over time.
 //!
-//! fio leaves out every interval in which no byte moved, so that a device
-//! which stands still for seconds shows its usual minimum and hardly any
-//! deviation. Here such intervals count as what they are: zero.
+//! fio leaves out every interval in which no byte moved, so that a device which
+//! stalls for seconds shows its usual minimum and hardly any deviation. Here
+//! such intervals count as zero.
 
 use assay_model::load::report::StreamReport;
 use assay_model::load::{Ddir, Stream};
 
-/// Bytes and I/Os of equal intervals. An interval that was cut short by the
-/// end is not among them.
+/// Bytes and I/Os of equal intervals. An interval that was cut short by the end
+/// is not included.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Samples {
     interval_ns: u64,
     points: Vec<SamplePoint>,
-    /// Series of different intervals came together: there is no common one.
+    /// Set after the addition of series with different intervals, which have no
+    /// common series.
     unlike: bool,
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Spread {
 }
 
 impl Samples {
-    /// The intervals of a direction; none where the job switched them off.
+    /// Returns the intervals of a direction; none if the job disabled them.
     pub(super) fn of(stream: &Stream, report: &StreamReport, ddir: Ddir) -> Self {
         let series = &report.series;
         let recorded = series.interval_ns > 0 && !series.points.is_empty();
@@ -59,7 +60,7 @@ impl Samples {
                 },
             })
             .collect();
-        // Complete intervals only; nothing completed in those that are missing.
+        // Keep complete intervals only; missing intervals had no completions.
         let complete = report.runtime_ns / series.interval_ns;
         points.resize(
             usize::try_from(complete).unwrap_or(0),
@@ -75,8 +76,9 @@ impl Samples {
         }
     }
 
-    /// Adds those of another stream that began `later_ns` later. Streams of
-    /// different intervals have no common series, and then there is none.
+    /// Adds the samples of another stream that began `later_ns` later. Series
+    /// with different intervals have no common series; the result is then
+    /// empty.
     pub(super) fn add(&mut self, other: &Self, later_ns: u64) {
         if other.points.is_empty() || self.unlike {
             return;
@@ -100,12 +102,12 @@ impl Samples {
         }
     }
 
-    /// Bandwidth in units of `base` bytes per second, whole ones as in fio.
+    /// Bandwidth in units of `base` bytes per second, truncated as in fio.
     pub(super) fn bandwidth(&self, base: u64) -> Option<Spread> {
         self.spread(|point| self.per_second(point.bytes) / base)
     }
 
-    /// I/Os per second, whole ones as in fio.
+    /// I/Os per second, truncated as in fio.
     pub(super) fn iops(&self) -> Option<Spread> {
         self.spread(|point| self.per_second(point.ios))
     }
@@ -130,8 +132,9 @@ impl Samples {
     }
 }
 
-/// A job that checks what it wrote first writes, then reads: the time before a
-/// direction's first and after its last byte is not a stall of it.
+/// Removes intervals before a direction's first and after its last I/O. A job
+/// that verifies its data first writes, then reads: the other phase is not a
+/// stall.
 fn keep_its_phase(points: &mut Vec<SamplePoint>) {
     let moved = |point: &SamplePoint| point.ios > 0;
     let last = points.iter().rposition(moved).map_or(0, |last| last + 1);

@@ -28,8 +28,8 @@ const fn percent_sign(steady: &SteadyStateReached) -> &'static str {
     if steady.percent { "%" } else { "" }
 }
 
-/// The line of the normal output. (fio 3.33 writes the same number in both
-/// units of the bandwidth; here each is in its own.)
+/// Formats the line of the normal output. (fio 3.33 writes the same number in both units of the
+/// bandwidth; here they differ.)
 pub(super) fn line(steady: &SteadyStateReached, scale: NumberScale) -> String {
     let (bw, bw_other) = scale.rates(mean(&steady.bw));
     let (what, slope) = criterion(steady.criterion);
@@ -43,15 +43,15 @@ pub(super) fn line(steady: &SteadyStateReached, scale: NumberScale) -> String {
     )
 }
 
-/// Pads the values of a window that is not full yet with zeros, as fio does. Its readers divide by
-/// the length of the list.
+/// Pads the values of an incomplete window with zeros, as fio does. Programs that read it divide
+/// by the length of the list.
 fn list(values: &[u64], length: usize) -> Vec<JsonValue> {
     let missing = length.saturating_sub(values.len());
     let all = values.iter().copied().chain(repeat_n(0, missing));
     all.map(JsonValue::from).collect()
 }
 
-/// The object of the JSON output.
+/// Returns the object of the JSON output.
 pub(super) fn object(steady: &SteadyStateReached) -> Map {
     let (what, slope) = criterion(steady.criterion);
     let slope = if slope { "_slope" } else { "" };

@@ -1,4 +1,4 @@
-//! The output of one line per job, fields separated by `;`.
+//! Terse output: one line per job, fields separated by `;`.
 
 use super::entry::{EntryDirection, JobEntry, Traffic};
 use super::latency::{moments, percentiles};
@@ -8,33 +8,33 @@ use assay_model::load::Ddir;
 use assay_model::load::stats::Unified;
 use std::io::{self, Write};
 
-/// Which fields a line has. Version 3 is fio's default.
+/// Version of the terse format, which determines its fields. Version 3 is fio's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TerseVersion {
-    /// No fio version, no disks.
+    /// Without fio's version and disks.
     V2 = 2,
-    /// No trims.
+    /// Without trims.
     #[default]
     V3,
-    /// Trims.
+    /// With trims.
     V4,
-    /// Trims, and the samples of IOPS.
+    /// With trims and the samples of IOPS.
     V5,
 }
 
 impl TerseVersion {
-    /// By its number.
+    /// Returns a version by its number.
     pub fn from_number(number: u8) -> Option<Self> {
         let all = [Self::V2, Self::V3, Self::V4, Self::V5];
         all.into_iter().find(|version| *version as u8 == number)
     }
 }
 
-/// Places for percentiles; fio takes no longer lists.
+/// Number of fields for percentiles, the limit of fio's lists.
 const PERCENTILES: usize = 20;
 
-/// Writes the report in fio's terse format. What was measured is not said
-/// here: a line has no place for it that its readers would not misread.
+/// Writes the report in fio's terse format. It contains no labels: an additional field
+/// would break programs that read it.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -78,7 +78,7 @@ pub fn write_terse(
     Ok(())
 }
 
-/// The directions that have fields, in order.
+/// Returns the directions that have fields, in order.
 fn fields_of<'a>(
     entry: &'a JobEntry<'_>,
     version: TerseVersion,
@@ -94,7 +94,7 @@ fn fields_of<'a>(
     all.filter(move |(way, _)| shown(*way))
 }
 
-/// A line in the making.
+/// Line while it is built.
 struct TerseLine {
     version: TerseVersion,
     fields: Vec<String>,
@@ -140,7 +140,7 @@ impl TerseLine {
         }
     }
 
-    /// In microseconds.
+    /// Adds the moments in microseconds.
     fn add_moments(&mut self, record: &LatencyRecord) {
         let figures = moments(record).unwrap_or_default();
         self.add(&(figures.min_ns / 1000));
@@ -149,7 +149,7 @@ impl TerseLine {
         self.add_real(figures.stdev_ns / 1000.0);
     }
 
-    /// Adds the percentiles of total latency where asked for, else of completion latency.
+    /// Adds the percentiles of total latency if enabled, otherwise of completion latency.
     fn add_percentiles(&mut self, entry: &JobEntry<'_>, traffic: &Traffic) {
         let stats = entry.stats();
         let record = match (stats.lat_percentiles, stats.clat_percentiles) {
@@ -187,8 +187,8 @@ impl TerseLine {
         self.add(&entry.minor_faults);
     }
 
-    /// The format knows no nanoseconds: they count as the first class of
-    /// microseconds.
+    /// Adds shares of depths and latency classes. The format has no nanoseconds, so they
+    /// count as the first class of microseconds.
     fn add_depths_and_classes(&mut self, entry: &JobEntry<'_>) {
         let depths = latency::depth_shares(&entry.depths.level);
         self.fields

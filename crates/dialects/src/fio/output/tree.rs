@@ -1,8 +1,9 @@
-//! JSON in fio's spelling: members in order, `"key" : value`, two spaces for
-//! each level, six decimals. `serde_json` does the rest.
+//! JSON in fio's layout: members in order, `"key" : value`, two spaces per level, six decimals.
+//! `serde_json` does the rest.
 //!
-//! Its own `Value` would sort the members. Its feature `preserve_order` is no way out: cargo turns
-//! it on for the whole program, where it changes the order of the JSON that others write.
+//! The type `Value` of `serde_json` would sort the members. Its feature `preserve_order` is no
+//! solution: cargo enables it for the whole program, where it would change the order of other JSON
+//! output.
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::ser::Formatter;
@@ -21,7 +22,7 @@ pub(super) enum JsonValue {
     Map(Map),
 }
 
-/// An object that keeps the order of its members.
+/// Object that keeps the order of its members.
 pub(super) struct Map(Vec<(String, JsonValue)>);
 
 impl Map {
@@ -47,7 +48,7 @@ impl From<u32> for JsonValue {
 }
 
 impl From<f64> for JsonValue {
-    /// JSON has no infinity.
+    /// Converts a number; JSON has no infinity.
     fn from(value: f64) -> Self {
         if value.is_finite() {
             Self::Real(value)
@@ -75,7 +76,7 @@ impl From<Vec<Self>> for JsonValue {
     }
 }
 
-/// Absent is not zero: it is `null`.
+/// An absent value is `null`, not zero.
 impl<T: Into<Self>> From<Option<T>> for JsonValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
@@ -88,7 +89,7 @@ impl Serialize for Map {
     }
 }
 
-/// Writes it with a line end.
+/// Writes an object and a line end.
 pub(super) fn write(map: &Map, out: &mut dyn Write) -> io::Result<()> {
     let formatter = Layout { level: 0 };
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, formatter);

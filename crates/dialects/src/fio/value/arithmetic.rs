@@ -1,10 +1,10 @@
 //! Formulas in parentheses, as in `size=(4*1024*1024)` or `bs=(2^12)`.
 //!
 //! A suffix multiplies the whole product before it, as in fio: `10/4k` is
-//! `(10/4)k`. Order of binding, weakest first: `+ -`, suffixes, `* /`, `^`
-//! (from the right), `%`, the sign.
+//! `(10/4)k`. Order of precedence, lowest first: `+ -`, suffixes, `* /`, `^`
+//! (right-associative), `%`, the sign.
 
-/// Which suffixes are understood: `m` is mega or minutes.
+/// Set of known suffixes: `m` is mega or minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fio) enum Domain {
     /// Sizes and counts.
@@ -13,14 +13,14 @@ pub(in crate::fio) enum Domain {
     Time,
 }
 
-/// The value of a formula.
+/// Value of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::fio) struct FormulaValue {
-    /// Exact, where no fraction was involved.
+    /// Exact value; `None` if a fraction was involved.
     whole: Option<i128>,
-    /// The same as a fraction.
+    /// Value as a floating-point number.
     pub(in crate::fio) fraction: f64,
-    /// A suffix was used somewhere.
+    /// Set if the formula contains a suffix.
     pub(in crate::fio) has_unit: bool,
 }
 
@@ -42,7 +42,7 @@ impl FormulaValue {
         }
     }
 
-    /// The value without its fraction.
+    /// Returns the value without its fraction.
     pub(in crate::fio) fn integer(self) -> Result<i128, String> {
         match self.whole {
             Some(whole) => Ok(whole),
@@ -76,7 +76,7 @@ struct FormulaParser<'a> {
     depth: u32,
 }
 
-/// Parentheses and signs within each other; more is no formula but an attack.
+/// Largest nesting depth of parentheses and signs, against stack overflow.
 const DEEPEST: u32 = 100;
 
 impl FormulaParser<'_> {
@@ -199,7 +199,7 @@ impl FormulaParser<'_> {
         }
     }
 
-    /// The factor of a suffix, if one follows.
+    /// Parses a suffix, if one follows, and returns its factor.
     fn suffix(&mut self) -> Result<Option<i128>, String> {
         self.peek();
         let end = end_of(self.rest, |c| c.is_ascii_alphabetic());
@@ -218,7 +218,7 @@ fn missing() -> String {
     "a number is missing in the formula".to_owned()
 }
 
-/// Length of the beginning of `text` that consists of such characters.
+/// Length of the prefix of `text` that consists of matching characters.
 fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
@@ -258,7 +258,8 @@ fn factor(word: &str, domain: Domain) -> Option<i128> {
     })
 }
 
-/// Exact where both sides are, otherwise with fractions.
+/// Combines two values: exactly if both are exact, otherwise as floating-point
+/// numbers.
 fn combine(
     left: FormulaValue,
     right: FormulaValue,

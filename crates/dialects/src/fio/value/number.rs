@@ -1,19 +1,19 @@
-//! Numbers and sizes by fio's rule.
+//! Numbers and sizes by fio's rules.
 //!
 //! With `kb_base=1024`, the default, `k` and `kb` are 1024 and `KiB` is 1000;
-//! with `kb_base=1000` it is the other way round. What fio would cut off in
-//! silence (`4q` is 4 to fio, `1.5G` is 1) is refused.
+//! with `kb_base=1000` it is the reverse. Text that fio would ignore silently
+//! (`4q` is 4 in fio, `1.5G` is 1) is refused.
 
 use super::arithmetic::{self, Domain};
 
-/// A number as written.
+/// Number as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fio) struct Amount {
-    /// Value, suffix applied.
+    /// Value with its suffix applied.
     pub(in crate::fio) value: i128,
-    /// It was followed by `%`.
+    /// Set if `%` follows.
     pub(in crate::fio) percent: bool,
-    /// It was followed by `KiB`, `MiB` … where that means powers of 1000.
+    /// Set if `KiB`, `MiB` … follow and mean powers of 1000.
     pub(in crate::fio) surprising: bool,
 }
 
@@ -46,7 +46,7 @@ pub(in crate::fio) fn amount(text: &str, base_1000: bool) -> Result<Amount, Stri
     })
 }
 
-/// A number without any suffix, as counts of people are written.
+/// Makes the amount of a number without a suffix.
 const fn plain(value: i128) -> Amount {
     Amount {
         value,
@@ -66,7 +66,7 @@ fn unknown(text: &str, suffix: &str) -> String {
     format!("'{text}' is not a size; {end} (fio would cut it off in silence)")
 }
 
-/// Splits `4096`, `-4k`, `0x1000` into the number and what follows.
+/// Splits `4096`, `-4k`, `0x1000` into the number and the suffix.
 fn split(text: &str) -> Result<(i128, &str), String> {
     let (negative, rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),

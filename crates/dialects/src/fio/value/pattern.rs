@@ -1,16 +1,17 @@
-//! Patterns: `0xdeadbeef`, `"text"`, `-1024`, `%o`, `'file'`, and any of them
-//! one after another.
+//! Patterns: `0xdeadbeef`, `"text"`, `-1024`, `%o`, `'file'`, and sequences of
+//! them.
 
 use crate::fio::Environment;
 use assay_model::load::content::ContentPattern;
 use std::path::Path;
 
-/// Longest pattern that is taken. (fio 3.33 takes 512 bytes, fio 3.41 128 MiB.)
+/// Longest accepted pattern, in bytes. (fio 3.33 accepts 512 bytes, fio 3.41
+/// 128 MiB.)
 const LONGEST: usize = 16 << 20;
-/// Space that `%o` takes.
+/// Bytes that `%o` is replaced by.
 const OFFSET_BYTES: usize = 8;
 
-/// Reads a pattern. `formats`: `%o` is understood.
+/// Parses a pattern. `formats`: `%o` is accepted.
 pub(in crate::fio) fn pattern(
     text: &str,
     formats: bool,
@@ -30,7 +31,7 @@ pub(in crate::fio) fn pattern(
     Ok(pattern)
 }
 
-/// Adds what the beginning of `text` says, and gives the rest.
+/// Adds the first part of `text` to the pattern and returns the rest.
 fn part<'a>(
     text: &'a str,
     formats: bool,
@@ -72,7 +73,8 @@ fn part<'a>(
     }
 }
 
-/// The digits after `0x`, and the rest. The digits of `0xff0x14` are `ff`.
+/// Splits the digits after `0x` from the rest. The digits of `0xff0x14` are
+/// `ff`.
 fn hex(text: &str) -> Option<(&str, &str)> {
     let digits = text
         .strip_prefix("0x")
@@ -87,8 +89,8 @@ fn hex(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| digits.split_at(end))
 }
 
-/// Two digits are a byte, in the order written; an odd number of digits has a
-/// zero before it.
+/// Converts digits to bytes: two digits are a byte, in the order written; an
+/// odd number of digits is padded with a leading zero.
 fn hex_bytes(digits: &str) -> Vec<u8> {
     let nibbles: Vec<u8> = digits
         .bytes()
@@ -103,7 +105,8 @@ fn hex_bytes(digits: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A number of up to 32 bits, lowest byte first, as many bytes as it needs.
+/// Adds a 32-bit number as little-endian bytes, as many as it needs, and
+/// returns the rest.
 fn decimal<'a>(text: &'a str, into: &mut Vec<u8>) -> Result<&'a str, String> {
     let wrong = || format!("'{text}' is not a pattern: write as in 0xdeadbeef, \"text\" or 42");
     let sign = usize::from(text.starts_with(['-', '+']));
@@ -131,7 +134,7 @@ mod tests {
         pattern(text, true, &env).expect("a pattern").bytes
     }
 
-    /// Expected bytes: those that fio 3.33 writes with `verify_pattern` or
+    /// Compares with the bytes that fio 3.33 writes with `verify_pattern` or
     /// `buffer_pattern`.
     #[test]
     fn patterns_have_fios_bytes() {

@@ -1,21 +1,23 @@
-//! Times by fio's rule: what has no suffix is in the unit of its option.
+//! Times by fio's rules: a number without a suffix is in the unit of its
+//! option.
 
 use super::arithmetic::{self, Domain};
 use assay_model::units::Nanos;
 
-/// The unit of a time without a suffix.
+/// Unit of a time without a suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds: `runtime`, `ramp_time`, `startdelay`.
     Seconds,
-    /// Milliseconds, in which no suffix is known: `log_avg_msec`, `rate_cycle`.
+    /// Milliseconds, for which no suffix is accepted: `log_avg_msec`,
+    /// `rate_cycle`.
     Millis,
     /// Microseconds: `thinktime`, `latency_target`.
     Micros,
 }
 
 impl TimeUnit {
-    /// One of it, in nanoseconds.
+    /// Nanoseconds in one unit.
     const fn nanos(self) -> i128 {
         match self {
             Self::Seconds => 1_000_000_000,
@@ -34,8 +36,8 @@ impl TimeUnit {
     }
 }
 
-/// Reads a time: a number with `d`, `h`, `m`, `s`, `ms` or `us`, without a
-/// suffix in `unit`; or a formula in parentheses.
+/// Parses a time: a number with `d`, `h`, `m`, `s`, `ms` or `us`, or without a
+/// suffix in `unit`, or a formula in parentheses.
 pub(in crate::fio) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, String> {
     let text = text.trim();
     if text.starts_with('(') {
@@ -59,7 +61,7 @@ pub(in crate::fio) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, Stri
     within(text, number.checked_mul(factor))
 }
 
-/// Nanoseconds of one of what `suffix` says.
+/// Nanoseconds in one unit of `suffix`.
 fn factor(suffix: &str, unit: TimeUnit) -> Option<i128> {
     Some(match suffix.trim().to_ascii_lowercase().as_str() {
         "" => unit.nanos(),

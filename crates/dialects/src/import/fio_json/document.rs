@@ -1,5 +1,5 @@
-//! fio's JSON as far as it is read. All else, bins above all, is passed over
-//! without being kept.
+//! fio's JSON, as far as it is used. Other members, above all bins, are skipped without
+//! being stored.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,16 +12,16 @@ pub(super) type Options = Map<String, Value>;
 pub(super) struct FioJson {
     #[serde(rename = "fio version")]
     pub(super) version: Option<String>,
-    /// Seconds since 1970: when it was written.
+    /// Time of writing, in seconds since the epoch.
     timestamp: Option<f64>,
     timestamp_ms: Option<f64>,
     pub(super) time: Option<String>,
-    /// `None` before fio 2.2.
+    /// Global options; `None` before fio 2.2.
     #[serde(rename = "global options")]
     pub(super) global: Option<Options>,
     #[serde(default)]
     jobs: Vec<FioJsonJob>,
-    /// In the place of jobs when fio was a client.
+    /// Replaces `jobs` if fio was a client.
     #[serde(default)]
     client_stats: Vec<FioJsonJob>,
     #[serde(rename = "disk_util", default)]
@@ -40,9 +40,9 @@ pub(super) struct FioJsonJob {
     pub(super) name: String,
     #[serde(default)]
     pub(super) error: i64,
-    /// Seconds, rounded up.
+    /// Run time in seconds, rounded up.
     elapsed: Option<f64>,
-    /// Milliseconds since 1970; newer versions have it.
+    /// Start in milliseconds since the epoch; `None` in older versions.
     job_start: Option<f64>,
     #[serde(rename = "job options", default)]
     pub(super) options: Options,
@@ -51,24 +51,25 @@ pub(super) struct FioJsonJob {
     trim: Option<Direction>,
     mixed: Option<Direction>,
     pub(super) sync: Option<Sync>,
-    /// Label of each direction, which assay adds.
+    /// Label of each direction, added by assay.
     #[serde(default)]
     assay: BTreeMap<String, Value>,
 }
 
-/// Without `flatten`, which would keep all bins to look at them twice.
+/// Figures of a direction. Without `flatten`, which would buffer all bins and parse them
+/// twice.
 #[derive(Debug, Deserialize)]
 pub(super) struct Direction {
     pub(super) bw: Option<f64>,
     pub(super) iops: Option<f64>,
     io_bytes: Option<f64>,
-    /// Milliseconds.
+    /// Run time in milliseconds.
     runtime: Option<f64>,
     total_ios: Option<f64>,
     slat_ns: Option<Latency>,
     clat_ns: Option<Latency>,
     lat_ns: Option<Latency>,
-    /// Before fio 3, in microseconds.
+    /// Latencies before fio 3, in microseconds.
     slat: Option<Latency>,
     clat: Option<Latency>,
     lat: Option<Latency>,
@@ -82,7 +83,7 @@ pub(super) struct Sync {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Latency {
-    /// Number of samples; `None` when absent. fio has 0 where nothing was counted.
+    /// Number of samples; `None` if absent. fio writes 0 if nothing was counted.
     #[serde(rename = "N")]
     count: Option<f64>,
     max: Option<f64>,
@@ -96,7 +97,8 @@ impl FioJson {
         self.jobs.iter().chain(&self.client_stats)
     }
 
-    /// `true` if `earlier` is an interim report of the same run: it began when this one did.
+    /// Returns true if `earlier` is an interim report of the same run, that is, one with the
+    /// same start.
     pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
         let (Some(one), Some(other)) = (self.all_jobs().next(), earlier.all_jobs().next()) else {
             return false;
@@ -109,9 +111,10 @@ impl FioJson {
         if let (Some(began), Some(other_began)) = (one.job_start, other.job_start) {
             return began.total_cmp(&other_began).is_eq();
         }
-        // Both are whole seconds, one rounded up and one down.
+        // Tolerance in seconds: both values are whole seconds, one rounded up and one down.
         const ROUNDING: f64 = 1.0;
-        // After a run of so many seconds, the next one cannot begin within the rounding.
+        // After a run of this many seconds, the next run's start differs by more than the
+        // rounding.
         const TELLING: f64 = 4.0;
         let began = |document: &Self, job: &FioJsonJob| Some(document.timestamp? - job.elapsed?);
         let (Some(began), Some(other_began)) = (began(self, one), began(earlier, other)) else {
@@ -129,7 +132,7 @@ impl FioJson {
             && (other.elapsed >= Some(TELLING) || grew)
     }
 
-    /// Bytes of all jobs, and the longest run time.
+    /// Returns the bytes of all jobs, and the longest run time.
     fn progress(&self) -> (f64, f64) {
         let directions = self.all_jobs().flat_map(FioJsonJob::directions);
         directions.fold((0.0, 0.0), |(bytes, runtime), direction| {
@@ -138,7 +141,7 @@ impl FioJson {
         })
     }
 
-    /// `true` unless the file says otherwise; one without options says nothing.
+    /// Returns true unless the file rules out direct I/O; a file without options does not.
     pub(super) fn may_be_direct(&self, job: &FioJsonJob) -> bool {
         let is_on = |options: &Options, name, on: &str| {
             let value = options.get(name).and_then(Value::as_str);
@@ -180,7 +183,7 @@ impl FioJsonJob {
 }
 
 impl Direction {
-    /// `true` if there was any I/O: fio has all directions in every job.
+    /// Returns true if there was any I/O: fio writes all directions in every job.
     pub(super) fn moved(&self) -> bool {
         let mut told = [self.io_bytes, self.total_ios]
             .into_iter()
@@ -227,7 +230,7 @@ impl Latency {
         }
     }
 
-    /// `p99.99` for `99.990000`, in fio's order.
+    /// Returns the percentiles, such as `p99.99` for `99.990000`, in fio's order.
     pub(super) fn percentiles(&self) -> Vec<(String, f64)> {
         let mut all: Vec<(f64, String, f64)> = self
             .percentile
@@ -237,7 +240,7 @@ impl Latency {
                     Some(_) => percent.trim_end_matches('0').trim_end_matches('.'),
                     None => percent,
                 };
-                // Before fio 3, unused places of the list are 0.
+                // Before fio 3, unused entries of the list are 0.
                 let percent = percent.parse().ok().filter(|percent| *percent > 0.0)?;
                 Some((percent, format!("p{name}"), *value))
             })

@@ -1,12 +1,12 @@
-//! The blocks of `-R`: a test each, with record sizes above and file sizes at
-//! the left.
+//! Blocks of `-R`: one per test, with record sizes above and file sizes at the
+//! left.
 
 use super::{IozoneFigure, cell, sizes};
 use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
 use assay_model::work::iozone::Test;
 
-/// The blocks under way.
+/// Blocks read so far.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     test: Option<Test>,
@@ -27,7 +27,7 @@ impl Blocks {
             .strip_prefix('"')
             .and_then(|text| text.strip_suffix(" report\""))
         {
-            // CPU utilization is no figure of storage.
+            // CPU utilization is no figure of storage, so its block is skipped.
             self.test = super::tests().find(|test| test.title() == title.trim());
             self.records.clear();
             return Ok(());
@@ -71,7 +71,7 @@ impl Blocks {
     }
 }
 
-/// `"1024"`.
+/// Parses a size such as `"1024"`.
 fn size(word: &str) -> Option<String> {
     let inner = word.strip_prefix('"')?.strip_suffix('"')?;
     let is_number = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_digit());

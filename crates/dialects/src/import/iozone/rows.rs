@@ -1,15 +1,15 @@
-//! The table: rows of figures below the names of tests.
+//! Table: rows of figures below the names of tests.
 
 use super::{Heading, IozoneFigure, cell, is_columns, sizes};
 use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
 use assay_model::work::iozone::Test;
 
-/// The table under way.
+/// Table read so far.
 #[derive(Debug, Default)]
 pub(super) struct IozoneTable {
     columns: Vec<Test>,
-    /// Ends of their names.
+    /// Columns of text at which the tests' names end.
     ends: Vec<usize>,
     pub(super) cells: Vec<IozoneFigure>,
 }
@@ -56,8 +56,8 @@ impl IozoneTable {
         Ok(())
     }
 
-    /// Which tests the figures of a row are of: all, or those that were asked
-    /// for, or those in whose place they stand.
+    /// Returns the tests of a row's figures: all columns, or the requested tests, or
+    /// those with a matching position.
     fn tests_of(&self, row: &str, count: usize, heading: &Heading) -> Option<Vec<Test>> {
         if count == self.columns.len() {
             return Some(self.columns.clone());
@@ -72,7 +72,8 @@ impl IozoneTable {
         self.by_place(row).filter(|tests| tests.len() == count)
     }
 
-    /// Each figure ends near the end of its column's name, in all versions of iozone.
+    /// Matches figures to tests by position: in all versions of iozone, a figure ends
+    /// near the end of its column's name.
     fn by_place(&self, row: &str) -> Option<Vec<Test>> {
         let mut tests: Vec<Test> = Vec::new();
         let mut next = 0;
@@ -89,20 +90,21 @@ impl IozoneTable {
     }
 }
 
-/// Columns of text between the ends of a figure and of its column's name, at most.
+/// Largest distance between the ends of a figure and of its column's name, in
+/// characters.
 const NEAR: usize = 4;
 
-/// Ends of the words of a line.
+/// Returns positions of the words' last characters.
 fn ends(line: &str) -> impl Iterator<Item = usize> {
     let bytes = line.as_bytes();
     let is_end = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
     (0..bytes.len()).filter(move |&at| !bytes[at].is_ascii_whitespace() && is_end(at))
 }
 
-/// The columns by how many names there are: some names are of two lines.
+/// Returns the columns by the number of names; some names occupy two lines.
 fn columns(tests: &[&str]) -> Vec<Test> {
     let mut columns: Vec<Test> = super::tests().collect();
-    // -E is not given with vectors always.
+    // With vectors, `-E` may be absent.
     match tests.get(13) {
         Some(&"pwritev") => drop(columns.drain(13..17)),
         _ => columns.truncate(tests.len()),

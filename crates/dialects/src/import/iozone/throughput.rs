@@ -5,17 +5,17 @@ use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
 use crate::import::number::leading;
 
-/// The lines under way.
+/// Results read so far.
 #[derive(Debug, Default)]
 pub(super) struct Throughput {
     sizes: Option<String>,
-    /// `2 initial writers`.
+    /// Name of the children, for example `2 initial writers`.
     doers: Option<String>,
     unit: &'static str,
     pub(super) cells: Vec<IozoneFigure>,
 }
 
-/// Lines that follow that of the children.
+/// Lines below the total of the children.
 const OF_EACH: [(&str, &str); 3] = [
     ("Min throughput per", "min throughput per"),
     ("Max throughput per", "max throughput per"),
@@ -80,7 +80,7 @@ impl Throughput {
     }
 }
 
-/// `Each process writes a 1024 kByte file in 4 kByte records`.
+/// Parses `Each process writes a 1024 kByte file in 4 kByte records`.
 pub(super) fn sizes_of(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [

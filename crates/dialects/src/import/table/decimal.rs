@@ -1,30 +1,30 @@
-//! Numbers of a table, whose comma may be a decimal mark or stand between
+//! Numbers of a table, in which a comma may be a decimal mark or separate
 //! thousands.
 
-/// A number, with what may stand behind it.
+/// Number, with its deviation and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantity {
     pub(super) value: f64,
-    /// Behind `±`.
+    /// Number after `±`.
     pub(super) stdev: Option<f64>,
-    /// Empty where there is none.
+    /// Unit; empty without one.
     pub(super) unit: String,
 }
 
 /// Meaning of commas and points in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// A comma is a decimal mark somewhere.
+    /// Set if a comma is certainly a decimal mark in some cell.
     comma: bool,
-    /// A point is a decimal mark somewhere.
+    /// Set if a point is certainly a decimal mark in some cell.
     point: bool,
-    /// Cells are separated by semicolons, as spreadsheets write where the comma
+    /// Set if semicolons separate the cells, as spreadsheets write if the comma
     /// is the decimal mark.
     semicolons: bool,
 }
 
 impl Marks {
-    /// Finds out from all cells.
+    /// Determines the marks from all cells.
     pub(super) fn of<'a>(cells: impl Iterator<Item = &'a str>, semicolons: bool) -> Self {
         let mut marks = Self {
             comma: false,
@@ -39,8 +39,8 @@ impl Marks {
                 continue;
             }
             match number.rfind([',', '.']) {
-                // One that comes once and has not three digits behind it, or
-                // one behind the other kind.
+                // It occurs once and is not followed by three digits, or it
+                // follows the other mark.
                 Some(at) if is_decimal(number, at) => {
                     marks.comma |= number.as_bytes()[at] == b',';
                     marks.point |= number.as_bytes()[at] == b'.';
@@ -51,7 +51,7 @@ impl Marks {
         marks
     }
 
-    /// Reads `65.28`, `65,28`, `65.28 ± 0.77`, `11.8 MB/s`.
+    /// Parses `65.28`, `65,28`, `65.28 ± 0.77`, `11.8 MB/s`.
     pub(super) fn quantity(self, cell: &str) -> Result<Quantity, String> {
         let mut parts = cell.splitn(2, '±');
         let (mean, behind) = match (parts.next(), parts.next()) {
@@ -81,7 +81,7 @@ impl Marks {
         Ok((value, unit))
     }
 
-    /// With a point as decimal mark, and nothing between thousands.
+    /// Converts to a point as decimal mark, without separators of thousands.
     fn plain(self, number: &str) -> Result<String, String> {
         let Some(last) = number.rfind([',', '.']) else {
             return Ok(number.to_owned());
@@ -99,7 +99,7 @@ impl Marks {
                 || match (here, other) {
                     (true, false) => true,
                     (false, true) => false,
-                    // A lone point is what programs write.
+                    // A single point is the programs' decimal mark.
                     (false, false) if mark == b'.' => true,
                     _ => {
                         let without = number.replace([',', '.'], "");
@@ -122,7 +122,7 @@ impl Marks {
     }
 }
 
-/// `true` if the mark at that place can only be a decimal mark.
+/// Returns true if the mark at that position can only be a decimal mark.
 fn is_decimal(number: &str, at: usize) -> bool {
     let mark = &number[at..=at];
     let other = if mark == "," { "." } else { "," };
@@ -135,7 +135,7 @@ fn is_decimal(number: &str, at: usize) -> bool {
     once && (digits != 3 || small || number[..at].contains(other) || at > 3 + signs(number))
 }
 
-/// `true` if the marks separate groups of three digits.
+/// Returns true if the marks separate groups of three digits.
 fn has_groups(number: &str) -> bool {
     let groups = number.split([',', '.']).skip(1);
     groups.into_iter().all(|group| group.len() == 3)

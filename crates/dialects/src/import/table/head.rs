@@ -21,7 +21,7 @@ pub(super) enum Role {
     Reported,
 }
 
-/// Names that people give to columns.
+/// Usual names of columns.
 const NAMES: [(Role, &[&str]); 13] = [
     (
         Role::Condition,
@@ -59,11 +59,11 @@ const NAMES: [(Role, &[&str]); 13] = [
     (Role::Reported, &["reported"]),
 ];
 
-/// A column.
+/// Column of a table.
 #[derive(Debug)]
 struct Column {
     name: String,
-    /// In brackets behind the name; empty where there is none.
+    /// Unit in brackets after the name; empty without one.
     unit: String,
     role: Option<Role>,
 }
@@ -82,7 +82,7 @@ impl Head {
         }
     }
 
-    /// Returns the layout of figures below these columns; `None` where there are none.
+    /// Returns the layout of figures below these columns; `None` if they have none.
     pub(super) fn shape(&self) -> Option<Shape> {
         let has = |role| self.place(role).is_some();
         if has(Role::Operands) && has(Role::Reported) {
@@ -111,20 +111,20 @@ impl Head {
             .position(|column| column.role == Some(role))
     }
 
-    /// The number of that column in words, from 1.
+    /// Returns the number of the column with this role as text, from 1.
     pub(super) fn column_of(&self, role: Role) -> String {
         let place = self.place(role).map(|place| place + 1);
         place.map_or_else(|| "?".to_owned(), |number| number.to_string())
     }
 
-    /// The cell of a row in that column; `None` where it is empty.
+    /// Returns a row's cell in the column with this role; `None` if it is empty.
     pub(super) fn cell<'a>(&self, row: &'a SheetRow, role: Role) -> Option<&'a str> {
         let cell = row.cells.get(self.place(role)?)?;
         (!cell.is_empty()).then_some(cell)
     }
 
-    /// Cells before a column that have no role of their own: they belong to the
-    /// name of the metric.
+    /// Returns cells before a column that have no role: they are part of the metric's
+    /// name.
     pub(super) fn before<'a>(&self, role: Role, row: &'a SheetRow) -> Vec<&'a str> {
         let end = self.place(role).unwrap_or(0);
         let cells = self.columns.iter().zip(&row.cells).take(end);
@@ -136,7 +136,7 @@ impl Head {
             .collect()
     }
 
-    /// Conditions and their cells.
+    /// Returns conditions with their cells.
     pub(super) fn after_unit<'a>(&'a self, row: &'a SheetRow) -> Vec<(&'a str, &'a str)> {
         let start = self.place(Role::Unit).map_or(0, |unit| unit + 1);
         let cells = self.columns.iter().zip(&row.cells).skip(start);
@@ -149,7 +149,7 @@ impl Head {
             .collect()
     }
 
-    /// Metrics, their units, and their cells.
+    /// Returns metrics with their units and cells.
     pub(super) fn metrics<'a>(&'a self, row: &'a SheetRow) -> Vec<(&'a str, &'a str, &'a str)> {
         let cells = self.columns.iter().zip(&row.cells).skip(1);
         cells
@@ -158,7 +158,7 @@ impl Head {
             .collect()
     }
 
-    /// Names and cells of columns without a role.
+    /// Returns names and cells of columns without a role.
     pub(super) fn others(&self, row: &SheetRow) -> Vec<String> {
         let cells = self.columns.iter().zip(&row.cells);
         cells
@@ -167,7 +167,7 @@ impl Head {
             .collect()
     }
 
-    /// Columns whose cells are not taken, whatever they have.
+    /// Returns columns whose cells are not imported.
     pub(super) fn left_out(&self) -> Vec<&str> {
         if self.shape() != Some(Shape::Figures) {
             return Vec::new();
@@ -181,7 +181,7 @@ impl Head {
     }
 }
 
-/// `Seq. read (MB/s)` or `Seq. read [MB/s]`.
+/// Parses a column name with a unit: `Seq. read (MB/s)` or `Seq. read [MB/s]`.
 fn column(cell: &str) -> Column {
     let word = cell.to_lowercase();
     let role = NAMES

@@ -1,17 +1,17 @@
-//! Cells of a table, with the lines they are in.
+//! Cells of a table with their line numbers.
 
 use super::decimal::{Marks, Quantity};
 use crate::import::error::ImportError;
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-/// A line of cells.
+/// Row of cells.
 #[derive(Debug)]
 pub(super) struct SheetRow {
     pub(super) line: usize,
     pub(super) cells: Vec<String>,
 }
 
-/// A table.
+/// Table as cells.
 #[derive(Debug)]
 pub(super) struct Sheet {
     pub(super) head: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Sheet {
     marks: Marks,
 }
 
-/// Cells of the first line that is no comment; `None` without a separator.
+/// Returns the cells of the first line that is no comment; `None` without a separator.
 pub(super) fn head(text: &str) -> Option<Vec<String>> {
     let line = text.lines().find(|line| is_row(line))?;
     let separator = separator(line)?;
@@ -35,8 +35,8 @@ fn is_row(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
-/// Detects the cell separator: a comma only when there is no other candidate, because it is the
-/// decimal mark of many languages.
+/// Detects the cell separator. A comma is used only without another candidate, because it is
+/// the decimal mark of many languages.
 fn separator(head: &str) -> Option<u8> {
     [b'\t', b';', b',']
         .into_iter()
@@ -90,7 +90,7 @@ impl Sheet {
         })
     }
 
-    /// A number of this table.
+    /// Parses a number of this table.
     pub(super) fn quantity(&self, cell: &str, line: usize) -> Result<Quantity, ImportError> {
         self.marks
             .quantity(cell)
@@ -109,14 +109,14 @@ fn row(record: &StringRecord) -> SheetRow {
     }
 }
 
-/// Without the apostrophe that keeps a spreadsheet from taking a name for a formula.
+/// Removes the apostrophe by which a spreadsheet treats a name as text instead of a formula.
 fn unguarded(cell: &str) -> &str {
     let guarded = cell.strip_prefix('\'');
     let guarded = guarded.filter(|rest| rest.starts_with(['=', '+', '-', '@', '\t', '\r']));
     guarded.unwrap_or(cell)
 }
 
-/// Empty cells at the end need not be written.
+/// Pads rows with empty cells, which may be omitted at the end.
 fn same_length(head: &SheetRow, rows: &mut [SheetRow]) -> Result<(), ImportError> {
     let wanted = head.cells.len();
     for row in rows {

@@ -1,9 +1,9 @@
-//! Copies from and to mapped files that survive a missing page.
+//! Copies from and to mapped files that tolerate a missing page.
 //!
-//! The kernel answers a touch of a page that it cannot provide with `SIGBUS`,
-//! which ends the process. While a thread of ours copies, its faults within the
-//! mapping are caught: an empty page takes the place of the missing one, the
-//! copy goes on, and is told that it failed. Any other `SIGBUS` goes its way.
+//! When the kernel cannot provide a page, an access to it raises `SIGBUS`, which ends the process.
+//! While a thread copies here, faults within the mapping are caught: an empty page replaces the
+//! missing one, the copy continues and then returns [`Missing`]. Any other `SIGBUS` is passed to
+//! the previous handler.
 
 use rustix::param::page_size;
 use std::ptr::NonNull;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 /// handler that interrupts it.
 struct CopyWatch {
     from: AtomicUsize,
-    /// 0: nothing is copied.
+    /// End of the memory; 0 when no copy is running.
     to: AtomicUsize,
     faulted: AtomicBool,
 }
@@ -32,17 +32,16 @@ thread_local! {
 /// Handler of `SIGBUS` before this one was installed.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// A page was missing: what was copied is not what it should be, and the
-/// mapping has an empty page of memory in its place.
+/// A page was missing: the copied data is invalid, and the mapping has an empty page of memory in
+/// its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing;
 
-/// Copies `length` bytes, of which the ones at `mapped` (one of the two ends)
-/// are a file's.
+/// Copies `length` bytes. `mapped` is that one of the two ends which lies in a mapped file.
 ///
 /// # Safety
-/// Both ends must be valid for `length` bytes but for missing pages of a
-/// mapping, must not overlap, and the mapping must be the caller's own.
+/// Both ends must be valid for `length` bytes except for missing pages of a mapping, must not
+/// overlap, and only the caller may own the mapping.
 #[inline]
 pub(crate) unsafe fn copy(
     from: NonNull<u8>,
@@ -55,8 +54,8 @@ pub(crate) unsafe fn copy(
         watch.from.store(start, Ordering::Relaxed);
         watch.to.store(start + length, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: as the caller promises; a missing page is replaced by the
-        // handler before the copy goes on.
+        // SAFETY: as the caller guarantees; the handler replaces a missing page before the copy
+        // continues.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), length) };
         compiler_fence(Ordering::SeqCst);
         watch.to.store(0, Ordering::Relaxed);
@@ -68,9 +67,9 @@ pub(crate) unsafe fn copy(
     })
 }
 
-/// Puts the handler in place, once for the process.
+/// Installs the handler, once for the process.
 pub(crate) fn prepare() {
-    // Known from here on: the handler must not be the first to ask for it.
+    // Cached here, because the handler must not be the first to query it.
     let _ = page_size();
     BEFORE.get_or_init(|| {
         // SAFETY: `sigaction` is plain old data, for which all-zero is a value.
@@ -78,17 +77,15 @@ pub(crate) fn prepare() {
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         ours.sa_sigaction = on_fault as *const () as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the handler has the form that SA_SIGINFO asks for, and does
-        // only what a handler may. The answer cannot be an error: the signal
-        // exists and can be caught.
+        // SAFETY: the handler has the signature that SA_SIGINFO requires, and is
+        // async-signal-safe. The call cannot fail: the signal exists and can be caught.
         unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut before) };
         before
     });
 }
 
-/// Puts an empty page where one was missing in the running copy. A fault
-/// elsewhere is left to whoever handled the signal before: the faulting
-/// instruction is run again, and meets them.
+/// Replaces a missing page in the running copy by an empty one. For other faults it restores the
+/// previous handler, which is called when the faulting instruction runs again.
 extern "C" fn on_fault(
     _signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -103,7 +100,7 @@ extern "C" fn on_fault(
         replaced
     });
     if !replaced && let Some(before) = BEFORE.get() {
-        // SAFETY: puts back what the kernel said was there before.
+        // SAFETY: restores the handler that the kernel returned before.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
     }
 }

@@ -1,16 +1,16 @@
 //! Memory mapped files: each I/O copies between its buffer and a mapping of the
 //! whole file.
 //!
-//! A mapping cannot make a file longer: an I/O ends where the file ended when
-//! it was opened, and an empty file is refused. A page that the kernel cannot
-//! provide (a bad spot of the medium, a full file system below a hole, a file
-//! that was made shorter meanwhile) fails the I/O with `EIO`: see [`fault`].
+//! A mapping cannot extend a file: an I/O ends at the size that the file had when it was
+//! opened, and an empty file is refused. If the kernel cannot provide a page (a media
+//! error, a full file system below a hole, a file that was truncated meanwhile), the I/O
+//! fails with `EIO`: see [`fault`].
 //!
-//! Nothing is direct here, for a mapping is the page cache. If the file was
-//! opened with `O_SYNC`, `O_DSYNC` or `O_DIRECT`, which the kernel does not
-//! heed for mappings, each write is followed by `msync(2)`, so that it is at
-//! least on the device when it counts as done; with `O_DIRECT` the pages are
-//! also taken out of the mapping, as fio does it. They stay in the page cache.
+//! Direct I/O is not possible, because a mapping is the page cache. If the file was opened
+//! with `O_SYNC`, `O_DSYNC` or `O_DIRECT`, which the kernel ignores for mappings,
+//! `msync(2)` follows each write, so that the data is at least on the device when the write
+//! counts as done. With `O_DIRECT` the pages are also removed from the mapping, as in fio.
+//! They stay in the page cache.
 
 pub(crate) mod fault;
 
@@ -27,8 +27,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// A mapping of a file from its start on, whose memory only this module's
-/// copies touch.
+/// A mapping of a file from its start. Only the copies of this module access its memory.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
@@ -54,8 +53,8 @@ impl Mapping {
         let start = map(std::ptr::null_mut(), length, protection, 0, &file.file)?;
         let flags = fcntl_getfl(&file.file)?;
         if file.random {
-            // Otherwise each fault reads pages around it, and most I/Os would
-            // find theirs there. SAFETY: the range is the new mapping's.
+            // Otherwise each fault reads pages around it, and most I/Os would hit those.
+            // SAFETY: the range is the new mapping's.
             check(unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_RANDOM) })?;
         }
         Ok(Self {
@@ -74,7 +73,7 @@ impl Mapping {
         (from, (unit.left() as usize).min(self.length - from))
     }
 
-    /// Copies what is left of the unit; the bytes that were.
+    /// Copies the remainder of the unit, and returns the number of bytes copied.
     fn transfer(&self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, Errno> {
         let writes = unit.ddir == Ddir::Write;
         if writes && !file.writable {
@@ -85,10 +84,9 @@ impl Mapping {
         let bytes = &mut bytes[..length];
         // SAFETY: `from` is at most the mapping's length.
         let mapped = unsafe { self.start.add(from) };
-        // SAFETY: `length` bytes from `mapped` on are within the mapping, which
-        // is writable if the file is; the buffer is not part of it. Others may
-        // change the file meanwhile: the copies are of plain bytes, of which
-        // any value will do.
+        // SAFETY: `length` bytes from `mapped` on are within the mapping, which is writable
+        // if the file is; the buffer is not part of it. Others may change the file
+        // meanwhile: the copies are of plain bytes, for which every value is valid.
         let copied = unsafe {
             if writes {
                 fault::copy(NonNull::from(&mut *bytes).cast(), mapped, mapped, length)
@@ -113,21 +111,21 @@ impl Mapping {
         }
         if self.lets_go {
             let (start, length) = self.pages(from, length);
-            // SAFETY: the pages are those of this mapping; a shared one finds
-            // them in the page cache again.
+            // SAFETY: the pages are those of this mapping; a shared mapping maps them from
+            // the page cache again.
             check(unsafe { libc::madvise(start, length, libc::MADV_DONTNEED) })?;
         }
         Ok(())
     }
 
-    /// Writes back so much of the file, and flushes it.
+    /// Writes back a part of the file and flushes it.
     fn sync(&self, from: usize, length: usize) -> Result<(), Errno> {
         let (start, length) = self.pages(from, length);
         // SAFETY: the pages are those of this mapping.
         check(unsafe { libc::msync(start, length, libc::MS_SYNC) })
     }
 
-    /// The whole pages around a part of the mapping.
+    /// Returns the whole pages around a part of the mapping: start and length.
     fn pages(&self, from: usize, length: usize) -> (*mut libc::c_void, usize) {
         let before = from % page_size();
         // SAFETY: still within the mapping, which starts with a page.
@@ -135,8 +133,8 @@ impl Mapping {
         (start.as_ptr().cast(), length + before)
     }
 
-    /// Maps the file again at the same place, where a fault has put an empty
-    /// page in between.
+    /// Maps the file again at the same address, to remove the empty page that a fault
+    /// inserted.
     #[cold]
     fn renew(&self, file: &File) -> Result<(), Errno> {
         let start = self.start.as_ptr().cast();
@@ -153,7 +151,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Maps the start of a file.
+/// Maps the first `length` bytes of a file.
 pub(crate) fn map(
     at: *mut libc::c_void,
     length: usize,
@@ -162,9 +160,8 @@ pub(crate) fn map(
     file: &File,
 ) -> io::Result<NonNull<u8>> {
     let flags = flags | libc::MAP_SHARED;
-    // SAFETY: a new mapping at an address the kernel chooses; or, with
-    // `MAP_FIXED`, one that takes the place of the caller's own, of the same
-    // length.
+    // SAFETY: a new mapping at an address the kernel chooses; or, with `MAP_FIXED`, one
+    // that replaces the caller's own mapping of the same length.
     let start = unsafe { libc::mmap(at, length, protection, flags, file.as_raw_fd(), 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -179,7 +176,7 @@ pub(crate) fn check(answer: libc::c_int) -> Result<(), Errno> {
     Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
-/// The engine: the mappings of the files that are open, by their numbers.
+/// The engine, with the mappings of the open files by file number.
 #[derive(Debug)]
 pub(crate) struct Mmap {
     mappings: Vec<Option<Mapping>>,
@@ -227,7 +224,7 @@ impl IoEngine for Mmap {
             .map_err(Errno::raw_os_error)
     }
 
-    /// `msync(2)` of all of the file, whichever call was asked for.
+    /// Flushes the whole file with `msync(2)`, for both flush calls.
     fn flush(&mut self, file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
         let mapping = self.mapping(file)?;
         mapping.sync(0, mapping.length)

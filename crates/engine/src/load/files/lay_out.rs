@@ -1,4 +1,4 @@
-//! Making the files of a stream: directories, missing files, missing parts.
+//! Creation of the files of a stream: directories, missing files, missing data.
 
 use super::{FilePlan, PlannedFile, SharedFiles, needs_only_names, problem, size};
 use crate::error::EngineError;
@@ -36,18 +36,17 @@ struct Lack {
 }
 
 impl FilePlan {
-    /// Makes what is missing: what the stream will read (or overwrite) is
-    /// really written, with data that cannot be compressed; what it only
-    /// writes is given blocks as `fallocate` says. Files that are there are
-    /// extended and keep what they hold. Devices that it writes are held.
+    /// Creates missing files and data. Ranges that the stream will read or overwrite are filled
+    /// with incompressible data; ranges that it only writes get blocks as `fallocate` requests.
+    /// Existing files are extended and keep their data. Devices that the stream writes are opened
+    /// exclusively.
     ///
-    /// With `fill_device` and reads, the plan has the size that was found
-    /// afterwards.
+    /// With `fill_device` and reads, the plan is updated to the size at which the device was full.
     ///
     /// # Errors
-    /// [`EngineError::Job`] when there is no room, [`EngineError::Stopped`]
-    /// when `stop` was set (a file under way is taken back), otherwise the
-    /// kernel's answer.
+    /// [`EngineError::Job`] if there is not enough space, [`EngineError::Stopped`] if `stop` was
+    /// set (an unfinished file is removed or truncated to its former length), else the error of the
+    /// failed call.
     pub(crate) fn lay_out(
         &mut self,
         stream: &Stream,
@@ -92,7 +91,7 @@ impl FilePlan {
         Ok(())
     }
 
-    /// Regular files that it would make or make longer.
+    /// Returns the regular files that this would create or extend.
     #[cfg(feature = "loads")]
     pub(crate) fn to_lay_out(&self, stream: &Stream) -> Vec<PathBuf> {
         if needs_only_names(stream) {
@@ -105,7 +104,7 @@ impl FilePlan {
         short.map(|file| file.path.clone()).collect()
     }
 
-    /// Directories that the engine will look at or remove.
+    /// Creates the directories that the engine will inspect or remove.
     fn make_directories(&self, stream: &Stream) -> Result<(), EngineError> {
         let kind = stream.engine.kind;
         if !matches!(kind, EngineKind::DirStat | EngineKind::DirDelete) {
@@ -129,7 +128,7 @@ impl FilePlan {
             .try_for_each(|device| shared.hold(&device.path))
     }
 
-    /// Looks again, because streams before this one may have made its files.
+    /// Inspects the files again, because earlier streams may have created them.
     fn lacks(&self, stream: &Stream, shared: &SharedFiles) -> Result<Vec<Lack>, EngineError> {
         let mut lacks = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -182,12 +181,12 @@ impl FilePlan {
         if needs_content(stream) {
             return Err(problem(stream, text));
         }
-        // It may end before it has written all.
+        // The stream may end before it has written everything.
         note(Note::Warning(format!("{}: {text}", stream.name)));
         Ok(())
     }
 
-    /// fio makes missing folders too, for their owner alone.
+    /// Creates missing folders with access for their owner only, as fio does.
     fn make_folders(&self, stream: &Stream) -> Result<(), EngineError> {
         let nowhere = matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim);
         if nowhere || stream.files.prepared {
@@ -205,7 +204,7 @@ impl FilePlan {
         Ok(())
     }
 
-    /// The line that fio prints.
+    /// Returns the line that fio prints.
     fn announcement(&self, stream: &Stream, lacks: &[Lack]) -> String {
         let bytes = lacks
             .iter()
@@ -248,7 +247,7 @@ fn open_to_make(file: &PlannedFile, stream: &Stream) -> Result<File, EngineError
         .map_err(|errno| EngineError::file("open", &file.path, errno.into()))
 }
 
-/// Writes what a file lacks.
+/// Writes the missing data of a file.
 fn write(
     file: &mut PlannedFile,
     stream: &Stream,
@@ -258,8 +257,8 @@ fn write(
     let opened = open_to_make(file, stream)?;
     let grows = lack.there.unwrap_or(0) < file.file_size;
     if grows && !stream.length.fill_device {
-        // Blocks that lie together, where the file system can; what refuses
-        // that is told by the writing.
+        // Allocates contiguous blocks, if the file system can. If it fails, the write reports the
+        // reason.
         let _ = give_blocks(&opened, stream.files.fallocate, file.file_size);
     }
     let seed = SplitMix64::new(u64::from(stream.number) << 32 | lack.file as u64).next_u64();
@@ -286,7 +285,7 @@ fn is_full(error: &EngineError) -> bool {
         .any(|full| error.errno() == Some(full.raw_os_error()))
 }
 
-/// The device is full: what fitted is the size.
+/// Sets the size of a file to the part that fitted on the full device.
 fn take_size(file: &mut PlannedFile, opened: &File, block: u64) -> Result<(), EngineError> {
     let what = opened
         .metadata()
@@ -297,8 +296,8 @@ fn take_size(file: &mut PlannedFile, opened: &File, block: u64) -> Result<(), En
     Ok(())
 }
 
-/// A file that was not finished is no use to anybody, and would look as if it
-/// were one.
+/// Removes an unfinished file, or truncates it to its former length, because it would look
+/// complete.
 fn take_back(path: &Path, opened: &File, there: Option<u64>) {
     let _ = match there {
         None => held::remove_file(path),
@@ -306,7 +305,7 @@ fn take_back(path: &Path, opened: &File, there: Option<u64>) {
     };
 }
 
-/// Gives a file that will be written its blocks.
+/// Allocates the blocks of a file that will be written.
 fn reserve(
     file: &PlannedFile,
     stream: &Stream,
@@ -321,7 +320,7 @@ fn reserve(
         return Ok(());
     };
     match (mode, errno) {
-        // By their own meaning: where the file system knows it.
+        // These modes are optional: only if the file system supports them.
         (Fallocate::Native, Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         (Fallocate::Native | Fallocate::Posix, _) => {
             note(Note::Warning(format!(
@@ -359,15 +358,14 @@ fn posix_fallocate(file: &File, size: u64) -> Result<(), Errno> {
 /// A file system that is too small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shortage {
-    /// The folder, or the file that grows.
+    /// The nearest existing folder, or the file that grows.
     place: PathBuf,
     needed_bytes: u64,
     free_bytes: u64,
 }
 
-/// The first file system without room for its part of `growth`: paths, and the
-/// bytes from where to where each is to be written. What cannot be found out
-/// does not count against it.
+/// Returns the first file system without space for its part of `growth`, which lists paths with the
+/// byte range to write. A file system whose free space is unknown counts as large enough.
 fn shortage<'a>(growth: impl Iterator<Item = (&'a Path, Range<u64>)>) -> Option<Shortage> {
     let mut by_file_system: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
     for (path, part) in growth {
@@ -390,7 +388,7 @@ fn shortage<'a>(growth: impl Iterator<Item = (&'a Path, Range<u64>)>) -> Option<
     })
 }
 
-/// The path itself or the nearest folder above it that is there.
+/// Returns the path itself or its nearest existing parent.
 fn nearest(path: &Path) -> PathBuf {
     let existing = path.ancestors().find(|place| place.exists());
     match existing {
@@ -399,8 +397,8 @@ fn nearest(path: &Path) -> PathBuf {
     }
 }
 
-/// Bytes that this user may still allocate; `None` where the file system does
-/// not know (an unlimited tmpfs, some over a network).
+/// Returns the bytes that this user may still allocate; `None` if the file system does not report
+/// them (an unlimited tmpfs, some network file systems).
 fn free(path: &Path) -> Option<u64> {
     let what = statvfs(nearest(path)).ok()?;
     if what.f_blocks == 0 {

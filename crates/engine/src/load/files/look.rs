@@ -19,9 +19,9 @@ pub(super) struct InspectedFile {
     pub(super) size: Option<u64>,
 }
 
-/// The memory devices that may be used as files, by their minor numbers
-/// (Documentation/admin-guide/devices.txt of Linux): null, zero, full, random,
-/// urandom. Their neighbours are the machine's memory and ports.
+/// Major number and minor numbers of the memory devices that may be used as
+/// files (Documentation/admin-guide/devices.txt of Linux): null, zero, full,
+/// random, urandom. Other minor numbers give access to memory and I/O ports.
 const MEMORY_DEVICES: (u32, [u32; 5]) = (1, [3, 5, 7, 8, 9]);
 
 /// Returns every file of a stream, including those below `opendir`.
@@ -46,8 +46,8 @@ pub(super) fn at_files(stream: &Stream) -> Result<Vec<InspectedFile>, EngineErro
     paths.into_iter().map(|path| at(stream, path)).collect()
 }
 
-/// The regular files below a folder, in the order of their names. Links are not
-/// followed, as in fio.
+/// Adds the regular files below a folder, in the order of their names. Does not
+/// follow links, as in fio.
 fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), EngineError> {
     let failed = |error| EngineError::file("read the directory", folder, error);
     let mut entries = fs::read_dir(folder)

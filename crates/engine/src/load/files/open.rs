@@ -1,4 +1,4 @@
-//! Opening one file as its stream wants it.
+//! Opening one file with the options of its stream.
 
 use super::{FileKind, PlannedFile, problem};
 use crate::engines::needs_open_file;
@@ -18,8 +18,8 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Opens a file. The first time, it is also looked at, and `note` hears what
-/// the figures will not mean.
+/// Opens a file. On the first open, also inspects it and passes warnings about misleading results
+/// to `note`.
 pub(super) fn open(
     stream: &Stream,
     planned: &PlannedFile,
@@ -88,8 +88,8 @@ fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFi
     }
 }
 
-/// As fio opens: whoever writes can read too, which checking and memory maps
-/// need; trims alone are neither direct nor synchronous.
+/// Returns the flags for opening, as in fio: a stream that writes opens for reading too, which
+/// verification and memory maps need; trims alone are neither direct nor synchronous.
 fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
     let rw = &stream.blocks.rw;
     let mut flags = OFlags::CLOEXEC;
@@ -111,8 +111,8 @@ fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
     flags
 }
 
-/// The flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is
-/// `O_SYNC` on Linux, which would flush metadata that nobody asked for.
+/// Returns the flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is `O_SYNC` on Linux,
+/// which would also flush metadata.
 pub const fn sync_flags(sync: OpenSync) -> OFlags {
     let flags = match sync {
         OpenSync::None => 0,
@@ -138,8 +138,8 @@ fn refusal(stream: &Stream, planned: &PlannedFile, errno: Errno) -> EngineError 
     }
 }
 
-/// Reads of what was never written are answered by the file system from
-/// nothing.
+/// Warns if the region has holes, because the file system answers reads of holes without the
+/// device.
 fn warn_of_holes(
     stream: &Stream,
     planned: &PlannedFile,
@@ -157,13 +157,13 @@ fn warn_of_holes(
             shown(&planned.path)
         )));
     }
-    // Looking has moved the position, from which plain reads start.
+    // The check has moved the position, where sequential reads start.
     seek(file, SeekFrom::Start(0))
         .map(|_| ())
         .map_err(|errno| EngineError::file("rewind", &planned.path, errno.into()))
 }
 
-/// Empties the page cache of the file. What fails only weakens the evidence.
+/// Empties the page cache of the file. Failures are reported as warnings.
 fn invalidate(
     stream: &Stream,
     planned: &PlannedFile,
@@ -173,7 +173,7 @@ fn invalidate(
 ) {
     let done = match planned.kind {
         FileKind::BlockDevice => flush_device_cache(file).or_else(|errno| {
-            // Clean pages can be given up without privilege.
+            // Without privileges, clean pages can still be evicted.
             page_cache::evict(file, &planned.path).map_err(|_| errno.to_string())
         }),
         FileKind::Regular | FileKind::Missing => {
@@ -201,15 +201,14 @@ fn invalidate(
     }
 }
 
-/// `BLKFLSBUF`: writes a device's pages back and drops them all.
+/// Calls `BLKFLSBUF`, which writes a device's pages back and drops all of them.
 fn flush_device_cache(device: &File) -> Result<(), Errno> {
     const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
-    // SAFETY: the number is that of <linux/fs.h>, `_IO(0x12, 97)`, and its
-    // argument is not looked at.
+    // SAFETY: the number is that of <linux/fs.h>, `_IO(0x12, 97)`, and its argument is ignored.
     unsafe { rustix::ioctl::ioctl(device, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }
 }
 
-/// Returns true if the kernel should be told that blocks come in random order.
+/// Returns true if the kernel should expect blocks in random order.
 fn wants_random(stream: &Stream) -> bool {
     match stream.files.advice {
         Advice::ByPattern => stream.blocks.rw.random,
@@ -218,7 +217,7 @@ fn wants_random(stream: &Stream) -> bool {
     }
 }
 
-/// Tells the kernel in which order the region will be used.
+/// Advises the kernel of the order in which the region will be used.
 fn advise(stream: &Stream, planned: &PlannedFile, file: &File, note: &mut dyn FnMut(Note)) {
     use rustix::fs::Advice as Kernel;
     if !planned.is_regular() && planned.kind != FileKind::BlockDevice {

@@ -1,4 +1,4 @@
-//! Shared information of a load's streams about their files.
+//! State of a load's files that its streams share.
 
 use crate::error::EngineError;
 use crate::held;
@@ -14,17 +14,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Shared information of a load's streams about their files. One for each load; devices are held
+/// State of a load's files that its streams share; one for each load. Devices are kept open
 /// until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     locks: Mutex<HashMap<PathBuf, Arc<PathLock>>>,
-    /// By device number, because a device has many names.
+    /// Devices by number, because a device can have several names.
     devices: Mutex<HashMap<u64, Arc<File>>>,
     reserved: Mutex<HashMap<PathBuf, Reserved>>,
 }
 
-/// A part of a file that a stream has given blocks but not written.
+/// A part of a file that has allocated blocks but no data yet.
 #[derive(Clone, Debug)]
 struct Reserved {
     part: Range<u64>,
@@ -32,8 +32,8 @@ struct Reserved {
 }
 
 impl SharedFiles {
-    /// Holds a device exclusively: nobody can mount it meanwhile, and nobody
-    /// has. (fio does not ask; it only looks whether the device is mounted.)
+    /// Opens a device exclusively. Fails if it is mounted, and prevents mounting it later. (fio
+    /// only checks that the device is not mounted.)
     pub(super) fn hold(&self, path: &Path) -> Result<(), EngineError> {
         let what = fs::metadata(path).map_err(|e| EngineError::file("look at", path, e))?;
         let mut devices = lock(&self.devices);
@@ -55,15 +55,15 @@ impl SharedFiles {
         Ok(())
     }
 
-    /// The handle that holds a device, if it is held. Through no other the
-    /// kernel trims what is dirty in the page cache: it might be another's.
+    /// Returns the exclusive handle of a device, if there is one. The kernel drops dirty pages
+    /// for a trim only through that handle, because they could belong to another user of the
+    /// device.
     pub(super) fn holder(&self, path: &Path) -> Option<Arc<File>> {
         let device = fs::metadata(path).ok()?.rdev();
         lock(&self.devices).get(&device).cloned()
     }
 
-    /// A stream of `wave` will write this part of a file, which is not written
-    /// yet.
+    /// Records that a stream of `wave` will write this part of a file, which has no data yet.
     pub(super) fn reserve(&self, path: &Path, part: Range<u64>, wave: u32) {
         let mut reserved = lock(&self.reserved);
         let entry = reserved.entry(path.to_owned()).or_insert(Reserved {
@@ -74,15 +74,15 @@ impl SharedFiles {
         entry.wave = entry.wave.max(wave);
     }
 
-    /// From where on a file is not written when a stream of `wave` starts:
-    /// earlier waves have written what they reserved.
+    /// Returns the offset from which a file has no data when a stream of `wave` starts. Parts
+    /// that earlier waves reserved are written by then.
     pub(super) fn unwritten_from(&self, path: &Path, wave: u32) -> Option<u64> {
         let reserved = lock(&self.reserved);
         let entry = reserved.get(path)?;
         (entry.wave >= wave).then_some(entry.part.start)
     }
 
-    /// A file was written for real up to `end`.
+    /// Records that a file has data up to `end`.
     pub(super) fn written(&self, path: &Path, end: u64) {
         let mut reserved = lock(&self.reserved);
         if let Some(entry) = reserved.get_mut(path) {
@@ -93,16 +93,15 @@ impl SharedFiles {
         }
     }
 
-    /// The lock of a path, one for all streams.
+    /// Returns the lock of a path, which all streams share.
     pub(super) fn lock_of(&self, path: &Path) -> Arc<PathLock> {
         let mut locks = lock(&self.locks);
         Arc::clone(locks.entry(path.to_owned()).or_default())
     }
 }
 
-/// A lock on a file that can be kept across calls, as an I/O in flight does.
-/// (A guard of the standard library can neither outlive a borrow nor change
-/// threads.)
+/// A lock on a file that can be held across calls, as by an I/O in flight. (A guard of the
+/// standard library can neither outlive a borrow nor move to another thread.)
 #[derive(Debug, Default)]
 pub(crate) struct PathLock {
     holders: Mutex<Holders>,
@@ -115,7 +114,7 @@ struct Holders {
 }
 
 impl PathLock {
-    /// Takes it when it is free.
+    /// Takes the lock if it is free.
     pub(super) fn try_hold(self: &Arc<Self>, mode: FileLock, ddir: Ddir) -> Option<HeldLock> {
         let mut holders = lock(&self.holders);
         let shared = is_shared(mode, ddir);
@@ -144,7 +143,7 @@ impl Holders {
     }
 }
 
-/// A lock that is held until this is dropped.
+/// A lock that is held until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldLock {
     lock: Arc<PathLock>,

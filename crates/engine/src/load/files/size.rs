@@ -1,4 +1,4 @@
-//! Sizes and regions, by fio's rules. Arithmetic only.
+//! Sizes and regions by fio's rules, without I/O.
 
 use super::look::InspectedFile;
 use super::{FileKind, FilePart, FilePlan, PlannedFile, problem};
@@ -8,10 +8,10 @@ use assay_model::load::pace::Range;
 use assay_model::load::{Extent, Stream};
 use assay_model::rng::SplitMix64;
 
-/// A size without end: what files may have at most (`loff_t`).
+/// Largest size of a file (`loff_t`), used as an unlimited size.
 const ENDLESS: u64 = i64::MAX.unsigned_abs();
 
-/// Settles the sizes of the files that were `found`.
+/// Determines the sizes of the files that were `found`.
 pub(super) fn settle(
     stream: &Stream,
     entropy: u64,
@@ -44,8 +44,8 @@ fn size_to_have(file: &InspectedFile, span: FilePart) -> u64 {
     there.max(span.end())
 }
 
-/// The smallest block of a stream, whatever its direction. fio counts those of
-/// directions that are not used, too.
+/// Returns the smallest block of a stream over all directions. As in fio, this
+/// includes directions that are not used.
 pub(super) fn smallest_block(stream: &Stream) -> u64 {
     let sizes = stream.blocks.sizes.iter();
     let smallest = sizes.map(|(_, sizes)| sizes.min).min().unwrap_or(1);
@@ -55,14 +55,15 @@ pub(super) fn smallest_block(stream: &Stream) -> u64 {
 struct Sizing<'a> {
     stream: &'a Stream,
     block: u64,
-    /// Total that was asked for in bytes; 0: none.
+    /// Requested total size in bytes; 0 if none.
     size: u64,
     files: u64,
-    /// Files that still get a block more, because `size` cannot be divided.
+    /// Number of files that still get one extra block, because `size` is not
+    /// divisible.
     larger: u64,
-    /// Files that have their size.
+    /// Number of files whose size is determined.
     settled: usize,
-    /// Draws file sizes.
+    /// Generator for random file sizes.
     rng: SplitMix64,
     warnings: Vec<String>,
 }
@@ -105,7 +106,7 @@ impl<'a> Sizing<'a> {
         })
     }
 
-    /// The region of one file.
+    /// Returns the region of one file.
     fn span(&mut self, file: &InspectedFile) -> Result<FilePart, EngineError> {
         let share = self.share();
         let there = file.size.or((self.size > 0).then_some(share));
@@ -149,8 +150,8 @@ impl<'a> Sizing<'a> {
         Ok(FilePart { offset, length })
     }
 
-    /// This file's part of `size`: all alike, but what cannot be divided goes
-    /// to the first ones, a block each.
+    /// Returns this file's share of `size`. Shares are equal, but the first
+    /// files get one extra block each if `size` is not divisible.
     fn share(&mut self) -> u64 {
         let even = self.size / self.files;
         if self.larger == 0 {
@@ -186,7 +187,8 @@ impl<'a> Sizing<'a> {
         offset.div_ceil(align).saturating_mul(align)
     }
 
-    /// `size` in percent is a share of the whole file, cut at its end.
+    /// Applies a `size` in percent, which is a share of the whole file, limited
+    /// to its end.
     fn percent_of(&self, offset: u64, length: u64) -> u64 {
         match self.stream.region.size {
             Some(share @ Extent::Percent(percent)) if percent < 100.0 => {
@@ -245,12 +247,12 @@ impl<'a> Sizing<'a> {
     }
 }
 
-/// `filesize`, where one was given.
+/// Returns `filesize`, if given.
 fn wanted_size(stream: &Stream) -> Option<Range> {
     stream.files.file_size.filter(|range| range.max > 0)
 }
 
-/// A size of a range, in whole blocks.
+/// Draws a size from a range, in whole blocks.
 fn draw(rng: &mut SplitMix64, range: Range, block: u64) -> u64 {
     if range.max <= range.min {
         return range.min;
@@ -263,8 +265,8 @@ const fn is_share(extent: Extent) -> bool {
     matches!(extent, Extent::Percent(_))
 }
 
-/// Bytes of an extent, where percent are of `whole`. Percent count in
-/// millionths, so that whole ones are exact for every size.
+/// Returns the bytes of an extent; percentages are of `whole`. They are
+/// converted to millionths, so that whole percentages are exact for every size.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

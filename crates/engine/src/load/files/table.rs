@@ -16,26 +16,25 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The open files of a running stream, at most as many as it wants at once.
+/// The open files of a running stream, limited to the number it may have open at once.
 ///
-/// Make it when the stream's wave begins: what it says about holes is true of
-/// that moment, after earlier waves have written.
+/// Create it when the stream's wave begins, so that its warnings about holes take account of the
+/// writes of earlier waves.
 ///
-/// The table does not know the engine: whoever drives both tells the engine of
-/// files that were opened, and gets those that were closed, to flush them and
-/// tell the engine before they are dropped.
+/// The table does not know the engine. The caller notifies the engine of opened files, and
+/// receives closed files to flush them and notify the engine before they are dropped.
 #[derive(Debug)]
 pub(crate) struct FileTable<'a> {
     stream: &'a Stream,
     plan: &'a FilePlan,
-    /// By number. Apart from the rest, because each I/O looks here.
+    /// Open files by number; a separate vector, because each I/O accesses it.
     open: Vec<Option<OpenFile>>,
     uses: Vec<Use>,
     locks: Vec<Arc<PathLock>>,
     shared: &'a SharedFiles,
     limit: usize,
     number_open: usize,
-    /// Counts uses, so that the least recent one can be told.
+    /// Number of uses so far, to find the least recently used file.
     uses_made: u64,
     notes: Vec<Note>,
 }
@@ -48,19 +47,19 @@ struct Use {
     opened_before: bool,
 }
 
-/// Result of asking for room to open one more file.
+/// Result of a check for room to open one more file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Yes.
+    /// Another file can be opened.
     Free,
-    /// Close this one first: of those without I/O, it was used least recently.
+    /// This file must be closed first: it is the least recently used one without I/O.
     Close(u32),
-    /// Every open file has I/O in flight: wait for one.
+    /// Every open file has I/O in flight; the caller must wait for one.
     Busy,
 }
 
 impl<'a> FileTable<'a> {
-    /// A table with no file open.
+    /// Creates a table with no open file.
     pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &'a SharedFiles) -> Self {
         let files = plan.files.len();
         let limit = match stream.files.open_at_once as usize {
@@ -94,18 +93,18 @@ impl<'a> FileTable<'a> {
         self.limit < self.open.len()
     }
 
-    /// An open file.
+    /// Returns an open file.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&OpenFile> {
         self.open.get(number as usize)?.as_ref()
     }
 
-    /// The numbers of the files that are open.
+    /// Returns the numbers of the open files.
     pub(crate) fn open_numbers(&self) -> impl Iterator<Item = u32> {
         self.open.iter().flatten().map(|file| file.number)
     }
 
-    /// An I/O to the file begins.
+    /// Counts the start of an I/O to the file.
     #[inline]
     pub(crate) fn began(&mut self, number: u32) {
         self.uses_made += 1;
@@ -114,7 +113,7 @@ impl<'a> FileTable<'a> {
         usage.last = self.uses_made;
     }
 
-    /// It has ended.
+    /// Counts the end of an I/O to the file.
     #[inline]
     pub(crate) fn ended(&mut self, number: u32) {
         self.uses[number as usize].in_flight -= 1;
@@ -131,11 +130,10 @@ impl<'a> FileTable<'a> {
             .map_or(Room::Busy, Room::Close)
     }
 
-    /// Opens a file, unless it is open. See to [`Self::room`] before.
+    /// Opens a file, unless it is open. Call [`Self::room`] before.
     ///
     /// # Errors
-    /// [`EngineError::NoDirect`] where `O_DIRECT` is refused, otherwise the
-    /// kernel's answer.
+    /// [`EngineError::NoDirect`] if `O_DIRECT` is refused, else the error of the failed call.
     pub(crate) fn open(&mut self, number: u32) -> Result<&OpenFile, EngineError> {
         let index = number as usize;
         if self.open[index].is_none() {
@@ -157,11 +155,11 @@ impl<'a> FileTable<'a> {
         Ok(self.open[index].as_ref().expect("it was opened just now"))
     }
 
-    /// Opens as many files as may be open at once, in their order; with
-    /// `pre_read`, reads the regions of all files first.
+    /// Opens as many files as may be open at once, ordered by number. With `pre_read`, reads the
+    /// regions of all files first.
     ///
     /// # Errors
-    /// As [`Self::open`]; [`EngineError::Stopped`] when `stop` was set.
+    /// As for [`Self::open`]; [`EngineError::Stopped`] if `stop` was set.
     pub(crate) fn open_first(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
         if self.stream.files.pre_read && needs_open_file(self.stream.engine.kind) {
             for file in &self.plan.files {
@@ -174,12 +172,12 @@ impl<'a> FileTable<'a> {
         Ok(())
     }
 
-    /// Takes the notes since the last call.
+    /// Returns the notes since the last call.
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Takes an open file out of the table. No I/O to it may be in flight.
+    /// Removes an open file from the table. No I/O to it may be in flight.
     pub(crate) fn close(&mut self, number: u32) -> Option<OpenFile> {
         debug_assert_eq!(self.uses[number as usize].in_flight, 0);
         let file = self.open[number as usize].take()?;
@@ -187,9 +185,9 @@ impl<'a> FileTable<'a> {
         Some(file)
     }
 
-    /// The lock of a file for an I/O, if one is wanted and free; held until it
-    /// is dropped. `Err`: somebody else has it. With I/O of this stream in
-    /// flight, take that back before waiting for it.
+    /// Returns the lock of a file for an I/O, if one is required and free; it is held until it is
+    /// dropped. `Err` if it is taken. If this stream has I/O in flight, complete that before
+    /// waiting for the lock.
     pub(crate) fn try_lock(&self, number: u32, ddir: Ddir) -> Result<Option<HeldLock>, LockBusy> {
         match self.locks.get(number as usize) {
             None => Ok(None),
@@ -204,7 +202,7 @@ impl<'a> FileTable<'a> {
     /// worked on. Devices are never removed.
     ///
     /// # Errors
-    /// When one is there but cannot be removed.
+    /// If an existing file cannot be removed.
     pub(crate) fn remove_files(&self) -> Result<(), EngineError> {
         self.plan
             .files
@@ -226,8 +224,8 @@ impl<'a> FileTable<'a> {
     }
 
     /// Returns true if the stream may remove a file. Files known only by name are removed only if
-    /// the engine creates files; the null engine makes none. A path that is no regular file now is
-    /// not removed, whatever it was before.
+    /// the engine creates files; the null engine creates none. The path must now lead to a regular
+    /// file, or to a directory if the engine works on directories.
     fn is_removable(&self, file: &PlannedFile) -> bool {
         let made_by_name =
             file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
@@ -243,14 +241,14 @@ fn file_type(what: &Stat) -> FileType {
     FileType::from_raw_mode(what.st_mode)
 }
 
-/// Somebody else has the lock of the file.
+/// The lock of the file is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LockBusy;
 
-/// Reads a region into the page cache, through an opening of its own: the
-/// stream's may be direct.
+/// Reads a region into the page cache through a separate descriptor, because the stream's may be
+/// direct.
 fn pre_read(file: &PlannedFile, stop: &AtomicBool) -> Result<(), EngineError> {
-    /// Between two looks whether to stop.
+    /// Bytes read between two checks of the stop flag.
     const PIECE: u64 = 64 << 20;
     if matches!(file.kind, FileKind::CharDevice | FileKind::NameOnly) {
         return Ok(());

@@ -5,26 +5,26 @@ use assay_model::load::{Ddir, PerDirection};
 use assay_stats::histogram::bucket_index;
 use std::io::{self, Write};
 
-/// fio's bins: 29 groups of 64. They are the same as ours up to 17 s; above,
-/// all is in the last one.
+/// Number of fio's bins: 29 groups of 64. They equal those of assay's histograms up to 17 s;
+/// longer latencies are in the last bin.
 const BINS: usize = 29 * 64;
 
 /// The histograms of a stream.
 #[derive(Debug)]
 pub(super) struct BinLog {
     width_ns: u64,
-    /// Number of the interval under way.
+    /// Number of the current interval.
     index: u64,
     current: PerDirection<Counts>,
     closed: Vec<Interval>,
 }
 
-/// The interval under way.
+/// Counters of the current interval.
 #[derive(Clone, Debug)]
 struct Counts {
     bins: Vec<u64>,
     ios: u64,
-    /// Length of the latest I/O.
+    /// Length of the last I/O, in bytes.
     bytes: u32,
 }
 
@@ -38,14 +38,14 @@ impl Default for Counts {
     }
 }
 
-/// One that is over and had I/O.
+/// A closed interval with I/O.
 #[derive(Debug)]
 pub(super) struct Interval {
     /// End of the interval, in nanoseconds.
     at_ns: u64,
     ddir: Ddir,
     bytes: u32,
-    /// (bin, I/Os) of the bins in use.
+    /// Pairs of bin and number of I/Os, for the bins in use.
     bins: Vec<(usize, u64)>,
 }
 
@@ -69,8 +69,7 @@ impl BinLog {
         counts.bytes = sample.bytes;
     }
 
-    /// Closes the interval under way if it ended by `at_ns`; when the next one
-    /// ends.
+    /// Closes the current interval if it ended by `at_ns`. Returns the end of the next one.
     pub(super) fn close(&mut self, at_ns: u64) -> u64 {
         let index = at_ns / self.width_ns;
         if index > self.index {
@@ -80,7 +79,7 @@ impl BinLog {
         (self.index + 1).saturating_mul(self.width_ns)
     }
 
-    /// The stream ended. (fio loses what came after the last whole interval.)
+    /// Closes the last interval when the stream ends. (fio drops an incomplete one.)
     pub(super) fn finish(&mut self, end_ns: u64) {
         self.close(end_ns);
         self.keep(end_ns);
@@ -104,7 +103,7 @@ impl BinLog {
         }
     }
 
-    /// The intervals with I/O, in order.
+    /// Returns the intervals with I/O, in order.
     pub(super) fn intervals(&self) -> &[Interval] {
         &self.closed
     }

@@ -1,4 +1,4 @@
-//! The files: their names, which streams share one, and writing them.
+//! The files: names, sharing between streams, and output.
 
 use super::bins::BinLog;
 use super::rows::LogRow;
@@ -16,9 +16,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are compressed together, where the user does not say.
+/// Number of bytes compressed together by default.
 const COMPRESSED_PIECE: u64 = 1 << 20;
-/// zlib's own default.
+/// Compression level; zlib's default.
 const LEVEL: u8 = 6;
 
 /// The logs of a stream that has ended.
@@ -42,11 +42,11 @@ struct StreamLog<'a> {
 }
 
 /// Writes the logs of all streams of a load into `folder`. Streams whose logs
-/// have the same name (`per_job_logs=0`) are merged by time, so they must be
-/// written together: a file that was there before is replaced.
+/// have the same name (`per_job_logs=0`) are merged by time, so all must be
+/// written by one call: existing files are replaced.
 ///
 /// # Errors
-/// The first file that cannot be written; all others are.
+/// The first error; the remaining files are written anyway.
 pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineError> {
     let ended: Result<Vec<EndedStream>, io::Error> =
         sets.into_iter().map(EndedStream::from).collect();
@@ -67,7 +67,8 @@ pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineE
     answer
 }
 
-/// Names of the logs that stream `number` (from 1) of a job would write.
+/// Returns the names of the logs that stream `number` (from 1) of a job would
+/// write.
 #[cfg(feature = "loads")]
 pub(crate) fn log_names(
     options: &Logs,
@@ -80,7 +81,7 @@ pub(crate) fn log_names(
     wanted.map(name).collect()
 }
 
-/// fio's name of a file. Histograms have no compressed form.
+/// Returns fio's name of a file. Histograms have no compressed form.
 fn file_name(options: &Logs, number: u32, kind: LogKind, prefix: &str) -> String {
     let number = match options.shared {
         true => String::new(),
@@ -113,7 +114,7 @@ impl EndedStream {
 }
 
 impl<'a> StreamLog<'a> {
-    /// The rows, in the order of their times.
+    /// Returns the rows, ordered by time.
     fn rows(self) -> Box<dyn Iterator<Item = io::Result<LogRow>> + 'a> {
         let priority = self.of.setup.priority;
         match &self.of.entries {
@@ -131,7 +132,7 @@ impl<'a> StreamLog<'a> {
     }
 }
 
-/// Writes a log file. Its parts are all of the same kind and have the same form.
+/// Writes a log file. All parts are of the same kind and format.
 fn write_file(path: &Path, parts: &[StreamLog]) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let Some(first) = parts.first() else {
@@ -169,7 +170,7 @@ fn write_histograms(parts: &[StreamLog], out: &mut impl Write) -> io::Result<()>
     )
 }
 
-/// Streams of zlib one after the other, each with whole rows.
+/// Writes consecutive zlib streams, each with whole rows.
 fn write_compressed(parts: &[StreamLog], out: &mut impl Write) -> io::Result<()> {
     let wanted = parts.iter().map(|part| part.of.setup.options.compress_from);
     let piece = match wanted.max() {
@@ -196,8 +197,8 @@ fn write_compressed(parts: &[StreamLog], out: &mut impl Write) -> io::Result<()>
     }
 }
 
-/// Hands all items of several sequences to `write`, in the order of their
-/// times; of the same time in the order of the sequences.
+/// Passes all items of several sequences to `write`, ordered by time, and for
+/// equal times by sequence.
 fn merged<T>(
     mut sequences: Vec<impl Iterator<Item = io::Result<T>>>,
     at_ms: impl Fn(usize, &T) -> u64,

@@ -7,13 +7,13 @@ use assay_model::load::logs::Logs;
 use assay_model::load::priority::IoPriority;
 use std::io::{self, Write};
 
-/// Set in the binary form if the offset follows.
+/// Flag of the binary form: the offset follows.
 const HAS_OFFSET: u32 = 1 << 31;
-/// Set if the priority is to be shown.
+/// Flag: the priority is valid.
 const HAS_PRIORITY: u32 = 1 << 30;
-/// Set if the largest value follows.
+/// Flag: the largest value follows.
 const HAS_MAX: u32 = 1 << 29;
-/// Set if the time of issue follows.
+/// Flag: the time of issue follows.
 const HAS_ISSUE_TIME: u32 = 1 << 28;
 /// Class of real-time I/O priorities.
 const REAL_TIME: u16 = 1;
@@ -21,25 +21,23 @@ const REAL_TIME: u16 = 1;
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogRow {
-    /// Since the start of the stream.
+    /// Time since the start of the stream.
     pub(super) at_ns: u64,
     pub(super) value: u64,
-    /// The largest value beside the mean, where both are logged.
+    /// Largest value, if it is logged in addition to the mean.
     pub(super) max: Option<u64>,
     pub(super) ddir: Ddir,
     pub(super) bytes: u32,
     pub(super) offset: u64,
     pub(super) priority: IoPriority,
-    /// When it was issued, since the start of the stream; 0 in logs that do not
-    /// tell it, as in fio.
+    /// Time of issue since the start of the stream; 0 in logs without it, as in fio.
     pub(super) issued_ns: u64,
 }
 
 impl LogRow {
-    /// The row of one I/O in a log; `None`: it has none there. All of an I/O's
-    /// rows have the time of its completion. (fio's of the submission latency
-    /// have that of the submission.) `priority` is that of I/Os without one of
-    /// their own.
+    /// Returns the row of one I/O in a log; `None` if it has none there. All rows of an I/O have its
+    /// completion time. (In fio, rows of the submission latency have the submission time.) `priority`
+    /// applies to I/Os without their own.
     pub(super) fn of(sample: &IoSample, kind: LogKind, priority: IoPriority) -> Option<Self> {
         let value = match kind {
             LogKind::Bandwidth => rate(sample),
@@ -69,13 +67,13 @@ impl LogRow {
         })
     }
 
-    /// Since the start of the stream, or what the epoch is (ms).
+    /// Returns the time in milliseconds since the start of the stream, plus `epoch_ms`.
     pub(super) fn at_ms(&self, epoch_ms: u64) -> u64 {
         epoch_ms + self.at_ns / 1_000_000
     }
 
-    /// `msec, value[, largest], ddir, bs[, offset], priority[, issued]`. Without `log_prio`, the
-    /// last tells only whether the class is real time.
+    /// Writes `msec, value[, largest], ddir, bs[, offset], priority[, issued]`. Without `log_prio`, the
+    /// priority is 1 for the real-time class and 0 for others.
     pub(super) fn write_text(
         &self,
         epoch_ms: u64,
@@ -102,10 +100,10 @@ impl LogRow {
         writeln!(out)
     }
 
-    /// As `fio --inflate-log` reads it after decompression: time (ms), value,
-    /// direction with flags, priority, block size, and the offset if it is
-    /// logged; then what fio 3.33 does not know, the largest value and the time
-    /// of issue, if they are logged. Each is aligned to its own size, in the byte order of the machine.
+    /// Writes the format that `fio --inflate-log` reads after decompression: time (ms), value,
+    /// direction with flags, priority, block size, and the offset if it is logged. Fields that fio 3.33
+    /// does not know follow if they are logged: the largest value and the time of issue. Fields are
+    /// naturally aligned and in native byte order.
     pub(super) fn write_binary(
         &self,
         epoch_ms: u64,
@@ -141,9 +139,8 @@ impl LogRow {
     }
 }
 
-/// The bandwidth of a single I/O, as fio logs it: its bytes by its completion
-/// latency, in **thousands** of bytes per second (where averages are in KiB/s);
-/// 0 if it took no time that could be measured.
+/// Returns the bandwidth of a single I/O as fio logs it: bytes divided by completion latency, in
+/// **thousands** of bytes per second (averages are in KiB/s); 0 if the latency is 0.
 fn rate(sample: &IoSample) -> u64 {
     (u64::from(sample.bytes) * 1_000_000)
         .checked_div(sample.clat_ns)

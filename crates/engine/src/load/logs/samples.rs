@@ -1,4 +1,4 @@
-//! Every I/O of a stream, kept in pieces that never move.
+//! Every I/O of a stream, stored in pieces that are never reallocated.
 
 use crate::error::EngineError;
 use assay_model::load::Ddir;
@@ -10,20 +10,21 @@ use std::io;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-/// Entries of a piece that is not compressed: 384 KiB.
+/// Entries of an uncompressed piece (384 KiB).
 const PIECE: usize = 8192;
-/// Bytes of an entry when compressed.
+/// Bytes of an entry before compression.
 const PACKED_BYTES: usize = 48;
-/// Stands for an I/O without a submission latency: an `Option` would make each
-/// entry longer by 8 bytes.
+/// Value for an I/O without submission latency. An `Option` would add 8 bytes
+/// to each entry.
 const NO_LATENCY: u64 = u64::MAX;
-/// Fast: what it costs is taken from what is measured.
+/// Compression level; fast, because compression takes CPU time from the
+/// measured load.
 const LEVEL: u8 = 1;
 
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IoSample {
-    /// When it was completed.
+    /// Time of completion.
     pub(super) at_ns: u64,
     pub(super) offset: u64,
     slat_ns: u64,
@@ -58,7 +59,7 @@ impl IoSample {
         }
     }
 
-    /// Time in the submission call; `None` for synchronous engines.
+    /// Returns the time in the submission call; `None` for synchronous engines.
     #[inline]
     pub(super) fn slat_ns(&self) -> Option<u64> {
         (self.slat_ns != NO_LATENCY).then_some(self.slat_ns)
@@ -72,10 +73,10 @@ pub(super) struct Samples {
     full: Full,
 }
 
-/// The pieces before it.
+/// The full pieces.
 enum Full {
     Kept(Vec<Vec<IoSample>>),
-    /// A thread of its own packs them, so that the stream need not.
+    /// A separate thread compresses the pieces, so that the stream does not.
     Packing {
         pieces: Sender<Vec<IoSample>>,
         packer: JoinHandle<Vec<Vec<u8>>>,
@@ -83,8 +84,8 @@ enum Full {
 }
 
 impl Samples {
-    /// None yet. They are compressed in pieces of about `compress_from` bytes;
-    /// 0: not.
+    /// Creates an empty store. Samples are compressed in pieces of about
+    /// `compress_from` bytes; 0 disables compression.
     pub(super) fn new(compress_from: u64) -> Result<Self, EngineError> {
         if compress_from == 0 {
             return Ok(Self {
@@ -104,7 +105,7 @@ impl Samples {
         })
     }
 
-    /// One more.
+    /// Adds a sample.
     #[inline]
     pub(super) fn push(&mut self, sample: IoSample) {
         if self.piece.len() == self.piece.capacity() {
@@ -119,7 +120,7 @@ impl Samples {
         let piece = std::mem::replace(&mut self.piece, empty);
         match &mut self.full {
             Full::Kept(pieces) => pieces.push(piece),
-            // If the packer has gone, `into_pieces` finds out why.
+            // If the packer has ended, `into_pieces` returns the reason.
             Full::Packing { pieces, .. } => drop(pieces.send(piece)),
         }
     }
@@ -156,7 +157,7 @@ enum Piece {
 }
 
 impl Pieces {
-    /// The I/Os, in the order of their completion.
+    /// Returns the I/Os in the order of their completion.
     pub(super) fn iter(&self) -> impl Iterator<Item = io::Result<IoSample>> {
         self.0.iter().flat_map(|piece| {
             let (samples, error) = match piece {

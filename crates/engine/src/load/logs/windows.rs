@@ -1,8 +1,8 @@
 //! Averages over windows of time.
 //!
-//! Windows are whole: an I/O counts where it was completed, and a window
-//! without any has a bandwidth of 0. (fio leaves such windows out, so that a
-//! device that stands still leaves no trace in its log.)
+//! Windows have a fixed grid: an I/O counts in the window of its completion,
+//! and a window without I/O has a bandwidth of 0. (fio omits such windows, so
+//! that a stalled device is not visible in its log.)
 
 use super::LogKind;
 use super::rows::LogRow;
@@ -15,9 +15,9 @@ use assay_model::load::{Ddir, PerDirection};
 #[derive(Debug)]
 pub(super) struct Windows {
     width_ns: u64,
-    /// Which latency of a window is logged.
+    /// Latency values to log for a window.
     value: WindowValue,
-    /// Number of the window under way.
+    /// Number of the current window.
     index: u64,
     current: PerDirection<Tally>,
     /// Windows with I/O, in order.
@@ -50,7 +50,7 @@ struct Latency {
     max_ns: u64,
 }
 
-/// The value of a row, and the second one where both are logged.
+/// Value of a row, and the maximum if both are logged.
 type Values = (u64, Option<u64>);
 
 impl Latency {
@@ -60,7 +60,8 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// The values to log: the mean is rounded. `None`: there was no I/O.
+    /// Returns the values to log, with a rounded mean; `None` if there was no
+    /// I/O.
     fn values(&self, which: WindowValue) -> Option<Values> {
         let mean = self
             .sum_ns
@@ -86,7 +87,7 @@ impl Windows {
         }
     }
 
-    /// Counts an I/O. Windows that ended before it are closed.
+    /// Counts an I/O. The caller has closed earlier windows.
     #[inline]
     pub(super) fn add(&mut self, sample: &IoSample) {
         let tally = &mut self.current[sample.ddir];
@@ -99,7 +100,8 @@ impl Windows {
         tally.lat.add(sample.lat_ns);
     }
 
-    /// Closes the windows that end up to `at_ns`; when the next one ends.
+    /// Closes the windows that end up to `at_ns`. Returns the end of the next
+    /// one.
     pub(super) fn close(&mut self, at_ns: u64) -> u64 {
         let index = at_ns / self.width_ns;
         if index > self.index {
@@ -109,7 +111,7 @@ impl Windows {
         (self.index + 1).saturating_mul(self.width_ns)
     }
 
-    /// The stream ended.
+    /// Closes the last window when the stream ends.
     pub(super) fn finish(&mut self, end_ns: u64) {
         self.close(end_ns);
         self.keep();
@@ -127,7 +129,7 @@ impl Windows {
         }
     }
 
-    /// The rows of a log.
+    /// Returns the rows of a log.
     pub(super) fn rows(&self, kind: LogKind) -> Vec<LogRow> {
         match kind {
             LogKind::Bandwidth => self.rates(|tally| tally.bytes, 1024),
@@ -139,9 +141,10 @@ impl Windows {
         }
     }
 
-    /// Rates per second, in units of `unit`, of each direction that has any
-    /// I/O. The last window has one if it is at least half as long as the
-    /// others: the rate of a moment says nothing.
+    /// Returns rates per second, in units of `unit`, of each direction that has
+    /// any I/O. The last window is included only if it is at least half as long
+    /// as the others, because the rate of a very short window is not
+    /// meaningful.
     fn rates(&self, amount: fn(&Tally) -> u64, unit: u64) -> Vec<LogRow> {
         let used: Vec<Ddir> = Ddir::ALL
             .into_iter()
@@ -165,7 +168,7 @@ impl Windows {
         rows
     }
 
-    /// A window without I/O has no latency.
+    /// Returns latencies. A window without I/O has none.
     fn latencies(&self, of: fn(&Tally) -> &Latency) -> Vec<LogRow> {
         let values = |window: &Window| of(&window.tally).values(self.value);
         let rows = self.closed.iter().filter_map(|window| {

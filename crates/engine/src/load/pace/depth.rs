@@ -1,41 +1,41 @@
-//! The largest depth that keeps a latency.
+//! Search for the largest queue depth that keeps a latency target.
 
 use assay_model::load::pace::LatencyTarget;
 
-/// Good windows in a row next to a depth that once failed, after which that
-/// one is tried again: it may have failed by chance.
+/// Number of consecutive good windows after which the next depth, which failed
+/// before, is tried again: it may have failed by chance.
 const GOOD_WINDOWS: u32 = 3;
 
 /// Result of evaluating the latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DepthDecision {
-    /// Nothing changes.
+    /// The depth does not change.
     GoOn,
-    /// Another depth holds from now on. Before I/O goes on, nothing may be in
-    /// flight of what was queued at the old one.
+    /// The depth has changed. I/O in flight must complete before the stream
+    /// continues.
     Changed,
-    /// The depth is found: statistics begin anew, and run for a window.
+    /// The depth is found: statistics are reset and collected for one window.
     Found,
-    /// That window is over: the stream is done.
+    /// The window at the found depth is over, and the stream ends.
     Done,
-    /// Not even one I/O at a time keeps the latency: the stream is done.
+    /// Even a depth of 1 does not keep the latency, and the stream ends.
     Missed,
 }
 
-/// Doubles the depth as long as the latency is kept, then halves the way
-/// between the largest that kept it and the smallest that did not.
+/// Doubles the depth while the latency is kept, then bisects between the
+/// largest depth that kept it and the smallest that did not.
 #[derive(Clone, Debug)]
 pub(crate) struct DepthSearch {
     target: LatencyTarget,
     max: u32,
     depth: u32,
-    /// Largest that kept the latency; 0: none yet.
+    /// Largest depth that kept the latency; 0 if none did.
     good: u32,
-    /// Smallest that did not.
+    /// Smallest depth that did not keep the latency.
     bad: Option<u32>,
-    /// Good windows since the depth could not be raised for `bad`.
+    /// Number of consecutive good windows at a depth that cannot be raised.
     stable: u32,
-    /// The last window, at the depth found.
+    /// True in the last window, at the found depth.
     last: bool,
     since_ns: u64,
     ios: u64,
@@ -43,7 +43,7 @@ pub(crate) struct DepthSearch {
 }
 
 impl DepthSearch {
-    /// Looks for `target` at depths up to `max`, beginning with 1.
+    /// Starts a search for `target` at depths up to `max`, from depth 1.
     pub(crate) fn new(target: &LatencyTarget, max: u32, start_ns: u64) -> Self {
         Self {
             target: *target,
@@ -59,18 +59,18 @@ impl DepthSearch {
         }
     }
 
-    /// I/Os to keep in flight now.
+    /// Returns the number of I/Os to keep in flight now.
     pub(crate) const fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// The largest depth that kept the latency; 0: none did.
+    /// Returns the largest depth that kept the latency; 0 if none did.
     pub(crate) const fn reached(&self) -> u32 {
         self.good
     }
 
-    /// An I/O came back after `latency_ns`. If all are to keep the latency, one
-    /// that does not ends the window at once.
+    /// Evaluates a completed I/O. If all I/Os must keep the latency, a slower
+    /// one ends the window at once.
     pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) -> DepthDecision {
         self.ios += 1;
         if latency_ns > self.target.target.0 {
@@ -90,7 +90,8 @@ impl DepthSearch {
         }
     }
 
-    /// The measured time begins, or I/O goes on after a change: a new window.
+    /// Starts a new window, when the measured time begins or I/O continues
+    /// after a change.
     pub(crate) const fn restart(&mut self, now_ns: u64) {
         self.since_ns = now_ns;
         self.ios = 0;

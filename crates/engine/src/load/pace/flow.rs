@@ -1,4 +1,4 @@
-//! Streams that keep their I/Os in proportion.
+//! Proportions between the I/Os of several streams.
 
 use crate::sys::lock;
 use assay_model::load::pace::Flow;
@@ -6,20 +6,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The flows of a load, by their id. Clones are the same table.
+/// The flows of a load, by id. Clones share the same table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowTable(Arc<Mutex<BTreeMap<i64, Arc<FlowGroup>>>>);
 
-/// The streams of one id together.
+/// The streams with the same flow id.
 #[derive(Debug, Default)]
 struct FlowGroup {
-    /// I/Os of those that are there.
+    /// I/Os of the streams that are running.
     ios: AtomicU64,
-    /// Their weights.
+    /// Sum of their weights.
     weight: AtomicU64,
 }
 
-/// One stream's part in a flow, as long as it lives.
+/// Membership of one stream in a flow, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct FlowShare {
     group: Arc<FlowGroup>,
@@ -29,7 +29,7 @@ pub(crate) struct FlowShare {
 }
 
 impl FlowShare {
-    /// Takes part in the flow that `flow` names.
+    /// Adds a stream to the flow that `flow` names.
     pub(crate) fn join(table: &FlowTable, flow: &Flow) -> Self {
         let mut groups = lock(&table.0);
         let group = Arc::clone(groups.entry(flow.id).or_default());
@@ -44,8 +44,8 @@ impl FlowShare {
     }
 
     /// Returns true if the next I/O may be issued: this stream's share of all I/Os is not above its
-    /// share of all weights. Otherwise the stream waits for the others, for
-    /// [`sleep_ns`](Self::sleep_ns), and asks again.
+    /// share of all weights. Otherwise the stream waits for [`sleep_ns`](Self::sleep_ns) and checks
+    /// again.
     #[inline]
     pub(crate) fn may_go(&self) -> bool {
         let ios = self.group.ios.load(Ordering::Relaxed);
@@ -54,21 +54,21 @@ impl FlowShare {
         u128::from(self.ios) * u128::from(weight) <= u128::from(ios) * u128::from(self.weight)
     }
 
-    /// An I/O goes.
+    /// Counts an issued I/O.
     #[inline]
     pub(crate) fn issued(&mut self) {
         self.group.ios.fetch_add(1, Ordering::Relaxed);
         self.ios += 1;
     }
 
-    /// Pause of one that is ahead; 0: look again at once.
+    /// Returns the pause of a stream that is ahead; with 0 it checks again at once.
     pub(crate) const fn sleep_ns(&self) -> u64 {
         self.sleep_ns
     }
 }
 
 impl Drop for FlowShare {
-    /// The others go on in their own proportion.
+    /// Removes this stream's counts, so that the others keep their own proportion.
     fn drop(&mut self) {
         self.group.ios.fetch_sub(self.ios, Ordering::Relaxed);
         self.group.weight.fetch_sub(self.weight, Ordering::Relaxed);

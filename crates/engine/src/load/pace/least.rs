@@ -1,25 +1,25 @@
-//! A rate that must be kept.
+//! Minimum rate of a direction.
 
-/// Nothing is judged that soon after the start (as in fio).
+/// Time after the start without evaluation (as in fio).
 const SETTLE_NS: u64 = 2_000_000_000;
 
-/// Watches one direction.
+/// Checks the minimum rate of one direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeastRate {
-    /// Bytes per second; 0: I/Os are counted.
+    /// Minimum in bytes per second; 0 if `iops` applies.
     bytes_per_s: u64,
     iops: u64,
     cycle_ns: u64,
-    /// Start of the cycle under way.
+    /// Start of the current cycle.
     since_ns: u64,
     bytes: u64,
     ios: u64,
-    /// The direction has done any I/O: one that is not used is not judged.
+    /// True if the direction had any I/O; an unused direction is not evaluated.
     used: bool,
 }
 
 impl LeastRate {
-    /// `None`: nothing to keep.
+    /// Creates a check; `None` if there is no minimum.
     pub(super) const fn new(
         bytes_per_s: u64,
         iops: u64,
@@ -52,7 +52,7 @@ impl LeastRate {
     /// Returns a message with the rate of the cycle that just ended, if it was too low.
     pub(super) fn not_kept(&mut self, now_ns: u64) -> Option<String> {
         let Some(spent_ns) = now_ns.checked_sub(self.since_ns).filter(|&spent| spent > 0) else {
-            // Still settling.
+            // Within the time without evaluation.
             (self.bytes, self.ios) = (0, 0);
             return None;
         };

@@ -1,19 +1,18 @@
-//! The rate of one direction.
+//! Rate limit of one direction.
 
 use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 
-/// At most this much lateness is made up for, so that a stall is not followed
-/// by a flood.
+/// Maximum delay that is caught up, so that a stall is not followed by a burst.
 const MAX_LATENESS_NS: u64 = 1_000_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Rates above this are no limit to any machine; below it, sums of a block's
-/// nanoseconds and a remainder fit into 64 bits.
+/// Larger rates are no limit on any machine. Below this value, the sum of a
+/// block's nanoseconds and a remainder fits into 64 bits.
 const MAX_RATE: u64 = 1 << 62;
 
-/// When the next I/O of a direction is due.
+/// Time at which the next I/O of a direction is due.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
     unit: Unit,
@@ -21,7 +20,7 @@ pub(super) struct Limit {
     due_ns: u64,
     /// Remainder of the last division, kept so that the rate does not drift.
     remainder: u64,
-    /// Gaps are those of a Poisson process.
+    /// Generator for Poisson arrivals, if requested.
     poisson: Option<SplitMix64>,
 }
 
@@ -32,7 +31,8 @@ enum Unit {
 }
 
 impl Limit {
-    /// A rate in bytes, or in I/Os where that is 0; `None`: neither.
+    /// Creates a limit in bytes per second, or in I/Os per second if that is 0;
+    /// `None` if both are 0.
     pub(super) fn new(
         bytes_per_s: u64,
         iops: u64,
@@ -74,7 +74,7 @@ impl Limit {
         self.due_ns = due_ns.max(now_ns.saturating_sub(MAX_LATENESS_NS));
     }
 
-    /// That much time does not count.
+    /// Delays the next I/O by time that does not count.
     pub(super) const fn postpone(&mut self, time_ns: u64) {
         self.due_ns = self.due_ns.saturating_add(time_ns);
     }
@@ -85,7 +85,7 @@ impl Limit {
     }
 }
 
-/// The gap between two arrivals of a Poisson process, of which the mean is
+/// Draws the gap between two arrivals of a Poisson process with a mean of
 /// `mean_ns`.
 fn exponential(mean_ns: u64, rng: &mut SplitMix64) -> u64 {
     as_u64(mean_ns as f64 * -(1.0 - rng.fraction()).ln())

@@ -7,15 +7,16 @@ use assay_model::load::pace::ThinkTime;
 pub(crate) struct Pause {
     /// Total length of the pause, in nanoseconds.
     pub(crate) total_ns: u64,
-    /// In its beginning, that long, the processor is kept busy.
+    /// Length of the initial part in which the CPU is kept busy, in
+    /// nanoseconds.
     pub(crate) spin_ns: u64,
 }
 
-/// When pauses are due.
+/// State that determines when pauses are due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thinking {
     think: ThinkTime,
-    /// Blocks since the last pause.
+    /// Number of blocks since the last pause.
     blocks: u32,
     /// End of the last pause.
     since_ns: u64,
@@ -40,8 +41,8 @@ impl Thinking {
         self.blocks += u32::from(!self.think.count_issued);
     }
 
-    /// The pause, if it is time: after enough blocks or after enough time,
-    /// whichever is asked for and comes first.
+    /// Returns the pause if it is due: after the requested number of blocks or
+    /// time, whichever comes first.
     #[inline]
     pub(super) fn due(&self, now_ns: u64) -> Option<Pause> {
         let think = &self.think;

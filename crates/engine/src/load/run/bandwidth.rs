@@ -7,19 +7,19 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Time between two rows; fio's.
+/// Time between two rows, as in fio.
 const WIDTH_NS: u64 = 500_000_000;
 const KIB: u128 = 1024;
 
-/// The rows so far.
+/// The rows written so far.
 #[derive(Debug)]
 pub(super) struct BandwidthLog {
     begun_ns: u64,
     /// Time of the last row, in nanoseconds.
     at_ns: u64,
-    /// Bytes transferred by then.
+    /// Bytes transferred until the last row.
     moved: PerDirection<u64>,
-    /// Time since the begin (ms) and bandwidth (KiB/s).
+    /// Time since the start (ms) and bandwidth (KiB/s).
     rows: PerDirection<Vec<(u64, u64)>>,
 }
 
@@ -40,7 +40,8 @@ impl BandwidthLog {
         }
     }
 
-    /// The load has ended. A rest that is too short for a rate has no row.
+    /// Adds the last row when the load has ended, if its interval is long
+    /// enough for a rate.
     pub(super) fn finish(&mut self, now_ns: u64, streams: impl Iterator<Item = StreamProgress>) {
         if now_ns.saturating_sub(self.at_ns) >= WIDTH_NS / 2 {
             self.add(now_ns, streams);
@@ -57,7 +58,7 @@ impl BandwidthLog {
         let width_ns = now_ns.saturating_sub(self.at_ns).max(1);
         let at_ms = now_ns.saturating_sub(self.begun_ns) / 1_000_000;
         for (ddir, &bytes) in moved.iter() {
-            // Counters begin anew when a stream's ramp ends.
+            // A stream's counters restart when its ramp ends.
             let since = bytes.saturating_sub(self.moved[ddir]);
             let rate = u128::from(since) * 1_000_000_000 / u128::from(width_ns) / KIB;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX);
@@ -67,11 +68,11 @@ impl BandwidthLog {
         self.at_ns = now_ns;
     }
 
-    /// Writes a file for each direction that was used, of fio's name:
+    /// Writes a file for each direction that was used, with fio's names:
     /// `agg-read_bw.log` and so on.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// If a file cannot be written.
     pub(super) fn write(&self, folder: &Path) -> Result<(), EngineError> {
         for (ddir, rows) in self.rows.iter() {
             if rows.iter().all(|&(_, rate)| rate == 0) {
@@ -93,7 +94,7 @@ fn log_name(ddir: Ddir) -> String {
     format!("agg-{}_bw.log", ddir.name())
 }
 
-/// Names of all these logs.
+/// Returns the names of all these logs.
 #[cfg(feature = "loads")]
 pub(in crate::load) fn log_names_of_all() -> impl Iterator<Item = String> {
     Ddir::ALL.into_iter().map(log_name)

@@ -1,4 +1,4 @@
-//! Wave after wave: threads are started, let go together, and waited for.
+//! Runs the waves: starts the threads of each, releases them together, and waits for them.
 
 use super::bandwidth::BandwidthLog;
 use super::steady::SteadyGroups;
@@ -23,31 +23,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
-/// Delay from the start to the first look at the streams' gaps; doubled for each next look, up to
-/// [`LOOK_EVERY`].
+/// Delay from the start to the first check of the streams' gaps; doubled for each further check,
+/// up to [`LOOK_EVERY`].
 const FIRST_LOOK: Duration = Duration::from_millis(4);
-/// Between two looks at what is due.
+/// Maximum time between two checks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Between two words on the progress.
+/// Time between two progress reports.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
-/// A stream whose clock has stopped waits for the other copies of its job at most for this
-/// part of the time that its wave has run, or [`TURN_PATIENCE_NS`] where that is more.
+/// Divisor of a wave's run time. A stream whose clock has stopped waits at most this part of it
+/// for the other copies of its job, but at least [`TURN_PATIENCE_NS`].
 const TURN_PATIENCE_PART: u64 = 4;
-/// Shortest patience with the other copies of a job whose clock has stopped.
+/// Minimum time to wait for the other copies of a job whose clock has stopped.
 const TURN_PATIENCE_NS: u64 = 250_000_000;
-/// Longest wait for the streams' interim reports.
+/// Maximum time to wait for the streams' interim reports.
 const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 
-/// The thread that conducts a load.
+/// State of the thread that runs a load.
 pub(super) struct Conductor<'a> {
     pub(super) stage: &'a Stage<'a>,
     pub(super) observer: &'a mut dyn LoadObserver,
     pub(super) outcome: LoadOutcome,
-    /// Streams that have nothing more to do.
+    /// Flags of the streams that have ended.
     pub(super) ended: Vec<bool>,
-    /// When their measured times began.
+    /// Start of the measured time of each stream.
     pub(super) starts_ns: Vec<u64>,
-    /// When the clocks of those stopped last that went on with something else.
+    /// Time at which each stream's clock last stopped while its work continued.
     stopped_ns: Vec<Option<u64>>,
     pub(super) logs: Extra<Vec<LogSet>>,
     pub(super) bandwidth: Extra<BandwidthLog>,
@@ -55,26 +55,26 @@ pub(super) struct Conductor<'a> {
     pub(super) begun_ns: u64,
     next_progress_ns: u64,
     next_interim_ns: u64,
-    /// Until when the interim reports of the streams are waited for.
+    /// Deadline for the streams' interim reports.
     pub(super) interim_until_ns: Option<u64>,
 }
 
-/// A wave under way.
+/// The running wave.
 pub(super) struct Wave<'a> {
     number: u32,
     pub(super) members: &'a [usize],
     gates: &'a [StartLine<u64>],
     running: usize,
-    /// Places in `members` of those that wait for others.
+    /// Indices in `members` of the streams that wait for others to end.
     held_back: Vec<usize>,
-    /// Streams whose clocks turn: each waits until its sender is dropped.
+    /// Streams whose clocks stop or resume; each waits until its sender is dropped.
     turning: Vec<(usize, Turn, Sender<()>)>,
-    /// Until when these wait for the others.
+    /// Deadline until which they wait for other copies of their jobs.
     turn_until_ns: u64,
     began_ns: u64,
-    /// When all ramps of those that were started are over, if there are any.
+    /// Time at which the ramps of all started streams are over, if there are any.
     ramps_end_ns: Option<u64>,
-    /// Until the next look around.
+    /// Time until the next check.
     patience: Duration,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Conductor<'a> {
         started
     }
 
-    /// Waits until every thread is ready, or cannot be.
+    /// Waits until every thread is ready or has failed.
     fn await_ready(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         let mut waiting = wave.running;
         while waiting > 0 {
@@ -236,7 +236,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Until all streams of the wave have ended.
+    /// Processes events until all streams of the wave have ended.
     fn follow(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         while wave.running > 0 {
             if self.stage.is_stopped() {
@@ -255,7 +255,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Returns the time until the next look is due, if no event arrives earlier. It also tells the
+    /// Returns the time until the next check is due, if no event arrives earlier. Notifies the
     /// observer when the ramps are over.
     fn next_look(&mut self, wave: &mut Wave<'_>) -> Duration {
         let Some(ramps_end_ns) = wave.ramps_end_ns.filter(|_| wave.held_back.is_empty()) else {
@@ -294,7 +294,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The clock of a stream turns.
+    /// Records that the clock of a stream stops or resumes.
     fn turns(&mut self, index: usize, turn: Turn, answer: Sender<()>, wave: &mut Wave<'_>) {
         let now_ns = MonotonicClock.now();
         if turn == Turn::Stops {
@@ -307,10 +307,10 @@ impl<'a> Conductor<'a> {
         wave.turning.push((index, turn, answer));
     }
 
-    /// Has the counters read for those whose clocks turn, and lets them go on. Copies of a
-    /// job, which end at nearly the same time, wait for each other: so nothing that one of
-    /// them does after its clock has stopped is counted for another. Jobs of another kind are
-    /// not waited for: they may run for long, and were asked to run beside this one.
+    /// Lets the observer read the counters for streams whose clocks stop or resume, then releases
+    /// these streams. Copies of a job end at nearly the same time and wait for each other, so that
+    /// the I/O of one after its clock has stopped is not counted for another. Other jobs are not
+    /// waited for: they may run for long, and were requested to run at the same time.
     fn take_turns(&mut self, wave: &mut Wave<'_>) {
         if wave.turning.is_empty() {
             return;
@@ -345,7 +345,7 @@ impl<'a> Conductor<'a> {
 
     fn not_started(&mut self, index: usize, error: Option<EngineError>) {
         self.ended[index] = true;
-        // The others' gaps are theirs alone.
+        // The gap of a stream that did not start must not affect the others' gaps.
         if let Some(mut gaps) = self.stage.gaps_of(index) {
             gaps.end(MonotonicClock.now());
         }
@@ -380,7 +380,7 @@ impl<'a> Conductor<'a> {
         self.concern_others(index, failed);
     }
 
-    /// Whom the end of a stream ends.
+    /// Stops the other streams that must end with this one.
     fn concern_others(&self, index: usize, failed: bool) {
         let stream = &self.stage.load.streams[index];
         if failed && stream.schedule.exit_all_on_error {
@@ -394,7 +394,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Stops every stream; at once when somebody outside waits for it.
+    /// Stops all streams, without their last flush if the caller has requested the stop.
     fn stop_all(&self) {
         let from_outside = self.stage.signals.stop.load(Ordering::Relaxed);
         for shared in &self.stage.shared {
@@ -413,7 +413,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Starts whom nothing keeps any longer.
+    /// Starts the streams that do not wait for others any longer.
     fn let_go(&self, wave: &mut Wave<'_>) {
         let start_ns = MonotonicClock.now();
         let mut ramps_end_ns = wave.ramps_end_ns;
@@ -434,7 +434,7 @@ impl<'a> Conductor<'a> {
         wave.ramps_end_ns = ramps_end_ns;
     }
 
-    /// Whatever is due.
+    /// Does all periodic work that is due.
     fn look_around(&mut self, wave: &Wave<'_>) {
         let now_ns = MonotonicClock.now();
         self.stage.gaps.values().for_each(|gaps| gaps.look());
@@ -473,20 +473,20 @@ impl<'a> Conductor<'a> {
     }
 }
 
-/// When the ramp of a stream that was let go at `start_ns` is over, if it has
-/// one: at the latest, where its delay is drawn.
+/// Returns the time at which the ramp of a stream released at `start_ns` is over, if it has one. A
+/// random start delay counts with its maximum.
 fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
     let ramp_ns = Some(stream.length.ramp_time.0).filter(|&ramp_ns| ramp_ns > 0)?;
     if stream.engine.kind == EngineKind::Sim {
-        // In virtual time, which nobody can wait for.
+        // The ramp is in virtual time and takes no real time.
         return Some(start_ns);
     }
     let delay_ns = stream.schedule.start_delay.map_or(0, |delay| delay.max);
     Some(start_ns.saturating_add(delay_ns).saturating_add(ramp_ns))
 }
 
-/// However the conductor ends, also by a panic: no stream waits for it any
-/// longer, and none goes on without it.
+/// Releases the streams when the conductor ends, even by a panic: cancels those that have not
+/// started, and on a panic stops the others.
 struct LetGo<'a>(&'a [StartLine<u64>], &'a [StreamShared]);
 
 impl Drop for LetGo<'_> {

@@ -1,15 +1,16 @@
-//! Properties that a trace gives to the stream that replays it.
+//! Settings that a stream takes from the trace that it replays.
 
 use crate::error::EngineError;
 use crate::load::trace::TraceSummary;
 use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
 
-/// Streams that replay take their files and directions from their traces. To be done before a
-/// load is [run](crate::load::run()): whoever holds its files has to know all of them.
+/// Sets the files and directions of streams that replay from their traces. Must be called
+/// before [`run`](crate::load::run()), because a caller that locks the files must know all of
+/// them.
 ///
 /// # Errors
-/// When a trace cannot be replayed.
+/// If a trace cannot be replayed.
 pub fn adopt(load: &mut Load) -> Result<(), EngineError> {
     load.streams.iter_mut().try_for_each(adopt_one)
 }
@@ -22,7 +23,7 @@ fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {
     let files = &summary.files;
     stream.files.paths = files.iter().map(|file| file.path.clone()).collect();
     stream.files.named = true;
-    // What is missing is made as long as its I/O reaches.
+    // Missing files are created as long as their I/O requires.
     stream.files.file_size = None;
     stream.files.sizes = files.iter().map(|file| file.extent).collect();
     stream.region.size = None;

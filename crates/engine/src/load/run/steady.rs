@@ -1,4 +1,4 @@
-//! Steady states of the streams that report as one.
+//! Steady-state detection over the streams that report as one.
 
 use crate::load::shared::{SteadyTotals, StreamShared};
 use crate::load::steady::SteadyWatch;
@@ -14,7 +14,7 @@ struct SteadyGroup {
     members: Vec<usize>,
     watch: SteadyWatch,
     interval_ns: u64,
-    /// Intervals looked at.
+    /// Number of intervals evaluated so far.
     seen: usize,
     before: SteadyTotals,
     attained: bool,
@@ -46,8 +46,8 @@ impl SteadyGroups {
         Self(groups)
     }
 
-    /// Looks at the intervals that ended since the last time; the groups that
-    /// have become steady, by their number as reports.
+    /// Evaluates the intervals that ended since the last call. Returns the
+    /// report numbers of the groups that became steady.
     pub(super) fn look(&mut self, shared: &[StreamShared]) -> Vec<u32> {
         let mut attained = Vec::new();
         for group in self.0.iter_mut().filter(|group| !group.attained) {
@@ -59,7 +59,7 @@ impl SteadyGroups {
         attained
     }
 
-    /// Fills the steady state reached into the reports of the streams concerned.
+    /// Fills the steady state into the reports of the streams concerned.
     pub(super) fn fill_in(&self, load: &Load, reports: &mut [StreamReport]) {
         for group in &self.0 {
             for (stream, report) in load.streams.iter().zip(reports.iter_mut()) {
@@ -97,8 +97,8 @@ impl SteadyGroup {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// The sum over all streams at the end of the next interval; `None` while
-    /// one of them has not come to it.
+    /// Returns the sum over all streams at the end of the next interval; `None`
+    /// until each of them has reached it.
     fn totals(&self, shared: &[StreamShared]) -> Option<SteadyTotals> {
         let mut sum = SteadyTotals::default();
         for &index in &self.members {

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Conductor<'_> {
-    /// Once all streams have handed in theirs, or have been waited for long
-    /// enough.
+    /// Passes the interim report to the observer, when all streams have
+    /// provided theirs or the deadline has passed.
     pub(super) fn tell_interim(&mut self, wave: &Wave<'_>, now_ns: u64) {
         let Some(until_ns) = self.interim_until_ns else {
             return;
@@ -51,8 +51,8 @@ impl Conductor<'_> {
         self.observer.progress(&progress);
     }
 
-    /// The longest gap of the streams that report as one, known when all of
-    /// them have ended.
+    /// Sets the longest gap of the streams that report as one, which is known
+    /// when all of them have ended.
     pub(super) fn fill_in_gaps(&mut self, members: &[usize]) {
         for &index in members {
             let report = self.stage.load.streams[index].report;
@@ -65,7 +65,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Everything so far.
+    /// Returns a report of the load so far.
     pub(super) fn report(&self, interim: bool) -> LoadReport {
         let mut streams = self.outcome.report.streams.clone();
         if let Some(steady) = self.steady.as_ref() {

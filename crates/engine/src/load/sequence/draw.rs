@@ -1,4 +1,4 @@
-//! Random block numbers of which any may come at any time.
+//! Independent random block numbers, which may repeat.
 
 use super::skewed::Skewed;
 use crate::error::EngineError;
@@ -6,7 +6,7 @@ use crate::extra::Loads;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 
-/// Draws the numbers of blocks of one file and direction.
+/// Draws block numbers for one file and direction.
 #[derive(Clone, Debug)]
 pub(super) enum Draw {
     Uniform,
@@ -17,19 +17,20 @@ pub(super) enum Draw {
 /// A part of the region and its share of the I/Os.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zone {
-    /// Percent of the I/Os.
+    /// Share of the I/Os, in percent.
     share: u32,
-    /// First block.
+    /// Number of the first block.
     first: u64,
     blocks: u64,
 }
 
 impl Draw {
-    /// As `distribution` says, for `blocks` blocks that start every `align`
-    /// bytes; `seed` names the order of what has no place of its own.
+    /// Creates a draw by `distribution` for `blocks` blocks that start every
+    /// `align` bytes. `seed` determines the order of frequencies over the
+    /// blocks.
     ///
     /// # Errors
-    /// Zones exceed the region; the message names `job`.
+    /// If zones exceed the region; the message names `job`.
     pub(super) fn new(
         distribution: &Distribution,
         blocks: u64,
@@ -72,7 +73,7 @@ impl Draw {
         })
     }
 
-    /// The next number, below `blocks`.
+    /// Returns the next number, below `blocks`.
     pub(super) fn number(&self, rng: &mut SplitMix64, blocks: u64) -> u64 {
         match self {
             Self::Uniform => rng.below(blocks),
@@ -83,7 +84,7 @@ impl Draw {
     }
 }
 
-/// Shares, and where each zone ends if all are put one behind the other.
+/// Returns the shares with the ends of consecutive zones.
 fn running_ends(zones: impl Iterator<Item = (u8, u64)>) -> impl Iterator<Item = (u8, u64)> {
     zones.scan(0_u64, |end, (io, size)| {
         *end = end.saturating_add(size);
@@ -91,8 +92,8 @@ fn running_ends(zones: impl Iterator<Item = (u8, u64)>) -> impl Iterator<Item = 
     })
 }
 
-/// Zones from their ends in blocks; what is left of the I/Os goes to what is
-/// left of the region. `None`: they do not fit into it.
+/// Creates zones from their ends in blocks. The remaining I/Os go to the
+/// remainder of the region. `None` if the zones do not fit.
 fn zones_between(ends: impl Iterator<Item = (u8, u64)>, blocks: u64) -> Option<Vec<Zone>> {
     let mut zones = Vec::new();
     let (mut first, mut shares) = (0, 0);
@@ -101,7 +102,7 @@ fn zones_between(ends: impl Iterator<Item = (u8, u64)>, blocks: u64) -> Option<V
             return None;
         }
         let share = u32::from(share);
-        // A zone below one block is the block that it lies in.
+        // A zone smaller than a block is the block in which it lies.
         zones.push(Zone {
             share,
             first: first.min(blocks.saturating_sub(1)),

@@ -1,4 +1,4 @@
-//! Which pieces of a region have not been done yet.
+//! Map of the pieces of a region that were not used yet.
 
 use crate::error::EngineError;
 use std::cmp::Ordering;
@@ -6,12 +6,13 @@ use std::cmp::Ordering;
 /// Bits in a word.
 const WORD: usize = 64;
 
-/// A set of free pieces, numbered from 0. Above the bits of the pieces lie
-/// levels that say which words below have a bit left, so that the next free
-/// piece is found in a handful of steps however full the map is.
+/// A set of free pieces, numbered from 0. Above the bits of the pieces, summary
+/// levels mark the words below that still have a set bit, so that the next free
+/// piece is found in a few steps even if the map is almost empty.
 #[derive(Clone, Debug)]
 pub(super) struct FreeMap {
-    /// The pieces first, then each level's summary. A set bit: free.
+    /// Bits of the pieces, followed by the summary levels. A set bit means
+    /// free.
     levels: Vec<Vec<u64>>,
 }
 
@@ -45,8 +46,8 @@ impl FreeMap {
         Ok(map)
     }
 
-    /// The first `len` pieces are free again, and no other; at most as many as
-    /// the map was made for.
+    /// Marks the first `len` pieces as free and all others as used. `len` is at
+    /// most the map's length.
     pub(super) fn free_first(&mut self, len: u64) {
         let mut bits = index(len);
         for level in &mut self.levels {
@@ -62,15 +63,16 @@ impl FreeMap {
         }
     }
 
-    /// The first free piece from `from` on, or from 0 where none follows.
+    /// Returns the first free piece from `from` on, else the first one from 0
+    /// on.
     pub(super) fn next_free(&self, from: u64) -> Option<u64> {
         self.first_from(index(from))
             .or_else(|| self.first_from(0))
             .map(|piece| piece as u64)
     }
 
-    /// Takes the pieces from `first` on, as far as they are free and at most
-    /// `most`; how many.
+    /// Takes up to `most` free, adjacent pieces from `first` on, and returns
+    /// their number.
     pub(super) fn take(&mut self, first: u64, most: u64) -> u64 {
         let mut taken = 0;
         while taken < most {
@@ -93,7 +95,8 @@ impl FreeMap {
         taken
     }
 
-    /// Tells the levels above that word `number` of the pieces has no bit left.
+    /// Clears the summary bits of word `number` of the pieces, which has no bit
+    /// left.
     fn word_is_empty(&mut self, mut number: usize) {
         for level in &mut self.levels[1..] {
             let word = &mut level[number / WORD];
@@ -118,7 +121,7 @@ impl FreeMap {
         None
     }
 
-    /// The first free piece below bit `bit` of the level at `height`.
+    /// Returns the first free piece below bit `bit` of the level at `height`.
     fn lowest_below(&self, bit: usize, height: usize) -> usize {
         self.levels[..height].iter().rev().fold(bit, |bit, level| {
             bit * WORD + level[bit].trailing_zeros() as usize
@@ -126,7 +129,8 @@ impl FreeMap {
     }
 }
 
-/// A piece's number as an index. Those of a map that fits into memory do.
+/// Converts a piece's number to an index. It fits for every map that fits into
+/// memory.
 fn index(piece: u64) -> usize {
     usize::try_from(piece).unwrap_or(usize::MAX)
 }

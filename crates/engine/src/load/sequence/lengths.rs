@@ -8,7 +8,7 @@ use assay_model::rng::SplitMix64;
 pub(super) struct Lengths {
     min: u32,
     max: u32,
-    /// Blocks start at multiples of this where the order is random.
+    /// Alignment of block offsets in random order, in bytes.
     align: u32,
     kind: LengthKind,
 }
@@ -16,16 +16,17 @@ pub(super) struct Lengths {
 #[derive(Clone, Debug)]
 enum LengthKind {
     Fixed,
-    /// Any multiple of the smallest.
+    /// Random multiples of the smallest size.
     Multiples,
-    /// Any number of bytes.
+    /// Random numbers of bytes.
     Bytes,
-    /// Size and weight.
+    /// Pairs of size and weight.
     Split(Vec<(u32, u8)>),
 }
 
 impl Lengths {
-    /// As `sizes` say; multiples of the smallest unless `unaligned`.
+    /// Creates the lengths for `sizes`: multiples of the smallest size, unless
+    /// `unaligned`.
     pub(super) fn new(sizes: &BlockSizes, unaligned: bool) -> Self {
         let split: Vec<(u32, u8)> = sizes
             .split
@@ -53,12 +54,12 @@ impl Lengths {
         }
     }
 
-    /// The smallest block.
+    /// Returns the smallest block size.
     pub(super) const fn min(&self) -> u32 {
         self.min
     }
 
-    /// Blocks start at multiples of this where the order is random.
+    /// Returns the alignment of block offsets in random order, in bytes.
     pub(super) const fn align(&self) -> u32 {
         self.align
     }
@@ -71,7 +72,7 @@ impl Lengths {
         }
     }
 
-    /// The next length, of those that fit into `room`; `None`: none does.
+    /// Returns the next length that fits into `room`; `None` if none fits.
     pub(super) fn draw(&self, rng: &mut SplitMix64, room: u64) -> Option<u32> {
         if room < u64::from(self.min) {
             return None;
@@ -86,7 +87,7 @@ impl Lengths {
     }
 }
 
-/// One of the sizes up to `most`, by weight; the smallest of them fits.
+/// Draws one of the sizes up to `most` by weight. The smallest size must fit.
 fn pick(sizes: &[(u32, u8)], most: u32, rng: &mut SplitMix64) -> u32 {
     let fitting = || sizes.iter().filter(|&&(size, _)| size <= most);
     let weights = fitting().map(|&(_, weight)| u32::from(weight)).sum();

@@ -8,25 +8,25 @@ use crate::error::EngineError;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 
-/// Any blocks of any files.
+/// Sequence over any block sizes, files and directions.
 #[derive(Clone, Debug)]
 pub(super) struct Mixed {
     rules: Rules,
     service: Service,
     walks: Vec<Walk>,
     rng: SplitMix64,
-    /// I/Os until the next new random offset.
+    /// Number of I/Os until the next new random offset.
     until_new: u32,
-    /// Bytes of a pass; `None`: it ends when all files are done.
+    /// Bytes of a pass; `None` if it ends when all files are done.
     pass_bytes: Option<u64>,
-    /// Bytes given out in this pass.
+    /// Bytes issued in this pass.
     given: u64,
-    /// The write that belongs to the trim before.
+    /// Write that belongs to the previous trim.
     pub(super) pending: Option<Step>,
 }
 
 impl Mixed {
-    /// For a stream that follows `rules`.
+    /// Creates the sequence of a stream that follows `rules`.
     pub(super) fn new(
         rules: Rules,
         stream: &Stream,
@@ -58,7 +58,7 @@ impl Mixed {
         Ok(mixed)
     }
 
-    /// From the beginning, with the random numbers that `seed` names.
+    /// Restarts the sequence with random numbers from `seed`.
     pub(super) fn begin_again(&mut self, seed: u64) {
         self.rng = SplitMix64::new(seed);
         (self.until_new, self.given, self.pending) = (0, 0, None);
@@ -83,7 +83,8 @@ impl Mixed {
         self.rules.directions.is_mixed()
     }
 
-    /// The next block of direction `ddir`, unless a pair is to be completed.
+    /// Returns the next block of direction `ddir`, or the pending write of a
+    /// trimmed block.
     pub(super) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
         if let Some(write) = self.pending.take() {
             return Some(write);

@@ -1,4 +1,4 @@
-//! Orders of offsets that ask flash a question.
+//! Orders of offsets that reveal properties of flash devices.
 
 use super::{FilePart, Step};
 use crate::error::EngineError;
@@ -6,7 +6,7 @@ use assay_model::job::FlashPattern;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 
-/// Blocks of one size in one file, as a pattern says; without end.
+/// An endless sequence of blocks of one size in one file, by a pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Patterned {
     pattern: FlashPattern,
@@ -19,7 +19,7 @@ pub(super) struct Patterned {
 }
 
 impl Patterned {
-    /// `None`: the stream has none.
+    /// Creates the sequence; `None` if the stream has no pattern.
     pub(super) fn new(
         stream: &Stream,
         spans: &[FilePart],
@@ -77,7 +77,8 @@ impl Patterned {
             }
             FlashPattern::Across { unit } => {
                 let multiples = (self.span.length - length / 2) / unit.0.max(1);
-                // None at the begin, which has no half before.
+                // Multiple 0 is excluded, because half a block before it is
+                // outside the span.
                 let multiple = 1 + self.rng.below(multiples.saturating_sub(1).max(1));
                 (multiple * unit.0).saturating_sub(length / 2)
             }

@@ -1,6 +1,6 @@
-//! The plain cases: blocks of one size in one file, in one direction or (where
-//! their order is random) in a mix of two. They are what is measured most, and
-//! have no more steps than they need.
+//! The simple cases: blocks of one size in one file, in one direction or (for
+//! random order) in a mix of two. They are measured most often, so they use a
+//! minimum of instructions.
 
 use super::rules::{Directions, OrderKind, Rules};
 use super::{FilePart, Step};
@@ -9,13 +9,13 @@ use assay_model::load::Ddir;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 
-/// Blocks of one size and file.
+/// Sequence over blocks of one size in one file.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     directions: Directions,
     length: u32,
     first: u64,
-    /// Blocks of a pass, and how many are left of this one.
+    /// Number of blocks in a pass; `left` of them remain.
     blocks: u64,
     left: u64,
     endless: bool,
@@ -23,7 +23,7 @@ pub(super) struct Plain {
     rng: SplitMix64,
 }
 
-/// In which order the places come.
+/// Order of the block positions.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -36,7 +36,7 @@ enum PlainOrder {
 }
 
 impl Plain {
-    /// `None`: the case is not that plain.
+    /// Creates the sequence; `None` if the rules need the general case.
     pub(super) fn new(rules: &Rules, spans: &[FilePart], seed: u64) -> Option<Self> {
         let &[span] = spans else {
             return None;
@@ -75,7 +75,7 @@ impl Plain {
         Some(plain)
     }
 
-    /// From the beginning, in the order that `seed` names.
+    /// Restarts the sequence in the order of `seed`.
     pub(super) fn begin_again(&mut self, seed: u64) {
         self.rng = SplitMix64::new(seed);
         self.restart();
@@ -121,8 +121,8 @@ impl Plain {
     }
 }
 
-/// The length of all blocks; `None`: they differ, or do not start at multiples
-/// of it.
+/// Returns the length of all blocks; `None` if lengths differ, or blocks do not
+/// start at multiples of it.
 fn one_length(rules: &Rules) -> Option<u32> {
     let lengths = if rules.random {
         &rules.jump_lengths

@@ -1,21 +1,21 @@
-//! Rules for the order of a stream's blocks, read once.
+//! Rules for the order of a stream's blocks, derived once from its options.
 
 use super::lengths::Lengths;
 use assay_model::load::blocks::{Blocks, Distribution, Generator, Sequencer, StridedZones};
 use assay_model::load::{Ddir, PerDirection, Stream};
 use assay_model::rng::SplitMix64;
 
-/// Rules that hold for all files of a stream.
+/// Rules that apply to all files of a stream.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) directions: Directions,
-    /// Offsets come in random order.
+    /// True if offsets are in random order.
     pub(super) random: bool,
-    /// A new random offset only every so many I/Os.
+    /// Number of I/Os for each new random offset.
     pub(super) every: u32,
-    /// Between new ones, the same offset again instead of the one that follows.
+    /// True if the I/Os between new offsets repeat the same offset instead of the following one.
     pub(super) identical: bool,
-    /// Added to the offset after each sequential I/O.
+    /// Bytes added to the offset after each sequential I/O.
     pub(super) skip: i64,
     /// Chance of a random offset, in percent.
     pub(super) percentage_random: PerDirection<u8>,
@@ -33,11 +33,11 @@ pub(super) struct Rules {
 /// Method of choosing random offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderKind {
-    /// Every start of a block exactly once.
+    /// Each block position exactly once.
     Once,
-    /// With a map of what is done, for blocks of several sizes.
+    /// Free positions from a map, for blocks of several sizes.
     Map,
-    /// Any at any time.
+    /// Independent draws, which may repeat.
     Draws,
 }
 
@@ -62,12 +62,12 @@ impl Directions {
         }
     }
 
-    /// Reads and writes are mixed.
+    /// Returns true if reads and writes are mixed.
     pub(super) const fn is_mixed(self) -> bool {
         matches!(self, Self::Mixed(_))
     }
 
-    /// The direction of the next new block.
+    /// Draws the direction of the next new block.
     #[inline]
     pub(super) fn draw(self, rng: &mut SplitMix64) -> Ddir {
         match self {
@@ -78,7 +78,7 @@ impl Directions {
         }
     }
 
-    /// Returns the directions that choose blocks of their own.
+    /// Returns the directions that choose separate blocks.
     pub(super) const fn choosing(self) -> &'static [Ddir] {
         match self {
             Self::Only(Ddir::Read) => &[Ddir::Read],
@@ -90,7 +90,7 @@ impl Directions {
 }
 
 impl Rules {
-    /// As the stream says.
+    /// Derives the rules from the options of a stream.
     pub(super) fn new(stream: &Stream) -> Self {
         let blocks = &stream.blocks;
         let lengths = |by_order: Ddir| {
@@ -123,7 +123,7 @@ impl Rules {
             distribution: blocks.distribution.clone(),
             order: OrderKind::Draws,
             zones: stream.region.zones.filter(|zones| zones.range > 0),
-            // A pass that is to be checked must end.
+            // A pass that is verified must end.
             endless: stream.length.time_based && stream.verify.is_none(),
             job: stream.name.clone(),
         };
@@ -131,8 +131,8 @@ impl Rules {
         rules
     }
 
-    /// A law other than the uniform one, and blocks that start elsewhere than
-    /// at multiples of their size, exclude a map, as in fio.
+    /// Returns the method of choosing random offsets. As in fio, a non-uniform distribution, or
+    /// blocks that start elsewhere than at multiples of their size, exclude a map.
     fn order_kind(&self, blocks: &Blocks) -> OrderKind {
         let all = |holds: &dyn Fn(Ddir) -> bool| self.choosing().iter().all(|&ddir| holds(ddir));
         let first = &self.jump_lengths[self.choosing()[0]];
@@ -155,12 +155,12 @@ impl Rules {
         }
     }
 
-    /// The directions that choose blocks of their own.
+    /// Returns the directions that choose separate blocks.
     pub(super) const fn choosing(&self) -> &'static [Ddir] {
         self.directions.choosing()
     }
 
-    /// The smallest of `value` over the directions and orders in use.
+    /// Returns the minimum of `value` over the directions and orders in use.
     fn least(&self, value: impl Fn(&Lengths) -> u32) -> u64 {
         let lengths = self.choosing().iter().flat_map(|&ddir| {
             let jump = self.random.then(|| &self.jump_lengths[ddir]);
@@ -171,12 +171,12 @@ impl Rules {
         u64::from(lengths.map(value).min().unwrap_or(1).max(1))
     }
 
-    /// The smallest block.
+    /// Returns the smallest block size.
     pub(super) fn smallest(&self) -> u64 {
         self.least(Lengths::min)
     }
 
-    /// The smallest random block: what a map counts in.
+    /// Returns the smallest random block size, which is the unit of a map.
     pub(super) fn piece(&self) -> u64 {
         let smallest = |&ddir: &Ddir| self.jump_lengths[ddir].min();
         u64::from(

@@ -1,4 +1,4 @@
-//! Which file is next.
+//! Choice of the next file.
 
 use super::skewed::Skewed;
 use crate::extra::Loads;
@@ -6,27 +6,27 @@ use assay_model::load::files::{FileService, Files};
 use assay_model::rng::SplitMix64;
 use std::collections::VecDeque;
 
-/// Frequencies of files are drawn that much finer than there are files, so
-/// that the law is followed within each file's share too (as fio does).
+/// Factor by which file frequencies are drawn more finely than the number of files, so that the
+/// distribution also applies within each file's share (as in fio).
 const FINENESS: u64 = 1024;
 
 /// Chooses among the files that are not done.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     choice: Choice,
-    /// I/Os to a file before another is chosen.
+    /// Number of I/Os to a file before another is chosen.
     every: u32,
-    /// I/Os left to the chosen one.
+    /// Number of I/Os left for the chosen file.
     left: u32,
     /// Files in use, at most `open_at_once`.
     active: VecDeque<u32>,
     /// Index of the chosen file in `active`.
     at: usize,
-    /// Files from this number on were not in use yet.
+    /// Number of the first file that was not in use yet.
     unused: u32,
     files: u32,
     open_at_once: usize,
-    /// The chosen one had its turn.
+    /// True if the chosen file was already used.
     served: bool,
 }
 
@@ -41,8 +41,8 @@ enum Choice {
 }
 
 impl Service {
-    /// For `number` files, of which as many as `files` allows are in use at a
-    /// time.
+    /// Creates the choice among `number` files, of which at most `files.open_at_once` are in use
+    /// at a time.
     pub(super) fn new(files: &Files, number: u32) -> Self {
         let open_at_once = match files.open_at_once {
             0 => number,
@@ -78,18 +78,19 @@ impl Service {
         self.refill();
     }
 
-    /// Some files get more I/O than others: none is ever done, it begins again.
+    /// Returns true if some files get more I/O than others. A file at its end then restarts
+    /// instead of being done.
     pub(super) const fn is_skewed(&self) -> bool {
         matches!(self.choice, Choice::Skewed(..))
     }
 
-    /// Files wait until others are done, so each must be done some time.
+    /// Returns true if files wait until others are done, so that each file must end at some time.
     pub(super) fn replaces_files(&self) -> bool {
         let one_by_one = matches!(self.choice, Choice::UntilDone) && self.files > 1;
         (one_by_one || self.open_at_once < self.files as usize) && !self.is_skewed()
     }
 
-    /// The file of the next I/O; `None`: all are done.
+    /// Returns the file of the next I/O; `None` if all are done.
     pub(super) fn next(&mut self, rng: &mut SplitMix64) -> Option<u32> {
         if self.left == 0 {
             self.choose(rng);
@@ -99,10 +100,10 @@ impl Service {
         self.active.get(self.at).copied()
     }
 
-    /// The file that [`next`](Self::next) named last is done.
+    /// Marks the file that [`next`](Self::next) last returned as done.
     pub(super) fn is_done(&mut self) {
         if self.at == 0 {
-            // The others keep their turn.
+            // This preserves the order of the others.
             self.active.pop_front();
         } else {
             self.active.swap_remove_back(self.at);
@@ -132,7 +133,7 @@ impl Service {
     }
 }
 
-/// The law of a service that prefers some files; `None`: it prefers none.
+/// Returns the distribution of a service that prefers some files; `None` if it prefers none.
 fn skewed(service: FileService, bound: u64) -> Option<Skewed> {
     match service {
         FileService::Zipf(theta) => Some(Skewed::zipf(bound, theta)),
@@ -142,7 +143,7 @@ fn skewed(service: FileService, bound: u64) -> Option<Skewed> {
     }
 }
 
-/// A place among the files, whose number has 32 bits.
+/// Converts a position among the files, which is below 2^32.
 fn index(place: u64) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }

@@ -1,25 +1,25 @@
-//! Random numbers of which some are more frequent than others.
+//! Random numbers with different frequencies.
 
 use crate::permutation::Permutation;
 use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 
-/// Draws numbers below a bound by some law.
+/// Draws numbers below a bound by some distribution.
 #[derive(Clone, Debug)]
 pub(super) struct Skewed {
     law: Law,
     bound: u64,
-    /// Rank by frequency to number; none: the number is the rank, or the law
-    /// has no ranks.
+    /// Mapping of frequency ranks to numbers; `None` if the rank is the number,
+    /// or the distribution has no ranks.
     scatter: Option<Scatter>,
 }
 
-/// Spreads ranks over the numbers, so that what is frequent does not lie
-/// together; a permutation, so that no two ranks share a number.
+/// Distributes ranks over the numbers, so that frequent numbers are not
+/// adjacent. It is a permutation, so that no two ranks share a number.
 #[derive(Clone, Copy, Debug)]
 struct Scatter {
     order: Permutation,
-    /// Moves the most frequent to where it is wanted.
+    /// Offset that moves the most frequent number to the requested position.
     shift: u64,
 }
 
@@ -37,22 +37,25 @@ enum Law {
 }
 
 impl Skewed {
-    /// Zipf's law: rank k is drawn in proportion to k^-`theta`.
+    /// Creates Zipf's distribution: rank k is drawn in proportion to
+    /// k^-`theta`.
     pub(super) fn zipf(bound: u64, theta: f64) -> Self {
         Self::of(Law::Zipf(Zipf::new(bound, theta)), bound)
     }
 
-    /// Self-similar (fio's pareto): at power h, the most frequent share of h
-    /// gets 1 - h of all draws, and so on within it (Gray et al., "Quickly
-    /// generating billion-record synthetic databases", 1994).
+    /// Creates the self-similar distribution (fio's pareto): at power h, the
+    /// most frequent share of h gets 1 - h of all draws, and recursively within
+    /// it (Gray et al., "Quickly generating billion-record synthetic
+    /// databases", 1994).
     pub(super) fn pareto(bound: u64, power: f64) -> Self {
         let power = power.clamp(1e-9, 1.0 - 1e-9);
         let exponent = power.ln() / (1.0 - power).ln();
         Self::of(Law::Pareto { exponent }, bound)
     }
 
-    /// Normal, with a deviation in percent of the bound, around `center` (0 to
-    /// 1 of the bound); what falls outside is drawn again.
+    /// Creates the normal distribution, with a deviation in percent of the
+    /// bound, around `center` (0 to 1 of the bound). Numbers outside the bound
+    /// are drawn again.
     pub(super) fn normal(bound: u64, deviation_percent: f64, center: Option<f64>) -> Self {
         let law = Law::Normal {
             mean: bound as f64 * center.unwrap_or(0.5).clamp(0.0, 1.0),
@@ -69,9 +72,9 @@ impl Skewed {
         }
     }
 
-    /// The same law, its ranks spread over the numbers in an order that `seed`
-    /// names; the most frequent is at `center` (0 to 1 of the bound), if that
-    /// is said. No meaning for the normal law, which has no ranks.
+    /// Distributes the ranks over the numbers in an order that `seed`
+    /// determines. The most frequent number is at `center` (0 to 1 of the
+    /// bound), if given. Not for the normal distribution, which has no ranks.
     pub(super) fn scattered(mut self, center: Option<f64>, seed: u64) -> Self {
         let order = Permutation::new(self.bound, seed);
         let shift = center.map_or(0, |center| {
@@ -82,7 +85,7 @@ impl Skewed {
         self
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(super) fn draw(&self, rng: &mut SplitMix64) -> u64 {
         let number = match &self.law {
             Law::Zipf(zipf) => zipf.rank(rng),
@@ -97,14 +100,14 @@ impl Skewed {
     }
 }
 
-/// That share of `bound`, rounded down.
+/// Returns a share of `bound`, rounded down.
 fn share(bound: u64, share: f64) -> u64 {
     as_u64(bound as f64 * share.clamp(0.0, 1.0))
 }
 
-/// A normal number in `0..bound` (Box and Muller 1958). A mean at the edge of
-/// the bound and any deviation up to the bound leave at least a third of the
-/// draws inside.
+/// Draws a normal number in `0..bound` (Box and Muller 1958). For any mean
+/// within the bound and any deviation up to the bound, at least a third of the
+/// draws is inside.
 fn normal(bound: u64, mean: f64, deviation: f64, rng: &mut SplitMix64) -> u64 {
     if deviation == 0.0 {
         return as_u64(mean);
@@ -119,19 +122,20 @@ fn normal(bound: u64, mean: f64, deviation: f64, rng: &mut SplitMix64) -> u64 {
     }
 }
 
-/// Zipf's law without a table, by rejection-inversion (Hörmann and Derflinger,
-/// "Rejection-inversion to generate variates from monotone discrete
-/// distributions", 1996): exact for any number of ranks, at the cost of a few
-/// powers.
+/// Zipf's distribution without a table, by rejection-inversion (Hörmann and
+/// Derflinger, "Rejection-inversion to generate variates from monotone discrete
+/// distributions", 1996). It is exact for any number of ranks, at the cost of a
+/// few powers.
 #[derive(Clone, Debug)]
 struct Zipf {
     theta: f64,
     ranks: f64,
-    /// Integral up to the first rank, less that rank's weight.
+    /// Integral up to the first rank, minus that rank's weight.
     first: f64,
     /// Integral up to the last rank.
     last: f64,
-    /// Draws that near to a rank are accepted without a look at its weight.
+    /// Distance to a rank within which a draw is accepted without computing the
+    /// weight.
     near: f64,
 }
 
@@ -173,7 +177,7 @@ impl Zipf {
         }
     }
 
-    /// The next rank, from 0.
+    /// Draws a rank, from 0.
     fn rank(&self, rng: &mut SplitMix64) -> u64 {
         loop {
             let area = self.last + rng.fraction() * (self.first - self.last);
@@ -201,7 +205,7 @@ mod tests {
         counts
     }
 
-    /// Each count lies within five of its own standard deviations.
+    /// Checks that each count lies within five standard deviations.
     fn close(counts: &[f64], chance: impl Fn(usize) -> f64) {
         for (number, count) in counts.iter().enumerate() {
             let mean = DRAWS as f64 * chance(number);

@@ -11,11 +11,11 @@ use assay_model::load::blocks::StridedZones;
 use assay_model::load::{Ddir, PerDirection};
 use assay_model::rng::SplitMix64;
 
-/// The way through one file.
+/// Position and order within one file.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     span: FilePart,
-    /// The part of the span that is worked on: all of it, or a zone.
+    /// Current window: the whole span, or a zone of it.
     start: u64,
     end: u64,
     order: RandomOrder,
@@ -24,9 +24,9 @@ pub(super) struct Walk {
     next: PerDirection<u64>,
     /// Start of the last block, by direction.
     last: PerDirection<Option<u64>>,
-    /// Bytes done in this zone.
+    /// Bytes issued in this zone.
     zone_bytes: u64,
-    /// Bytes done in this pass.
+    /// Bytes issued in this pass.
     pass_bytes: u64,
 }
 
@@ -42,7 +42,7 @@ enum RandomOrder {
 type OffsetAndLength = (u64, u32);
 
 impl Walk {
-    /// At the beginning of `span`.
+    /// Creates a walk at the beginning of `span`.
     pub(super) fn new(
         span: FilePart,
         rules: &Rules,
@@ -89,15 +89,15 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Back to the beginning, random offsets in a new order.
+    /// Restarts at the beginning, with a new random order.
     pub(super) fn begin_again(&mut self, rules: &Rules, rng: &mut SplitMix64) {
         (self.zone_bytes, self.pass_bytes) = (0, 0);
         self.open_window(self.span.offset, rules.zones);
         self.shuffle(rules, rng);
     }
 
-    /// The next block of direction `ddir`. `anew`: it is time for a new random
-    /// offset. `None`: the file is done.
+    /// Returns the next block of direction `ddir`; `None` if the file is done. With `anew`, a new
+    /// random offset is due.
     pub(super) fn step(
         &mut self,
         ddir: Ddir,
@@ -116,8 +116,8 @@ impl Walk {
         Some((offset, length))
     }
 
-    /// Returns true if the walk has given as many bytes as its file has: an order of blocks may have
-    /// no end.
+    /// Returns true if the walk has issued as many bytes as its file has, because an order of blocks
+    /// may have no end.
     pub(super) fn has_all_bytes(&self, rules: &Rules) -> bool {
         self.pass_bytes + rules.smallest() > self.span.length
     }
@@ -146,7 +146,7 @@ impl Walk {
         block
     }
 
-    /// The block that follows the last of its direction.
+    /// Returns the block that follows the last one of its direction.
     fn follow(&self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<OffsetAndLength> {
         let lengths = &rules.follow_lengths[ddir];
         let place = self.following(ddir, rules.skip);
@@ -185,7 +185,7 @@ impl Walk {
         }
     }
 
-    /// A random block.
+    /// Returns a random block.
     fn jump(&mut self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<OffsetAndLength> {
         let block = self.jump_in_order(ddir, rules, rng);
         if block.is_none() && (rules.endless || rules.zones.is_some()) {
@@ -205,7 +205,7 @@ impl Walk {
         match &mut self.order {
             RandomOrder::Once { ahead, left } => {
                 let align = u64::from(rules.jump_lengths[rules.choosing()[0]].align());
-                // The blocks of another direction may be too large for a place.
+                // The blocks of another direction may be too large for this position.
                 loop {
                     *left = left.checked_sub(1)?;
                     let offset = self.start + ahead.next() * align;
@@ -236,8 +236,8 @@ impl Walk {
         }
     }
 
-    /// Steps to the next zone when this one has had its bytes, and begins it
-    /// anew when it was gone through (a zone may get more than its length).
+    /// Moves to the next zone when this one has had its bytes, and restarts the zone at its end (a
+    /// zone may get more bytes than its length).
     fn follow_zones(
         &mut self,
         zones: StridedZones,

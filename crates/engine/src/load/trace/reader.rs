@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
-/// Read from the file at once.
+/// Number of bytes read from the file at once.
 const PIECE: usize = 256 * 1024;
 
 /// Summary of a whole trace.
@@ -25,11 +25,11 @@ pub(crate) struct TraceSummary {
     /// Files named by the trace, or the one that replaces them. Those of a block trace are the
     /// devices with the same numbers.
     pub(crate) files: Vec<TracedFile>,
-    /// Number of I/Os, flushes not among them.
+    /// Number of I/Os, without flushes.
     pub(crate) ios: PerDirection<u64>,
-    /// Bytes of them.
+    /// Total bytes of the I/Os.
     pub(crate) bytes: PerDirection<u64>,
-    /// Length of the longest one.
+    /// Length of the longest I/O, in bytes.
     pub(crate) longest: PerDirection<u32>,
 }
 
@@ -37,33 +37,32 @@ pub(crate) struct TraceSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TracedFile {
     pub(crate) path: PathBuf,
-    /// Largest end of an I/O to it, in bytes: what it must be long.
+    /// Largest end of an I/O to the file, in bytes: its required length.
     pub(crate) extent: u64,
-    /// Which I/Os there are to it.
+    /// Directions of the I/Os to the file.
     pub(crate) does: PerDirection<bool>,
 }
 
-/// A trace that is replayed.
+/// A trace being replayed.
 pub(crate) struct TraceReader {
     summary: TraceSummary,
     steps: Steps,
 }
 
 enum Steps {
-    /// Every step, kept since the trace was opened.
+    /// Steps kept in memory since the trace was opened.
     Kept(vec::IntoIter<TraceStep>),
-    /// Read from the file as they are asked for.
+    /// Steps read from the file on demand.
     Read(Box<Replay>),
 }
 
 impl TraceReader {
-    /// Reads the trace at `path` as `options` want it: through to its end, so
-    /// that a mistake in it is found before the clock starts. With
-    /// `read_chunked`, steps are not kept but read a second time: memory then
-    /// does not grow with the trace.
+    /// Opens the trace at `path` with `options`. Reads it to its end first, so that an error in
+    /// it is found before the clock starts. With `read_chunked`, steps are not kept but read a
+    /// second time, so that memory does not grow with the trace.
     ///
     /// # Errors
-    /// As those of [`TraceSummary::read`].
+    /// As for [`TraceSummary::read`].
     pub(crate) fn open(path: &Path, options: &Trace) -> Result<Self, EngineError> {
         let mut kept = Vec::new();
         let summary = read_through(path, options, |step| {
@@ -97,10 +96,11 @@ impl Iterator for TraceReader {
 }
 
 impl TraceSummary {
-    /// Summarizes the trace at `path` under `options`. Its steps are not kept.
+    /// Summarizes the trace at `path` under `options`, without keeping its steps.
     ///
     /// # Errors
-    /// If it cannot be read, is no trace or holds nothing to replay; the line or record is named.
+    /// If the file cannot be read, is not a trace or contains nothing to replay. The error names
+    /// the line or record.
     pub(crate) fn read(path: &Path, options: &Trace) -> Result<Self, EngineError> {
         read_through(path, options, |_| ())
     }
@@ -126,7 +126,7 @@ impl TraceSummary {
     }
 }
 
-/// Gives all steps of a trace to `each`.
+/// Passes all steps of a trace to `each`.
 fn read_through(
     path: &Path,
     options: &Trace,
@@ -148,7 +148,7 @@ fn read_through(
     Ok(summary)
 }
 
-/// Starts to read a trace of either format, which its first bytes tell.
+/// Starts to read a trace, whose first bytes determine its format.
 fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
     let failed = |source| EngineError::file("read the trace", path, source);
     if let Some(recorded) = &options.recorded {
@@ -168,7 +168,8 @@ fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
     Ok(Replay::new(source, path, options))
 }
 
-/// Which device is meant by a number: where all I/O goes elsewhere, none need be found.
+/// Returns a function that finds the device with a number. If all I/O is redirected, it searches
+/// none.
 fn names(options: &Trace) -> DeviceFiles {
     match options.redirect.clone() {
         Some(path) => Box::new(move |_, _| Some(path.clone())),
@@ -176,9 +177,9 @@ fn names(options: &Trace) -> DeviceFiles {
     }
 }
 
-/// A trace is read more than once: before anything is written, and when it is
-/// replayed. A pipe would be empty by then, and one that nobody writes would
-/// hold up even its opening.
+/// Opens a trace, which must be a regular file. It is read more than once: before any write, and
+/// when it is replayed. A pipe would be empty the second time, and opening a pipe without a
+/// writer would block.
 fn open(path: &Path) -> Result<File, EngineError> {
     let metadata =
         fs::metadata(path).map_err(|source| EngineError::file("open the trace", path, source))?;
@@ -189,7 +190,7 @@ fn open(path: &Path) -> Result<File, EngineError> {
     File::open(path).map_err(|source| EngineError::file("open the trace", path, source))
 }
 
-/// The block device of that number below `folder`, which is `/dev`.
+/// Finds the block device with that number below `folder`, which is `/dev`.
 fn device_node(folder: &Path, major_number: u32, minor_number: u32) -> Option<PathBuf> {
     let wanted = makedev(major_number, minor_number);
     debug_assert!(major(wanted) == major_number && minor(wanted) == minor_number);
@@ -197,7 +198,7 @@ fn device_node(folder: &Path, major_number: u32, minor_number: u32) -> Option<Pa
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries {
-            // Of the entry itself: links lead to what is found anyhow.
+            // Metadata of the entry itself: the targets of links are found by their own names.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 /// Index of the file that receives all I/O with `replay_redirect`.
 const REDIRECTED: usize = 0;
 
-/// The steps of a trace, one after the other.
+/// Source of the steps of a trace.
 pub(super) struct Replay {
     source: Box<dyn TraceSource + Send>,
     path: PathBuf,
     options: Trace,
-    /// Time of the latest event and of the latest step; `None`: there was none
-    /// yet.
+    /// Time of the latest event; `None` before the first. `stepped_ns` is the
+    /// time of the latest step.
     now_ns: Option<u64>,
     stepped_ns: u64,
-    /// Which files are open.
+    /// True for the files that are open.
     open: Vec<bool>,
-    /// Had to wait for the opening of its file.
+    /// Step that follows the opening of its file.
     held: Option<TraceStep>,
 }
 
@@ -37,7 +37,7 @@ impl Replay {
         }
     }
 
-    /// Files of all steps so far.
+    /// Returns the files of all steps so far.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         match &self.options.redirect {
             Some(path) => vec![path.clone()],
@@ -45,7 +45,7 @@ impl Replay {
         }
     }
 
-    /// The next step; `None` at the end.
+    /// Returns the next step; `None` at the end.
     pub(super) fn next_step(&mut self) -> Result<Option<TraceStep>, EngineError> {
         if let Some(held) = self.held.take() {
             return Ok(Some(held));
@@ -64,8 +64,8 @@ impl Replay {
         event.map_err(|source| EngineError::file("read the trace", &self.path, source))
     }
 
-    /// Follows the trace's clock. A clock that goes back stands still until it
-    /// is where it was.
+    /// Advances to the time of an event. If the trace's clock goes back, time
+    /// stands still until the clock has passed its former value.
     fn advance(&mut self, time: EventTime) {
         let now_ns = match (time, self.now_ns) {
             (EventTime::At(at_ns), Some(now_ns)) => now_ns.max(at_ns),
@@ -78,8 +78,8 @@ impl Replay {
         self.now_ns = Some(now_ns);
     }
 
-    /// The step for an event; `None` if it is left out. Its time then counts
-    /// for the next one.
+    /// Returns the step for an event; `None` if it is skipped. The time of a
+    /// skipped event is added to the next step.
     fn step_for(&mut self, event: &TraceEvent) -> Option<TraceStep> {
         let file = match self.options.redirect {
             Some(_) => REDIRECTED,
@@ -111,7 +111,7 @@ impl Replay {
         Some(step(Action::Open, delay_ns))
     }
 
-    /// An I/O at its place by scale and alignment.
+    /// Applies scale and alignment to the offset of an I/O.
     fn placed(&self, action: Action) -> Action {
         let Action::Io(io) = action else {
             return action;
@@ -124,7 +124,7 @@ impl Replay {
         })
     }
 
-    /// Time since the step before, as it is replayed. At 200 percent of the
+    /// Returns the replayed time since the previous step. At 200 percent of the
     /// rate, it is half.
     fn delay(&mut self) -> u64 {
         let now_ns = self.now_ns.unwrap_or(0);

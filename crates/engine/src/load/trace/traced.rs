@@ -1,4 +1,4 @@
-//! Which files a replay touches: a trace names them itself.
+//! The files that a replay uses, which the trace names.
 
 use super::TraceSummary;
 use crate::error::EngineError;
@@ -6,12 +6,14 @@ use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
 use std::path::PathBuf;
 
-/// The files of a trace that is to be replayed, and which I/Os there are to
-/// each: what the options skip or redirect is as they say. Empty without such a
-/// trace. Reads all of it, in memory that does not grow with its I/Os.
+/// Returns the files of a stream's trace and the directions of the I/Os to
+/// each, after the options for skipping and redirection are applied. Empty if
+/// the stream replays no trace. Reads the whole trace, in memory that does not
+/// grow with its I/Os.
 ///
 /// # Errors
-/// When it cannot be replayed, with the words of [`run`](crate::load::run()).
+/// If it cannot be replayed, with the same message as
+/// [`run`](crate::load::run()).
 pub fn traced_files(trace: &Trace) -> Result<Vec<(PathBuf, PerDirection<bool>)>, EngineError> {
     let Some(path) = &trace.read else {
         return Ok(Vec::new());
@@ -26,7 +28,7 @@ mod tests {
     use assay_testkit::Scratch;
     use std::fs;
 
-    /// Files with the initials of what is done to them.
+    /// Returns the files with the initials of their directions.
     fn traced(content: impl AsRef<[u8]>, mut trace: Trace) -> Vec<(String, String)> {
         let scratch = Scratch::new().unwrap();
         let path = scratch.join("trace");

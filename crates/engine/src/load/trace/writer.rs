@@ -9,25 +9,27 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Written to the file at once.
+/// Number of bytes written to the file at once.
 const PIECE: usize = 256 * 1024;
 
-/// An iolog that is being written. A failing write is kept and reported by
-/// [`finish`](TraceWriter::finish), so that the stream need not look each time.
+/// An iolog being written. The first failed write is stored and returned by
+/// [`finish`](TraceWriter::finish), so that the stream need not check each
+/// write.
 #[derive(Debug)]
 pub(crate) struct TraceWriter {
     path: PathBuf,
-    /// As they stand in the log, by number.
+    /// Names of the files as written in the log, by number.
     files: Vec<Vec<u8>>,
     out: BufWriter<File>,
     error: Option<io::Error>,
 }
 
 impl TraceWriter {
-    /// Starts the log at `path`, emptying it, with all files of the stream.
+    /// Creates or truncates the log at `path`, and writes the names of all
+    /// files of the stream.
     ///
     /// # Errors
-    /// If it cannot be written, or a file's name cannot stand in an iolog.
+    /// If the log cannot be written, or an iolog cannot contain a file's name.
     pub(crate) fn create(path: &Path, files: &[PathBuf]) -> Result<Self, EngineError> {
         let file =
             File::create(path).map_err(|source| EngineError::file("create", path, source))?;
@@ -44,9 +46,10 @@ impl TraceWriter {
         Ok(writer)
     }
 
-    /// The format has spaces between its fields and no way to quote one.
+    /// Adds a file. Its name may contain no spaces, because the format
+    /// separates fields by spaces and has no quotes.
     fn add(&mut self, file: &Path) -> Result<(), EngineError> {
-        // Descriptors mean nothing to whoever replays it.
+        // Paths through descriptors would be meaningless in a replay.
         let file = named(file);
         let name = file.as_os_str().as_bytes();
         if name.is_empty() || name.iter().any(u8::is_ascii_whitespace) {
@@ -59,22 +62,22 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// A file was opened, at a time since the start of the stream.
+    /// Records the opening of a file, at a time since the start of the stream.
     pub(crate) fn opened(&mut self, at_ns: u64, file: u32) {
         self.on_file(at_ns, file as usize, "open");
     }
 
-    /// A file was closed.
+    /// Records the closing of a file.
     pub(crate) fn closed(&mut self, at_ns: u64, file: u32) {
         self.on_file(at_ns, file as usize, "close");
     }
 
-    /// An I/O was handed over.
+    /// Records an I/O that was submitted.
     pub(crate) fn io(&mut self, at_ns: u64, file: u32, ddir: Ddir, offset: u64, length: u32) {
         self.on_bytes(at_ns, file, ddir.name(), offset, length);
     }
 
-    /// A file was flushed.
+    /// Records a flush of a file.
     pub(crate) fn flushed(&mut self, at_ns: u64, file: u32, call: FlushCall) {
         let action = match call {
             FlushCall::Fsync => "sync",
@@ -83,10 +86,10 @@ impl TraceWriter {
         self.on_bytes(at_ns, file, action, 0, 0);
     }
 
-    /// Writes what is left.
+    /// Writes the remaining entries.
     ///
     /// # Errors
-    /// If this or any write before failed: the log is not complete then.
+    /// If this or any earlier write failed; the log is then incomplete.
     pub(crate) fn finish(mut self) -> Result<(), EngineError> {
         self.write(|out, _| out.flush());
         match self.error {

@@ -1,4 +1,4 @@
-//! Reading back and checking, and the trims that go with it.
+//! Reading back and verifying blocks, and the trims that belong to it.
 
 mod history;
 
@@ -27,21 +27,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// State of a stream that checks.
+/// State of a stream with verification.
 pub(in crate::load) struct Checks {
     spec: Verify,
     verifier: Arc<Verifier>,
     pool: Option<CheckPool>,
-    /// Reads of the job itself are checked: it does nothing else.
+    /// True if the job only reads, so that its own reads are verified.
     reads: bool,
-    /// Written blocks are remembered, to be read back.
+    /// True if written blocks are recorded to be read back.
     remembers: bool,
     history: History,
-    /// Base of the seeds of the contents.
+    /// Base of the content seeds.
     seed: u64,
-    /// Writes (or, of a stream that only reads, reads) so far.
+    /// Number of writes so far (of reads, for a stream that only reads).
     number: u64,
-    /// Reads of the job itself in this pass.
+    /// Number of the job's own reads in this pass.
     reads_made: u64,
     /// Writes that did not complete.
     lost: Vec<verify::InFlight>,
@@ -49,17 +49,16 @@ pub(in crate::load) struct Checks {
     before: Option<VerifyState>,
     /// The last completed writes, newest first.
     completed: VecDeque<(u64, u64)>,
-    /// Auxiliary files are there.
+    /// Folder of auxiliary files.
     folder: PathBuf,
 }
 
 impl Checks {
-    /// Checking as `spec` says, of a stream whose engine really moves data;
-    /// auxiliary files are in `folder`.
+    /// Creates the verification by `spec`, for a stream whose engine moves data. Auxiliary files
+    /// are in `folder`.
     ///
     /// # Errors
-    /// No threads to be had, a block too small for a header, a state that
-    /// cannot be read.
+    /// If threads cannot be started, blocks are too small for a header, or a state cannot be read.
     pub(in crate::load) fn new(
         spec: &Verify,
         stream: &Stream,
@@ -95,7 +94,7 @@ impl Checks {
         })
     }
 
-    /// Nothing is written, only checked.
+    /// Returns true if nothing is written, only verified.
     pub(super) const fn only(&self) -> bool {
         self.spec.only
     }
@@ -155,18 +154,19 @@ impl Checks {
         })
     }
 
-    /// A pass begins: an interrupted run counted its writes from there.
+    /// Resets the number of reads at the start of a pass, from which an interrupted run counts its
+    /// writes.
     pub(super) const fn begin_pass(&mut self) {
         self.reads_made = 0;
     }
 
-    /// The number of the next read of the job itself.
+    /// Returns the number of the next read of the job itself.
     pub(super) const fn number_read(&mut self) -> u64 {
         self.reads_made += 1;
         self.reads_made - 1
     }
 
-    /// A write failed: nobody knows what the block holds.
+    /// Records a failed write, after which the content of the block is unknown.
     pub(super) fn lost(&mut self, unit: &IoUnit, number: u64) {
         let step = step_of(unit);
         self.history.forget(&step);
@@ -187,7 +187,7 @@ impl Checks {
     }
 }
 
-/// Number of a write that another run did.
+/// Number for a write of another run.
 const NOT_KNOWN: u64 = u64::MAX;
 
 fn step_of(unit: &IoUnit) -> Step {
@@ -199,7 +199,7 @@ fn step_of(unit: &IoUnit) -> Step {
     }
 }
 
-/// A block must have room for a header and something to check.
+/// Checks that a block has room for a header and at least one byte to verify.
 fn refuse_small_blocks(
     spec: &Verify,
     stream: &Stream,
@@ -234,7 +234,7 @@ fn wall_time() -> (u32, u32) {
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Reads back all that was written, if that is asked for.
+    /// Reads back all written blocks, if requested.
     pub(super) fn check(&mut self) -> Result<(), EngineError> {
         let Some(checks) = self.checks.as_mut() else {
             return Ok(());
@@ -275,8 +275,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(())
     }
 
-    /// One pass is gone through without any I/O: what it would have written is
-    /// to be checked.
+    /// Runs through one pass without any I/O, to determine the blocks that it would have written,
+    /// which are then verified.
     pub(super) fn pretend_to_write(&mut self) {
         self.goal.take_one_pass(self.pass_bytes);
         while let Given::Step(step) = self.source.peek(&self.goal, None, 0) {
@@ -300,7 +300,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// The next block to be trimmed or read back, if any is due.
+    /// Returns the next block to be trimmed or read back, if any is due.
     pub(super) fn next_check(&mut self) -> Option<Next> {
         self.take_checked();
         loop {
@@ -313,7 +313,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             {
                 return Some(wait);
             }
-            // Written anew since: due again later.
+            // The block was written again and becomes due later.
             let Some(known) = self.checks.as_mut()?.history.take_due() else {
                 continue;
             };
@@ -327,7 +327,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// An I/O came back to a stream that may have to check it.
+    /// Handles an I/O that completed on a stream with verification.
     pub(super) fn attend_checked(&mut self, mut unit: IoUnit, mark: UnitInFlight, now_ns: u64) {
         let Some(checks) = self.checks.as_mut() else {
             self.free.push(unit.buf);
@@ -354,7 +354,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.free.push(unit.buf);
     }
 
-    /// Checks a block here, or has it checked by another thread.
+    /// Verifies a block on a thread of the pool, or on this thread without a pool.
     fn check_block(&mut self, unit: IoUnit, expected: Expected, now_ns: u64) {
         let Some(checks) = self.checks.as_mut() else {
             return;
@@ -368,7 +368,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(pool) = &checks.pool {
             match pool.submit(check) {
                 Ok(()) => return,
-                // It has its hands full: this thread lends one.
+                // The pool is full, so this thread checks the block.
                 Err(back) => check = back,
             }
         }
@@ -387,7 +387,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.free.push(check.buf);
     }
 
-    /// Takes back what other threads have checked.
+    /// Handles the blocks that other threads have verified.
     fn take_checked(&mut self) {
         let pool = self.checks.as_ref().and_then(|checks| checks.pool.as_ref());
         let Some(pool) = pool else {
@@ -400,7 +400,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Waits until other threads have checked all they have.
+    /// Waits until other threads have verified all their blocks.
     pub(super) fn await_checks(&mut self) {
         loop {
             let pool = self.checks.as_ref().and_then(|checks| checks.pool.as_ref());
@@ -467,7 +467,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 }
 
-/// The first ones tell what is wrong.
+/// Maximum number of mismatches reported to the user.
 const MAX_MISMATCHES_TOLD: u64 = 16;
 
 /// Returns the path of a stream's state.
@@ -479,8 +479,8 @@ pub(in crate::load) fn state_path(spec: &Verify, stream: &Stream, folder: &Path)
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Saves how far a stream came that was stopped while it wrote, or any
-    /// that writes, as the job says.
+    /// Saves the writes of a stream that was stopped while it wrote, or of any stream that writes,
+    /// as the job requests.
     pub(in crate::load::worker) fn save_state(&mut self) {
         let Some(checks) = self.checks.as_ref() else {
             return;
@@ -512,7 +512,7 @@ impl Checks {
             files: u32::try_from(stream.files.paths.len()).unwrap_or(u32::MAX),
             issued: self.number,
             completed: self.completed.iter().copied().collect(),
-            // All others that were under way have come back.
+            // All other I/Os in flight have completed.
             in_flight: Some(self.lost.clone()),
         }
     }

@@ -26,7 +26,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || limits.iter().any(|(_, limit)| limit.0 > 0)
     }
 
-    /// An I/O came back.
+    /// Handles a completed I/O.
     #[inline]
     pub(super) fn complete(&mut self, completion: Completion, now_ns: u64) {
         if now_ns >= self.next_tick_ns {
@@ -71,7 +71,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Tells whoever wants to know.
+    /// Updates logs, statistics, pacing and verification for a completed I/O.
     fn attend(
         &mut self,
         unit: IoUnit,
@@ -153,8 +153,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         );
     }
 
-    /// An I/O failed: counted, located, and the end of the stream unless it is
-    /// told to go on.
+    /// Handles a failed I/O: records the error, and ends the stream unless its options continue
+    /// after errors.
     #[cold]
     fn fail(&mut self, unit: IoUnit, errno: Option<i32>, now_ns: u64) {
         let mark = self.tags.give_back(unit.tag);
@@ -193,8 +193,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.free.push(unit.buf);
     }
 
-    /// Returns true if only that spot of the medium is bad, and the number of bad spots is within
-    /// the limit.
+    /// Returns true if the error concerns only one spot of the medium, and the number of bad
+    /// spots is within the limit.
     fn passes_bad_spot(&self, errno: Option<i32>) -> bool {
         matches!(errno, Some(libc::EIO | libc::EILSEQ | libc::ENODATA))
             && self.recorder.errors().count <= u64::from(self.stream.errors.bad_spots)
@@ -230,7 +230,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.recorder.error(record, now_ns);
     }
 
-    /// The stream ends with this as its error, unless it had one before.
+    /// Ends the stream with this error, unless it already has one.
     pub(super) fn fail_stream(&mut self, errno: i32, problem: String) {
         self.stopping = true;
         if self.failure.is_none() {
@@ -246,7 +246,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 }
 
-/// The kernel's answer to an I/O; without one, the file was at its end.
+/// Returns the kernel's error of an I/O as text. Without one, the I/O reached the end of the
+/// file.
 fn errno_in_words(errno: Option<i32>) -> String {
     errno.map_or_else(
         || "unexpected end of file".to_owned(),

@@ -1,4 +1,4 @@
-//! The loop itself: queue, wait, take back.
+//! The worker loop: queues I/Os and waits for completions.
 
 use super::Worker;
 use super::issue::Next;
@@ -6,19 +6,19 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
 
-/// Why no more I/O was queued.
+/// Reason why no more I/O was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Starved {
-    /// This phase has no more.
+    /// The phase has no more I/O.
     Over,
-    /// The pace allows none before that time.
+    /// The pace allows no I/O before this time.
     Until(u64),
-    /// Something must come back first.
+    /// Some I/O must complete first.
     Blocked,
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Until nothing is left to begin in this phase and nothing is in flight.
+    /// Runs until the phase has no more I/O and nothing is in flight.
     pub(super) fn drive(&mut self) -> Result<(), EngineError> {
         let mut done = Vec::with_capacity(self.depth as usize);
         loop {
@@ -27,7 +27,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 match next {
                     Starved::Over => return Ok(()),
                     Starved::Until(due_ns) => self.rest(due_ns),
-                    // What stands in the way is checked by other threads.
+                    // Only the pool of verification threads holds buffers.
                     Starved::Blocked => self.await_checks(),
                 }
                 continue;
@@ -36,17 +36,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Waits for completions, as many as the job says, and handles them.
+    /// Waits for the configured number of completions and handles them.
     fn take_back(&mut self, next: Starved, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let options = &self.stream.engine;
-        // A full queue is drained to its low mark before more is queued.
+        // A full queue is drained to its low mark before more I/Os are queued.
         let low = options.iodepth_low;
         let enough = match low > 0 && self.in_flight >= self.depth {
             true => low.min(self.depth),
             false => self.depth,
         };
-        // One is taken and one is queued, as in fio, unless the job says otherwise: the queue
-        // stays full while those that are done are handled.
+        // By default one completion is taken and one I/O queued, as in fio, so that the queue
+        // stays full while completions are handled.
         let least = options.batch_complete_min.max(1);
         let most = options.batch_complete_max.max(least);
         loop {
@@ -102,7 +102,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(starved)
     }
 
-    /// Hands an I/O to the engine; false when its queue is full.
+    /// Submits an I/O to the engine; returns false if the queue is full.
     #[inline]
     fn queue(&mut self, unit: IoUnit) -> Result<bool, EngineError> {
         let (tag, number) = (unit.tag, unit.file);
@@ -140,14 +140,14 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         let now_ns = self.clock.now();
         self.depths.submitted(taken);
-        // What the kernel did not take goes on waiting.
+        // I/Os that the kernel did not accept stay queued.
         for tag in self.uncommitted.drain(..taken) {
             self.tags.issued(tag, now_ns);
         }
         Ok(())
     }
 
-    /// Waits while nothing is in flight and nothing may go yet.
+    /// Waits until `due_ns` or the next tick, while nothing is in flight.
     pub(super) fn rest(&mut self, due_ns: u64) {
         let now_ns = self.clock.now();
         let until_ns = due_ns.min(self.next_tick_ns);

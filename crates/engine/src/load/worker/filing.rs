@@ -1,4 +1,4 @@
-//! The files of a stream: open while it runs, as many as it wants at once.
+//! The files of a stream, which are open while it runs, up to a limit.
 
 use super::Worker;
 use super::issue::Next;
@@ -11,7 +11,7 @@ use assay_model::job::FlushCall;
 use std::sync::atomic::AtomicBool;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Opens the files, as many as are wanted at once.
+    /// Opens as many files as may be open at once.
     pub(in crate::load) fn open_files(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
         self.files.open_first(stop)?;
         self.notes.append(&mut self.files.take_notes());
@@ -46,7 +46,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(())
     }
 
-    /// Notes in the trace that all files that are open now have been opened.
+    /// Records in the trace that the currently open files were opened.
     pub(super) fn trace_open_files(&mut self) {
         let at_ns = self.clock.now().saturating_sub(self.start_ns);
         if let Some(trace) = self.trace.as_mut() {
@@ -56,7 +56,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Sees to it that the file of the next I/O is open; what is in the way.
+    /// Opens the file of the next I/O if necessary. Returns what prevents it, if anything.
     pub(super) fn want_file(&mut self, number: u32) -> Option<Next> {
         if self.files.get(number).is_some() {
             return None;

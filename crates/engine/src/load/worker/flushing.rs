@@ -1,4 +1,4 @@
-//! Flush calls: after so many writes, and at the end.
+//! Flush calls: after a number of writes, and at the end.
 
 use super::Worker;
 use crate::clock::Clock;
@@ -13,7 +13,7 @@ use assay_model::trial::IoErrorRecord;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Groups that wait for a flush at most; older ones get no figure.
+/// Maximum number of groups that wait for a flush; older ones are not measured.
 const MAX_GROUPS: usize = 1 << 12;
 
 /// Schedule of flushes.
@@ -23,7 +23,7 @@ pub(super) struct Flushes {
     fdatasync: u32,
     range: Option<SyncFileRange>,
     writes: u64,
-    /// The last write, if its flush has not been looked at yet.
+    /// The last write, until its flush is evaluated.
     last: Option<(u32, u64, u64)>,
     /// Start of the range that the next `sync_file_range` covers.
     from: u64,
@@ -33,22 +33,22 @@ pub(super) struct Flushes {
     unflushed: BTreeMap<u32, u64>,
 }
 
-/// The writes between two flushes that the job asks for, until they are durable.
+/// The writes between two requested flushes, until they are durable.
 #[derive(Clone, Copy, Debug)]
 struct FlushGroup {
-    /// When its first write was made.
+    /// Time of the first write.
     start_ns: u64,
     file: u32,
     in_flight: u32,
-    /// A write failed, or was to another file than its flush.
+    /// True if a write failed, or was to another file than the flush.
     spoiled: bool,
 }
 
-/// Groups that no flush has made durable yet, oldest first.
+/// Groups that were not flushed yet, oldest first.
 #[derive(Clone, Debug, Default)]
 struct Groups {
     waiting: VecDeque<FlushGroup>,
-    /// The last one still grows.
+    /// True if the last group still grows.
     growing: bool,
 }
 
@@ -72,7 +72,7 @@ impl Groups {
         }
     }
 
-    /// A write that was handed over at `submitted_ns` came back.
+    /// Records the end of a write that was submitted at `submitted_ns`.
     fn ended(&mut self, submitted_ns: u64, succeeded: bool) {
         let mut groups = self.waiting.iter_mut().rev();
         if let Some(group) = groups.find(|group| group.start_ns <= submitted_ns) {
@@ -81,8 +81,8 @@ impl Groups {
         }
     }
 
-    /// Takes out what a flush of `file` has made durable: not what was still in
-    /// flight when it began, which the next flush covers.
+    /// Removes the groups that a flush of `file` has made durable. Groups with writes in
+    /// flight are left to the next flush.
     fn flushed(&mut self, file: u32, mut durable: impl FnMut(u64)) {
         self.growing = false;
         self.waiting.retain(|group| {
@@ -120,14 +120,14 @@ impl Flushes {
         self.fsync > 0 || self.fdatasync > 0
     }
 
-    /// A write came back, with success or without.
+    /// Records the end of a write, successful or not.
     pub(super) fn ended(&mut self, unit: &IoUnit, succeeded: bool) {
         if unit.ddir == Ddir::Write && self.any_durable() {
             self.groups.ended(unit.submitted_ns, succeeded);
         }
     }
 
-    /// A write is on its way.
+    /// Counts a write that is issued.
     #[inline]
     pub(super) fn count(&mut self, step: &Step, now_ns: u64) {
         if step.ddir == Ddir::Write {
@@ -142,7 +142,7 @@ impl Flushes {
         }
     }
 
-    /// Bytes that no flush has covered yet.
+    /// Returns the number of bytes that no flush has covered yet.
     pub(super) fn unflushed(&self) -> u64 {
         self.unflushed.values().sum()
     }
@@ -165,7 +165,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.stream.durability.drained && self.in_flight > 0 && self.flushes.is_any_due()
     }
 
-    /// Flushes what has become due with the last write.
+    /// Makes the flushes that are due after the last write.
     pub(super) fn flush_if_due(&mut self) {
         let Some((file, ..)) = self.flushes.last.take() else {
             return;
@@ -188,8 +188,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Flushes a file after a group of writes, which takes from the first of
-    /// them to the end of the flush.
+    /// Flushes a file after a group of writes. The group's latency is from its first write
+    /// to the end of the flush.
     fn flush_group(&mut self, file: u32, call: FlushCall) {
         let Some(now_ns) = self.flush(file, call) else {
             return;
@@ -200,10 +200,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         });
     }
 
-    /// Flushes a file; when that was done, if it was.
+    /// Flushes a file. Returns the time of its end; `None` on failure.
     pub(super) fn flush(&mut self, file: u32, call: FlushCall) -> Option<u64> {
         let done_ns = self.timed(file, |engine, file| engine.flush(file, call));
-        // What was under way meanwhile may have come too late for it.
+        // Writes that were in flight may not be covered by the flush.
         if done_ns.is_some() && self.in_flight == 0 {
             self.flushes.unflushed.remove(&file);
         }
@@ -219,7 +219,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         number: u32,
         call: impl FnOnce(&mut E, &crate::io::OpenFile) -> Result<(), Errno>,
     ) -> Option<u64> {
-        // What was made before it is under way before it.
+        // Queued writes must be submitted before the flush.
         if let Err(error) = self.commit() {
             self.fail_with(error);
             return None;
@@ -260,8 +260,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.fail_stream(errno.raw_os_error(), problem);
     }
 
-    /// The flush that came due with the last write, and the ones that the job
-    /// asks for at its end.
+    /// Makes the flush that is due after the last write, and the one that the job requests
+    /// at its end.
     pub(super) fn flush_at_end(&mut self) {
         if self.failure.is_some() || self.shared.is_abandoned() {
             return;
@@ -278,8 +278,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             for number in numbers {
                 self.flush(number, call);
             }
-            // Files that were closed on the way were flushed only if each
-            // close is to flush.
+            // Files that were closed earlier were flushed only if the job flushes on each
+            // close.
             let all = !self.few_open || on_close.is_some();
             self.flushed_at_end = all && self.failure.is_none();
         }

@@ -1,4 +1,4 @@
-//! Making the next I/O.
+//! Preparation of the next I/O.
 
 use super::{Phase, Worker};
 use crate::buffer::IoBuf;
@@ -12,28 +12,28 @@ use assay_model::load::Ddir;
 use assay_model::load::files::FileLock;
 use assay_model::load::priority::IoPriority;
 
-/// Between two looks at a lock that somebody else has.
+/// Interval of attempts to take a lock that another stream holds.
 const LOOK_AT_LOCK_EVERY_NS: u64 = 20_000;
 
 /// Next action of the worker.
 pub(super) enum Next {
-    /// This I/O.
+    /// An I/O to issue.
     Unit(IoUnit),
-    /// Nothing in this phase.
+    /// The end of the phase.
     Over,
-    /// Nothing before that time.
+    /// No action before this time.
     NotBefore(u64),
-    /// Something must come back first.
+    /// Some I/O must complete first.
     Blocked,
 }
 
 /// Purpose of a unit in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The I/O that was asked for.
+    /// I/O of the job.
     #[default]
     Work,
-    /// Reading back what was written.
+    /// Read-back for verification.
     Check,
 }
 
@@ -49,12 +49,12 @@ pub(super) struct Tags {
 /// Information about a unit in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnitInFlight {
-    /// When the kernel had taken it; 0: it has not, or never does so apart.
+    /// Time at which the kernel accepted the unit; 0 before that, and for synchronous engines.
     pub(super) issued_ns: u64,
     pub(super) role: Role,
-    /// Number of the write among those of the stream.
+    /// Number of the write in the stream.
     pub(super) number: u64,
-    /// It was trimmed since.
+    /// True if the block was trimmed since.
     pub(super) trimmed: bool,
     in_use: bool,
     ddir: Option<Ddir>,
@@ -99,7 +99,7 @@ impl Tags {
         *mark
     }
 
-    /// A unit that is in use has gone on to another block.
+    /// Updates the record of a unit that was reused for another block.
     pub(super) fn moved_on(&mut self, unit: &IoUnit) {
         let mark = &mut self.marks[unit.tag as usize];
         mark.ddir = Some(unit.ddir);
@@ -120,7 +120,7 @@ impl Tags {
         &mut self.marks[tag as usize]
     }
 
-    /// Number and bytes of the units in flight.
+    /// Returns the number and the bytes of the units in flight.
     pub(super) fn in_use(&self) -> (u64, u64) {
         let marks = self.marks.iter().filter(|mark| mark.in_use);
         marks.fold((0, 0), |(ios, bytes), mark| {
@@ -158,7 +158,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || self.stream.files.lock != FileLock::None
     }
 
-    /// The next I/O to queue.
+    /// Returns the next I/O to queue.
     #[inline]
     pub(super) fn next_unit(&mut self) -> Next {
         if self.stopping {
@@ -202,7 +202,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.unit(&write, Role::Work)
     }
 
-    /// The same where something may stand in the way.
+    /// Returns the next action when something may delay an I/O.
     fn next_hindered(&mut self) -> Next {
         loop {
             if let Some(next) = self.try_next() {
@@ -211,7 +211,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// `None`: something else was done instead, a flush; look again.
+    /// Returns the next action; `None` after a flush, when the caller must retry.
     fn try_next(&mut self) -> Option<Next> {
         self.tick_if_due();
         if self.stopping {
@@ -262,7 +262,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.source.taken();
             self.count_issued(&given);
         }
-        // Without a unit nothing is locked.
+        // Without a unit no file stays locked.
         self.next_lock = None;
         Some(next)
     }
@@ -286,20 +286,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.lock_file(step)
     }
 
-    /// Takes the lock of the step's file, where files are locked.
+    /// Takes the lock of the step's file, if files are locked.
     fn lock_file(&mut self, step: &Step) -> Option<Next> {
         match self.files.try_lock(step.file, step.ddir) {
             Ok(lock) => {
                 self.next_lock = lock;
                 None
             }
-            // Whoever has it may be this stream itself.
+            // This stream itself may hold it.
             Err(LockBusy) if self.in_flight > 0 => Some(Next::Blocked),
             Err(LockBusy) => Some(Next::NotBefore(self.clock.now() + LOOK_AT_LOCK_EVERY_NS)),
         }
     }
 
-    /// Pauses, and changes of the depth: both need an empty queue.
+    /// Makes pauses and changes of the depth, which need an empty queue.
     fn standstill(&mut self) -> Option<Next> {
         if self.changes_depth {
             if self.in_flight > 0 {
@@ -360,7 +360,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Puts into the buffer what the step writes.
+    /// Fills the buffer with the data of a write.
     #[inline]
     pub(super) fn fill_buffer(&mut self, buf: &mut IoBuf, step: &Step, tag: u32) {
         let Some(filler) = &mut self.filler else {
@@ -374,7 +374,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// An I/O of this step, its buffer filled if it writes.
+    /// Creates the I/O of a step, with a filled buffer if it writes.
     #[inline]
     pub(super) fn unit(&mut self, step: &Step, role: Role) -> Next {
         let Some(mut buf) = self.free.pop() else {

@@ -1,9 +1,8 @@
-//! The thread of a stream: phases of I/O and of checking, driven by one loop.
+//! The thread of a stream: phases of I/O and of verification, run by one loop.
 //!
-//! The loop is generic over the engine. What most jobs do not ask for (paces,
-//! flushes, checks, replays, ...) hides behind two flags: `hindered` before an
-//! I/O is made, `attentive` after it came back. What is due at certain times
-//! only hides behind one compare with `next_tick_ns`.
+//! The loop is generic over the engine. Features that most jobs do not use (pacing, flushes,
+//! verification, replays, ...) are behind two flags: `hindered` before an I/O is issued,
+//! `attentive` after it completed. Periodic work is behind one comparison with `next_tick_ns`.
 
 mod checking;
 mod complete;
@@ -44,10 +43,10 @@ use flushing::Flushes;
 use issue::Tags;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The stop flag is looked at least this often.
+/// Maximum interval of checks of the stop flag.
 const MAX_TICK_NS: u64 = 100_000_000;
 
-/// Everything a worker is made of but its engine.
+/// All parts of a worker except its engine.
 pub(super) struct Parts<'a, C> {
     pub(super) clock: C,
     pub(super) stream: &'a Stream,
@@ -59,7 +58,7 @@ pub(super) struct Parts<'a, C> {
     /// Bytes of one pass.
     pub(super) pass_bytes: u64,
     pub(super) buffers: Vec<IoBuf>,
-    /// None where no data is moved.
+    /// Source of written data; `None` if the engine moves no data.
     pub(super) filler: Option<Filler>,
     pub(super) checks: Extra<Checks>,
     pub(super) pacing: Option<Pacing>,
@@ -74,9 +73,9 @@ pub(super) struct Parts<'a, C> {
 /// Results of a worker.
 pub(super) struct Finished {
     pub(super) report: StreamReport,
-    /// When its measured time began.
+    /// Start of the measured time.
     pub(super) start_ns: u64,
-    /// It was over before its ramp was: nothing was measured.
+    /// True if the stream ended before its ramp, so that nothing was measured.
     pub(super) still_ramping: bool,
     /// Error that ended the worker, if it was not a failed I/O.
     pub(super) error: Option<EngineError>,
@@ -87,13 +86,13 @@ pub(super) struct Finished {
 /// Current phase of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The I/O that was asked for.
+    /// I/O of the job.
     Work,
-    /// Reading back and checking all that was written.
+    /// Reading back and verifying all written blocks.
     Check,
 }
 
-/// Why the stream ends before its time.
+/// Reason why the stream ends early.
 #[derive(Clone, Debug)]
 struct Failure {
     errno: i32,
@@ -109,7 +108,7 @@ pub(super) struct Worker<'a, E, C> {
     shared_files: &'a SharedFiles,
     shared: &'a StreamShared,
     files: FileTable<'a>,
-    /// Not all files are open at the same time.
+    /// True if not all files are open at the same time.
     few_open: bool,
     /// Lock of the file of the next I/O.
     next_lock: Option<HeldLock>,
@@ -117,18 +116,18 @@ pub(super) struct Worker<'a, E, C> {
     pass_bytes: u64,
     phase: Phase,
     goal: Goal,
-    /// I/Os that may be in flight now.
+    /// Number of I/Os that may be in flight now.
     depth: u32,
     in_flight: u32,
     free: Vec<IoBuf>,
     tags: Tags,
-    /// Units to be queued again: given back by a full queue, or cut short.
+    /// Units to be queued again: refused by a full queue, or cut short.
     again: Vec<IoUnit>,
-    /// Tags of units that were queued but not handed over, in that order.
+    /// Tags of units that were queued but not submitted, in order.
     uncommitted: Vec<u32>,
-    /// Something may stand in the way of the next I/O.
+    /// True if something may delay the next I/O.
     hindered: bool,
-    /// Somebody wants to know of each completion.
+    /// True if completions need more handling than counting.
     attentive: bool,
     filler: Option<Filler>,
     checks: Extra<Checks>,
@@ -137,32 +136,32 @@ pub(super) struct Worker<'a, E, C> {
     flow: Extra<FlowShare>,
     priorities: Extra<Priorities>,
     search: Option<DepthSearch>,
-    /// The depth changes as soon as nothing is in flight.
+    /// True if the depth changes as soon as nothing is in flight.
     changes_depth: bool,
     logs: Extra<LogSet>,
     trace: Extra<TraceWriter>,
     turns: Extra<Turns>,
-    /// When the clock stopped, if nothing was measured since.
+    /// Time at which the clock stopped; `None` while it runs.
     stopped_ns: Option<u64>,
     recorder: Recorder,
     depths: Depths,
     times: RunTimes,
-    /// Clock start of the measured time.
+    /// Start of the measured time.
     start_ns: u64,
     ramp_end_ns: Option<u64>,
     deadline_ns: u64,
     next_tick_ns: u64,
-    /// Next end of an interval that a steady state is judged by.
+    /// End of the current interval of the steady-state detection.
     steady_ns: Option<u64>,
-    /// No I/O is begun any more.
+    /// True if no more I/O is issued.
     stopping: bool,
-    /// `runtime` ended the work.
+    /// True if `runtime` ended the work.
     timed_out: bool,
     failure: Option<Failure>,
     error: Option<EngineError>,
     total_errors: u64,
     mismatches: u64,
-    /// Calls of `sync_file_range(2)`.
+    /// Number of calls of `sync_file_range(2)`.
     range_syncs: u64,
     flushed_at_end: bool,
     dropped: PerDirection<u64>,
@@ -175,7 +174,7 @@ pub(super) struct Worker<'a, E, C> {
 }
 
 impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
-    /// A worker whose clock does not run yet.
+    /// Creates a worker whose clock does not run yet.
     pub(super) fn new(engine: E, parts: Parts<'a, C>) -> Self {
         let stream = parts.stream;
         let start_ns = parts.clock.now();
@@ -246,7 +245,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         worker
     }
 
-    /// Does the job; its clock starts at `start_ns`, which has just been.
+    /// Runs the job. Its clock starts at `start_ns`, which is a moment ago.
     pub(super) fn run(mut self, start_ns: u64) -> Finished {
         if self.pacing.is_some() || self.flow.is_some() || self.source.is_replay() {
             sys::exact_timers();
@@ -261,7 +260,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     }
 
     /// Runs all loops of the job. The first counts from the start of the clock, as the runtime
-    /// does, however late this thread was scheduled.
+    /// does, even if this thread was scheduled late.
     fn loops(&mut self, start_ns: u64) -> Result<(), EngineError> {
         let mut number = 0;
         let mut since_ns = start_ns;
@@ -285,7 +284,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// Lets the counters be read before what follows moves any bytes.
+    /// Lets the observer read the counters before any further bytes move.
     fn turn(&mut self, turn: Turn) {
         self.stopped_ns = (turn == Turn::Stops).then(|| self.clock.now());
         if let Some(turns) = self.turns.as_ref() {
@@ -293,7 +292,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// One pass of the I/O that was asked for, and the flush at its end. `more`
+    /// Runs one pass of the job's I/O and the flush at its end. `more` is true if another pass
     /// may follow.
     fn work(&mut self, more: bool, since_ns: u64) -> Result<(), EngineError> {
         self.phase = Phase::Work;
@@ -321,8 +320,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         Ok(())
     }
 
-    /// The last I/O is done. The time of what follows, a flush, is in its
-    /// latency and in the run time: it is not a stall.
+    /// Ends the series after the last I/O. A flush that follows counts in its latency and in the
+    /// run time, but is not a stall.
     fn end_series(&mut self) {
         self.recorder.end_series(self.clock.now());
         self.next_tick_ns = u64::MAX;
@@ -352,7 +351,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn start_time_ms(&self) -> u64 {
         let clock = ClockId::try_from(self.stream.schedule.start_clock);
         let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));
-        // Both are positive for every clock that counts from an epoch.
+        // Both values are positive for every clock that counts from an epoch.
         let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
         let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
         seconds * 1_000 + nanos / 1_000_000

@@ -13,20 +13,20 @@ use assay_model::load::report::{
 use assay_model::trial::CpuUse;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// The stream has nothing more to do.
+    /// Finishes the stream and returns its results.
     pub(super) fn conclude(mut self) -> Finished {
         self.recorder.end_series(self.clock.now());
         self.await_checks();
-        // Closing a device may write back all of its cache: nobody asked for
-        // that to be measured.
+        // Closing a device may write back its whole cache, which is not part of the
+        // measurement.
         let end_ns = self.stopped_ns.unwrap_or_else(|| self.clock.now());
         self.recorder.end(end_ns);
         self.save_state();
         if self.in_flight == 0 {
             self.close_files();
         }
-        // Otherwise the engine failed with I/O under way. It is dropped first
-        // (see the fields), and waits for that I/O before any file is closed.
+        // Otherwise the engine failed with I/O in flight. It is dropped first (see the
+        // fields), and waits for that I/O before any file is closed.
         if self.stream.files.unlink
             && let Err(error) = self.files.remove_files()
         {
@@ -114,20 +114,21 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Bytes written since the last flush that covers them; `None` when none were written.
+    /// Returns the bytes written since the last flush that covers them; `None` if nothing
+    /// was written.
     fn unflushed_bytes(&self) -> Option<u64> {
         let written = self.moved_before.write + self.recorder.bytes().write;
         let left = match self.hindered {
             true => self.flushes.unflushed(),
-            // Nothing was flushed on the way.
+            // Nothing was flushed before the end.
             false if self.flushed_at_end => 0,
             false => written,
         };
         (written > 0).then_some(left)
     }
 
-    /// Processor time and page faults since the clock started. Those of a simulation are no
-    /// part of what it simulates.
+    /// Returns processor time and page faults since the clock started; zeros for a
+    /// simulation, whose own cost is not that of the simulated device.
     fn used(&self) -> (CpuUse, sys::Faults) {
         if !C::REAL {
             return Default::default();

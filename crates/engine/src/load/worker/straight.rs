@@ -1,6 +1,6 @@
-//! The shortest way, for what is measured most: a synchronous engine, nothing
-//! that may stand in the way of an I/O, and nobody who looks at those that came
-//! back. One unit goes round instead of being made and taken apart for each.
+//! The fast path for the most common case: a synchronous engine, nothing that
+//! may delay an I/O, and no handling of completions except counting. One unit
+//! is reused for all I/Os.
 
 use super::Worker;
 use crate::clock::Clock;
@@ -15,9 +15,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         !self.engine.is_asynchronous() && !self.hindered && !self.attentive
     }
 
-    /// Does the I/O of `unit`, of which nothing is done yet, and those that
-    /// follow, until there are no more. It also ends, for the usual way to go
-    /// on, behind one that failed or was cut short, and when a tick is due.
+    /// Performs the I/O of the new `unit` and all that follow. Returns when
+    /// there are no more, after an I/O that failed or was cut short, and when a
+    /// tick is due; the normal path then continues.
     pub(super) fn go_straight(&mut self, mut unit: IoUnit) -> Result<(), EngineError> {
         loop {
             let Some(file) = self.files.get(unit.file) else {
@@ -42,7 +42,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Makes the unit the next I/O; false when there is none.
+    /// Changes the unit to the next I/O; returns false at the end of the pass.
     #[inline]
     fn aim_at_next(&mut self, unit: &mut IoUnit) -> bool {
         if self.goal.is_reached() {

@@ -1,4 +1,4 @@
-//! Whatever is due at certain times only.
+//! Periodic work.
 
 use super::{Goal, MAX_TICK_NS, RunTimes, Worker};
 use crate::clock::Clock;
@@ -11,7 +11,7 @@ use assay_model::load::report::{StreamProgress, StreamState};
 use assay_model::load::{Ddir, PerDirection};
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Sets the times that depend on the begin of the measured time.
+    /// Sets the times that depend on the start of the measured time.
     pub(super) fn begin_measuring(&mut self, now_ns: u64) {
         self.start_ns = self.ramp_end_ns.unwrap_or(now_ns);
         let runtime = self.stream.length.runtime;
@@ -57,7 +57,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.plan_tick(now_ns);
     }
 
-    /// `runtime` is over: no more of this pass.
+    /// Ends the pass when `runtime` is over.
     fn time_out(&mut self) {
         self.deadline_ns = u64::MAX;
         self.timed_out = true;
@@ -71,14 +71,14 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.goal.give_up();
     }
 
-    /// The measured time begins. What the ramp consumed is given back, but for
-    /// I/Os under way: they count when they complete.
+    /// Starts the measured time. The I/O done in the ramp does not count
+    /// against the goal, but I/Os in flight count when they complete.
     fn end_ramp(&mut self, ramp_end_ns: u64, now_ns: u64) {
         self.begin_measuring(now_ns);
         self.ramp_end_ns = None;
         self.begin_anew(ramp_end_ns);
-        // A single pass has all of it before it again. One that repeats goes on
-        // where it is, not over what it just did.
+        // A single pass restarts from its beginning. A repeating pass continues
+        // at its position, so that it does not repeat the last blocks.
         if !self.goal.repeats()
             && let Err(error) = self.source.begin_again()
         {
@@ -100,7 +100,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.shared.set_state(StreamState::Running);
     }
 
-    /// Forgets what was measured, but not what was moved.
+    /// Resets the statistics, but keeps the number of bytes moved.
     pub(super) fn begin_anew(&mut self, start_ns: u64) {
         let moved = self.recorder.bytes();
         for ddir in Ddir::ALL {

@@ -1,6 +1,6 @@
-//! Loops over arrays, made of the widest vector instructions that the processor
-//! has. Explicit instructions, because what a compiler makes of a plain loop
-//! depends on how it was called, and the figures must not.
+//! Loops over arrays with the widest vector instructions of the processor. The
+//! instructions are explicit, because the code that a compiler generates for a plain
+//! loop depends on the compiler's options, and the results must not.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -12,29 +12,31 @@ use super::Region;
 use assay_model::work::memory::{Kernel, Stores, Vectors};
 use std::io;
 
-/// Arrays are as long as a multiple of this, in words: no loop has a rest.
+/// Number of words of which an array's length is a multiple, so that no loop has a
+/// remainder.
 const MULTIPLE: usize = 512;
 /// Factor of the scaling kernels, as in STREAM.
 const SCALAR: f64 = 3.0;
-/// Arrays begin at different places of a page, so that loads of one are not taken
-/// for loads of what was just stored to another (4 KiB aliasing).
+/// Distance between the start offsets of the arrays within a page, in words. It
+/// prevents false dependencies of loads on recent stores to another array (4 KiB
+/// aliasing).
 const STAGGER: usize = 1280;
 
-/// A kernel on one thread's arrays `a`, `b` and `c` of so many words.
+/// A kernel on one thread's arrays `a`, `b` and `c`, each of the given number of words.
 type Loop = unsafe fn(*mut f64, *mut f64, *mut f64, usize) -> f64;
 
-/// The vectors that a kernel is made of on this processor: the widest, except that
+/// Returns the vectors that a kernel uses on this processor: the widest, except that
 /// loads of 32 bytes read memory faster than those of 64 (by a tenth, with all
 /// processors of an EPYC 9004; `cargo xtask bench memory`).
 pub fn vectors_for(kernel: Kernel) -> Vectors {
     match (widest_vectors(), kernel) {
-        // All processors with the first have the second.
+        // Every processor with AVX-512 has AVX2.
         (Vectors::Avx512, Kernel::Read) => Vectors::Avx2,
         (widest, _) => widest,
     }
 }
 
-/// The widest vectors of this processor.
+/// Returns the widest vectors of this processor.
 fn widest_vectors() -> Vectors {
     #[cfg(target_arch = "x86_64")]
     {
@@ -71,10 +73,11 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Arrays of at least so many words each, touched by the calling thread.
+    /// Allocates arrays of at least `words` words each, first accessed by the calling
+    /// thread.
     ///
     /// # Errors
-    /// When there is no room.
+    /// If memory is exhausted.
     pub fn new(words: usize) -> io::Result<Self> {
         let words = words.max(1).next_multiple_of(MULTIPLE);
         let bytes = (words + 3 * STAGGER) * size_of::<f64>();
@@ -94,33 +97,33 @@ impl Arrays {
         Ok(arrays)
     }
 
-    /// Words of each array.
+    /// Returns the number of words of each array.
     pub const fn words(&self) -> usize {
         self.words
     }
 
-    /// The memory of the arrays.
+    /// Returns the memory of the arrays.
     pub const fn regions(&self) -> &[Region; 3] {
         &self.regions
     }
 
-    /// Runs a kernel once over all words, with the vectors of [`vectors_for`]. Without
-    /// stores past the caches ([`can_stream`]) plain ones are made.
+    /// Runs a kernel once over all words, with the vectors of [`vectors_for`]. If
+    /// streaming stores are not available ([`can_stream`]), it uses plain ones.
     pub fn pass(&mut self, kernel: Kernel, stores: Stores) {
         self.pass_with(vectors_for(kernel), kernel, stores);
     }
 
-    /// The same with vectors that this processor must have.
+    /// Runs a kernel with the given vectors, which this processor must support.
     fn pass_with(&mut self, vectors: Vectors, kernel: Kernel, stores: Stores) {
         let [a, b, c] = [self.array(0), self.array(1), self.array(2)];
         if kernel == Kernel::Memcpy {
-            // SAFETY: both arrays have `words` words, and lie in regions of their own.
+            // SAFETY: both arrays have `words` words, and lie in separate regions.
             unsafe { std::ptr::copy_nonoverlapping(a, b, self.words) };
             return;
         }
         let run = chosen(vectors, kernel, stores);
         // SAFETY: the arrays have `words` words each, a multiple of MULTIPLE, begin at
-        // multiples of 64 bytes, lie in regions of their own, and are borrowed mutably;
+        // multiples of 64 bytes, lie in separate regions, and are borrowed mutably;
         // `vectors` are of this processor.
         self.sum = std::hint::black_box(unsafe { run(a, b, c, self.words) });
     }
@@ -132,7 +135,7 @@ impl Arrays {
     }
 }
 
-/// The loop of a kernel.
+/// Returns the loop of a kernel.
 fn chosen(vectors: Vectors, kernel: Kernel, stores: Stores) -> Loop {
     match vectors {
         #[cfg(target_arch = "x86_64")]
@@ -147,9 +150,9 @@ fn chosen(vectors: Vectors, kernel: Kernel, stores: Stores) -> Loop {
     }
 }
 
-/// Writes the loops of one width of vectors: `$load` .. `$add` are its instructions,
-/// each on `$lanes` words. Four vectors go round together; a fence for the compiler
-/// alone keeps it from making a call of `memcpy` of them, which would choose its own
+/// Defines the loops of one vector width: `$load` .. `$add` are its instructions, each
+/// on `$lanes` words. One iteration handles four vectors. A compiler fence prevents the
+/// compiler from replacing the loop by a call of `memcpy`, which would choose its own
 /// stores.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! loops {
@@ -161,10 +164,11 @@ macro_rules! loops {
         use assay_model::work::memory::{Kernel, Stores};
         use std::sync::atomic::{Ordering, compiler_fence};
 
-        /// Words that go round together.
+        /// Number of words per iteration.
         const TOGETHER: usize = 4 * $lanes;
 
-        /// The loop of a kernel. `Memcpy` is the C library's, and has none.
+        /// Returns the loop of a kernel. `Memcpy` has none, because it calls the C
+        /// library.
         pub(crate) fn chosen(kernel: Kernel, stores: Stores) -> super::super::Loop {
             match (kernel, stores) {
                 (Kernel::Copy | Kernel::Memcpy, Stores::Plain) => copy,
@@ -235,16 +239,16 @@ macro_rules! loops {
             |a, _b, _c, _at| (a, $set(SCALAR))
         );
 
-        /// Sums `a` up, in four sums that do not wait for each other.
+        /// Sums up `a` in four independent sums.
         ///
         /// # Safety
-        /// As `Arrays::pass`.
+        /// As for `Arrays::pass`.
         #[target_feature(enable = $feature)]
         unsafe fn read(a: *mut f64, _b: *mut f64, _c: *mut f64, words: usize) -> f64 {
             let [mut first, mut second, mut third, mut fourth] = [$set(0.0); 4];
             let mut at = 0;
             while at < words {
-                // SAFETY: within the array, as `Arrays::pass` says.
+                // SAFETY: within the array (see `Arrays::pass`).
                 unsafe {
                     first = $add(first, $load(a.add(at)));
                     second = $add(second, $load(a.add(at + $lanes)));
@@ -260,18 +264,18 @@ macro_rules! loops {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use loops;
 
-/// A loop with plain stores, and the same with stores past the caches.
+/// Defines a loop with plain stores, and the same loop with streaming stores.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! pair {
     ($plain:ident, $streaming:ident, $feature:literal, $lanes:literal, $fence:path,
         $store:path, $stream:path, |$a:ident, $b:ident, $c:ident, $at:ident| ($to:ident, $value:expr)) => {
         /// # Safety
-        /// As `Arrays::pass`.
+        /// As for `Arrays::pass`.
         #[target_feature(enable = $feature)]
         unsafe fn $plain($a: *mut f64, $b: *mut f64, $c: *mut f64, words: usize) -> f64 {
             let mut start = 0;
             while start < words {
-                // SAFETY: within the arrays and aligned, as `Arrays::pass` says.
+                // SAFETY: within the arrays and aligned (see `Arrays::pass`).
                 unsafe {
                     let $at = start;
                     $store($to.add(start), $value);
@@ -289,12 +293,12 @@ macro_rules! pair {
         }
 
         /// # Safety
-        /// As `Arrays::pass`.
+        /// As for `Arrays::pass`.
         #[target_feature(enable = $feature)]
         unsafe fn $streaming($a: *mut f64, $b: *mut f64, $c: *mut f64, words: usize) -> f64 {
             let mut start = 0;
             while start < words {
-                // SAFETY: within the arrays and aligned, as `Arrays::pass` says.
+                // SAFETY: within the arrays and aligned (see `Arrays::pass`).
                 unsafe {
                     let $at = start;
                     $stream($to.add(start), $value);

@@ -1,11 +1,13 @@
-//! aarch64: NEON, which all have. Its stores past the caches (`STNP`) are a hint.
+//! aarch64: NEON, which every such processor has. Its streaming stores (`STNP`)
+//! are a hint.
 
 use std::arch::aarch64::{float64x2_t, vaddvq_f64};
 
 /// # Safety
-/// There must be room for a vector.
+/// `to` must be valid for a write of one vector.
 unsafe fn stream(to: *mut f64, value: float64x2_t) {
-    // SAFETY: stores the two halves of the vector at `to`, where there is room.
+    // SAFETY: stores the two halves of the vector at `to`, which is valid for
+    // it.
     unsafe {
         std::arch::asm!(
             "mov {high}, {value:v}.d[1]",
@@ -20,11 +22,12 @@ unsafe fn stream(to: *mut f64, value: float64x2_t) {
     }
 }
 
-/// There is nothing to wait for: the threads meet afterwards.
+/// Does nothing: the barrier at which the threads meet after the loop orders
+/// the stores.
 const fn fence() {}
 
 fn sum(vector: float64x2_t) -> f64 {
-    // SAFETY: every aarch64 of Linux has it.
+    // SAFETY: every aarch64 processor that runs Linux has NEON.
     unsafe { vaddvq_f64(vector) }
 }
 

@@ -1,14 +1,14 @@
-//! Plain loops, in pieces that compilers turn into what vectors there are.
+//! Plain loops over pieces that compilers vectorize.
 
 use super::{Loop, SCALAR};
 use assay_model::work::memory::{Kernel, Stores};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Words of a piece. A fence for the compiler alone stands between two, so that no
-/// call of `memcpy` is made of them.
+/// Words of a piece. A compiler fence between two pieces prevents the compiler
+/// from replacing the loop by a call of `memcpy`.
 const PIECE: usize = 64;
 
-/// The loop of a kernel; its stores are plain ones.
+/// Returns the loop of a kernel, always with plain stores.
 pub(super) fn chosen(kernel: Kernel, _stores: Stores) -> Loop {
     match kernel {
         Kernel::Copy | Kernel::Memcpy => copy,
@@ -20,15 +20,15 @@ pub(super) fn chosen(kernel: Kernel, _stores: Stores) -> Loop {
     }
 }
 
-/// A loop that stores.
+/// Defines a loop that stores.
 macro_rules! storing {
     ($name:ident, |$a:ident, $b:ident, $c:ident, $at:ident| $to:ident = $value:expr) => {
         /// # Safety
-        /// As `Arrays::pass`.
+        /// As for `Arrays::pass`.
         unsafe fn $name($a: *mut f64, $b: *mut f64, $c: *mut f64, words: usize) -> f64 {
             for piece in (0..words).step_by(PIECE) {
                 for $at in piece..piece + PIECE {
-                    // SAFETY: within the arrays, as `Arrays::pass` says.
+                    // SAFETY: within the arrays (see `Arrays::pass`).
                     unsafe { $to.add($at).write($value) };
                 }
                 compiler_fence(Ordering::SeqCst);
@@ -46,12 +46,12 @@ storing!(triad, |a, b, c, at| a =
 storing!(fill, |a, _b, _c, at| a = SCALAR);
 
 /// # Safety
-/// As `Arrays::pass`.
+/// As for `Arrays::pass`.
 unsafe fn read(a: *mut f64, _b: *mut f64, _c: *mut f64, words: usize) -> f64 {
     let mut sums = [0.0; 8];
     for piece in (0..words).step_by(sums.len()) {
         for (word, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: within the array, as `Arrays::pass` says.
+            // SAFETY: within the array (see `Arrays::pass`).
             *sum += unsafe { a.add(piece + word).read() };
         }
     }

@@ -1,6 +1,6 @@
-//! x86-64: SSE2, which all have, AVX2 and AVX-512.
+//! x86-64: SSE2, which every such processor has, AVX2 and AVX-512.
 
-/// 512 bits.
+/// Loops with vectors of 512 bits.
 pub(super) mod avx512 {
     use std::arch::x86_64 as of;
 
@@ -11,7 +11,7 @@ pub(super) mod avx512 {
     );
 }
 
-/// 256 bits.
+/// Loops with vectors of 256 bits.
 pub(super) mod avx2 {
     use std::arch::x86_64 as of;
 
@@ -28,7 +28,7 @@ pub(super) mod avx2 {
     );
 }
 
-/// 128 bits.
+/// Loops with vectors of 128 bits.
 pub(super) mod sse2 {
     use std::arch::x86_64 as of;
 
@@ -39,7 +39,7 @@ pub(super) mod sse2 {
     );
 }
 
-/// Stores past the caches are done when this is.
+/// Waits until streaming stores are visible.
 fn fence() {
     // SAFETY: every x86-64 has it.
     unsafe { std::arch::x86_64::_mm_sfence() };

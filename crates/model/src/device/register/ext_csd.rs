@@ -7,14 +7,14 @@ pub struct ExtCsd<'a>(&'a [u8; 512]);
 /// A cache of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Kilobytes, of 1024.
+    /// Size in units of 1024 bytes.
     pub kib: u32,
     /// `true` if the cache is on.
     pub on: bool,
 }
 
 impl<'a> ExtCsd<'a> {
-    /// Reads the register; `None` when it has not 512 bytes, or only zeros.
+    /// Parses the register; `None` when it does not have 512 bytes, or has only zeros.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes = bytes.try_into().ok()?;
         let register = Self(bytes);
@@ -25,7 +25,7 @@ impl<'a> ExtCsd<'a> {
         self.0.get(at).copied().unwrap_or(0)
     }
 
-    /// Version of the standard that it follows: `5.1`.
+    /// Returns the version of the standard, such as `5.1`.
     pub fn version(&self) -> &'static str {
         match self.byte(EXT_CSD_REV) {
             0 | 1 => "4.1",
@@ -39,7 +39,7 @@ impl<'a> ExtCsd<'a> {
         }
     }
 
-    /// The fastest mode that the device has at a supply that hosts give it.
+    /// Returns the fastest mode at a supply voltage that hosts provide.
     pub fn fastest(&self) -> Option<&'static str> {
         let types = self.byte(DEVICE_TYPE);
         let fastest = [
@@ -53,23 +53,23 @@ impl<'a> ExtCsd<'a> {
         found.map(|(_, name)| *name)
     }
 
-    /// Estimated life used of memory of type A and of type B, in steps of 10 %: 1 is 0
-    /// to 10 %, 11 is beyond it. Since version 5.0.
+    /// Returns the estimated life used of memory of type A and of type B, in steps of 10 %: 1 is 0
+    /// to 10 %, 11 is beyond 100 %. Since version 5.0.
     pub fn life_time(&self) -> Option<[u8; 2]> {
         let known = self.byte(EXT_CSD_REV) >= 7;
         known.then(|| [LIFE_TIME_A, LIFE_TIME_B].map(|at| self.byte(at)))
     }
 
-    /// Reserved blocks used: 1 normal, 2 warning (80 %), 3 urgent (90 %). Since version
+    /// Returns the reserved blocks used: 1 normal, 2 warning (80 %), 3 urgent (90 %). Since version
     /// 5.0.
     pub fn pre_eol(&self) -> Option<u8> {
         (self.byte(EXT_CSD_REV) >= 7).then(|| self.byte(PRE_EOL_INFO))
     }
 
-    /// The volatile cache; `None` when it has none. Since version 4.5.
+    /// Returns the volatile cache, if the device has one. Since version 4.5.
     pub fn cache(&self) -> Option<Cache> {
         let size: [u8; 4] = self.0.get(CACHE_SIZE..CACHE_SIZE + 4)?.try_into().ok()?;
-        // Counted in units of 1024 bits.
+        // The register counts in units of 1024 bits.
         let kib = u32::from_le_bytes(size) / 8;
         (kib > 0).then(|| Cache {
             kib,
@@ -77,8 +77,8 @@ impl<'a> ExtCsd<'a> {
         })
     }
 
-    /// Depth of its command queue, and whether that is on; `None` when it has none. Since
-    /// version 5.1.
+    /// Returns the depth of the command queue, and `true` if it is on; `None` without a queue.
+    /// Since version 5.1.
     pub fn command_queue(&self) -> Option<(u8, bool)> {
         let has = self.byte(CMDQ_SUPPORT) & 1 == 1;
         has.then(|| {
@@ -89,8 +89,8 @@ impl<'a> ExtCsd<'a> {
         })
     }
 
-    /// Firmware version as the maker writes it, in hexadecimal; `None` where it is not
-    /// given. Since version 5.0.
+    /// Returns the firmware version in hexadecimal, as the manufacturer encodes it; `None` where it
+    /// is not given. Since version 5.0.
     pub fn firmware(&self) -> Option<String> {
         let bytes = self.0.get(FIRMWARE_VERSION..FIRMWARE_VERSION + 8)?;
         let given = bytes.iter().any(|byte| *byte != 0);
@@ -109,8 +109,8 @@ impl<'a> ExtCsd<'a> {
         self.byte(WR_REL_PARAM) & 0b100 != 0
     }
 
-    /// Start mode of background operations: by the host (manually), by the device itself, or not at
-    /// all.
+    /// Returns the start mode of background operations: by the host (manually), by the device
+    /// itself, or not at all.
     pub fn background_operations(&self) -> &'static str {
         let has = self.byte(BKOPS_SUPPORT) & 1 == 1;
         match (has, self.byte(BKOPS_EN) & 0b11) {

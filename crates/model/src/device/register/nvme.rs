@@ -7,7 +7,7 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmartLog<'a>(&'a [u8; 512]);
 
-/// Bits of the critical warning, in words.
+/// Descriptions of the bits of the critical warning.
 const WARNINGS: [&str; 6] = [
     "too few spare blocks are left",
     "it is too hot or too cold",
@@ -17,11 +17,11 @@ const WARNINGS: [&str; 6] = [
     "its persistent memory is read-only",
 ];
 
-/// A unit of data is 1000 blocks of 512 bytes.
+/// Size of a data unit: 1000 blocks of 512 bytes.
 const DATA_UNIT_BYTES: u64 = 512_000;
 
 impl<'a> SmartLog<'a> {
-    /// Reads the log; `None` when it has not 512 bytes, or only zeros.
+    /// Parses the log; `None` when it does not have 512 bytes, or has only zeros.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes: &[u8; 512] = bytes.try_into().ok()?;
         bytes.iter().any(|byte| *byte != 0).then_some(Self(bytes))
@@ -35,55 +35,53 @@ impl<'a> SmartLog<'a> {
             .map(|(_, words)| *words)
     }
 
-    /// Composite temperature in thousandths of a degree Celsius; `None` when it is not
+    /// Returns the composite temperature in thousandths of a degree Celsius; `None` when it is not
     /// given.
     pub fn millicelsius(&self) -> Option<i64> {
         millicelsius([self.0[1], self.0[2]])
     }
 
-    /// Spare blocks left in percent, and below how many the drive warns.
+    /// Returns the spare blocks left and the drive's warning threshold, both in percent.
     pub fn spare_percent(&self) -> (u8, u8) {
         (self.0[3], self.0[4])
     }
 
-    /// Life used in percent of what the maker expects; 255 for all that is more than
-    /// that.
+    /// Returns the life used in percent of the expected life; 255 stands for any larger value.
     pub fn used_percent(&self) -> u8 {
         self.0[5]
     }
 
-    /// Bytes that hosts have read in all.
+    /// Returns the bytes that hosts have read in total.
     pub fn read(&self) -> Bytes {
         Bytes(self.number(32).saturating_mul(DATA_UNIT_BYTES))
     }
 
-    /// Bytes that hosts have written in all.
+    /// Returns the bytes that hosts have written in total.
     pub fn written(&self) -> Bytes {
         Bytes(self.number(48).saturating_mul(DATA_UNIT_BYTES))
     }
 
-    /// Times it was switched on.
+    /// Returns the number of times that the drive was switched on.
     pub fn power_cycles(&self) -> u64 {
         self.number(112)
     }
 
-    /// Hours of operation.
+    /// Returns the hours of operation.
     pub fn power_on_hours(&self) -> u64 {
         self.number(128)
     }
 
-    /// Times it lost its power without warning.
+    /// Returns the number of times that the drive lost its power without warning.
     pub fn unsafe_shutdowns(&self) -> u64 {
         self.number(144)
     }
 
-    /// Errors of the medium or of the data's integrity that could not be corrected.
+    /// Returns the number of errors of the medium or of data integrity that could not be corrected.
     pub fn media_errors(&self) -> u64 {
         self.number(160)
     }
 
-    /// A number of 128 bits, little end first; one that needs more than 64 is cut to the
-    /// largest there is.
+    /// Returns a little-endian number of 128 bits, limited to 64 bits.
     fn number(&self, at: usize) -> u64 {
         let bytes = self
             .0
@@ -94,23 +92,23 @@ impl<'a> SmartLog<'a> {
     }
 }
 
-/// A temperature in whole kelvins; 0 is none.
+/// Converts a temperature in whole kelvins; 0 means that it is not given.
 fn millicelsius(kelvin: [u8; 2]) -> Option<i64> {
     let kelvin = i64::from(u16::from_le_bytes(kelvin));
     (kelvin > 0).then_some((kelvin - 273) * 1_000)
 }
 
-/// Identify Controller.
+/// Identify Controller data structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controller<'a>(&'a [u8; 4096]);
 
 impl<'a> Controller<'a> {
-    /// Reads the structure; `None` when it has not 4096 bytes.
+    /// Parses the structure; `None` when it does not have 4096 bytes.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Version of the specification that it follows: `1.4`; `None` before 1.2.
+    /// Returns the version of the specification, such as `1.4`; `None` before 1.2.
     pub fn version(&self) -> Option<String> {
         let [patch, minor, major @ ..]: [u8; 4] = self.0.get(80..84)?.try_into().ok()?;
         let major = u16::from_le_bytes(major);
@@ -131,13 +129,13 @@ impl<'a> Controller<'a> {
         self.0[265] & 1 == 1
     }
 
-    /// Number of power states.
+    /// Returns the number of power states.
     pub fn power_states(&self) -> u32 {
         u32::from(self.0[263]) + 1
     }
 
-    /// Temperature from which on it warns, in thousandths of a degree Celsius; `None`
-    /// when it is not given.
+    /// Returns the temperature from which the drive warns, in thousandths of a degree Celsius;
+    /// `None` when it is not given.
     pub fn warning_millicelsius(&self) -> Option<i64> {
         millicelsius([self.0[266], self.0[267]])
     }

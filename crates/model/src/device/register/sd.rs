@@ -4,12 +4,12 @@
 use super::bits;
 use crate::units::{Bytes, KIB, MIB};
 
-/// SD Status: what the card promises.
+/// SD Status, which contains the card's speed classes and features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SdStatus<'a>(&'a [u8; 64]);
 
 impl<'a> SdStatus<'a> {
-    /// Reads the register; `None` when it has not 64 bytes, or only zeros.
+    /// Parses the register; `None` when it does not have 64 bytes, or has only zeros.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes: &[u8; 64] = bytes.try_into().ok()?;
         bytes.iter().any(|byte| *byte != 0).then_some(Self(bytes))
@@ -19,7 +19,7 @@ impl<'a> SdStatus<'a> {
         bits(self.0, high, low)
     }
 
-    /// Marks of speed classes as they are printed on cards: `C10`, `U3`, `V30`, `A2`.
+    /// Returns the speed classes as printed on cards: `C10`, `U3`, `V30`, `A2`.
     pub fn classes(&self) -> Vec<String> {
         let speed = match self.bits(447, 440) {
             1 => Some(2),
@@ -40,8 +40,8 @@ impl<'a> SdStatus<'a> {
             .collect()
     }
 
-    /// Least rate of sequential writes that its best speed class promises, bytes per
-    /// second: the classes are named by MB/s, U1 and U3 are 10 and 30.
+    /// Returns the lowest rate of sequential writes of the best speed class, in bytes per second:
+    /// the numbers of the classes are MB/s, except U1 and U3 for 10 and 30.
     pub fn promised_write(&self) -> Option<u64> {
         let speed = match self.bits(447, 440) {
             class @ 1..=3 => 2 * class,
@@ -53,8 +53,8 @@ impl<'a> SdStatus<'a> {
         (megabytes > 0).then_some(megabytes * 1_000_000)
     }
 
-    /// Size of an allocation unit: writes that fill one are those that the classes are
-    /// promised for. That of UHS where the card has one.
+    /// Returns the size of an allocation unit: the speed classes apply to writes that fill one.
+    /// Uses that of UHS if the card has one.
     pub fn allocation_unit(&self) -> Option<Bytes> {
         let size = match self.bits(395, 392) {
             0 => self.bits(431, 428),
@@ -77,7 +77,7 @@ impl<'a> SdStatus<'a> {
         self.bits(313, 313) == 1
     }
 
-    /// Depth of its command queue; `None` when it has none (since version 6.0).
+    /// Returns the depth of the command queue; `None` without a queue (since version 6.0).
     pub fn command_queue(&self) -> Option<u64> {
         match self.bits(335, 331) {
             0 => None,
@@ -90,17 +90,17 @@ fn some(class: u64) -> Option<u64> {
     (class > 0).then_some(class)
 }
 
-/// SCR: what the card can do.
+/// SCR, which contains the capabilities of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scr<'a>(&'a [u8; 8]);
 
 impl<'a> Scr<'a> {
-    /// Reads the register; `None` when it has not 8 bytes.
+    /// Parses the register; `None` when it does not have 8 bytes.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Version of the specification that it follows.
+    /// Returns the version of the specification.
     pub fn version(&self) -> &'static str {
         let at = |high, low| bits(self.0, high, low);
         match (at(59, 56), at(47, 47), at(42, 42), at(41, 38)) {
@@ -118,24 +118,24 @@ impl<'a> Scr<'a> {
         }
     }
 
-    /// `true` if the card supports CMD23, which gives the block count of a transfer beforehand, so
-    /// that the host needs no command to end one.
+    /// `true` if the card supports CMD23, which sets the block count of a transfer in advance, so
+    /// that the host needs no command to end it.
     pub fn counts_blocks(&self) -> bool {
         bits(self.0, 33, 33) == 1
     }
 }
 
-/// CSD of eMMC and SD, whose last bytes are alike.
+/// CSD of eMMC and SD, whose last bytes are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Csd<'a>(&'a [u8; 16]);
 
 impl<'a> Csd<'a> {
-    /// Reads the register; `None` when it has not 16 bytes.
+    /// Parses the register; `None` when it does not have 16 bytes.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Write protection of the card: `permanently`, `for now` or none.
+    /// Returns the write protection of the card: `permanently`, `for now` or none.
     pub fn write_protected(&self) -> Option<&'static str> {
         match (bits(self.0, 13, 13), bits(self.0, 12, 12)) {
             (1, _) => Some("permanently"),

@@ -1,36 +1,35 @@
-//! Transactions on a database of `SQLite`.
+//! Transactions on an `SQLite` database.
 
 use crate::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, Rw};
 use crate::latency::LatencyRecord;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Transactions on a new database. Each statement is a step of its own, on
-/// what the one before has left.
+/// Transactions on a new database. Each statement is a separate step, on the result of the previous
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabasePhase {
     /// Tables and columns.
     pub schema: Schema,
     /// Journal mode.
     pub journal: Journal,
-    /// When `SQLite` flushes.
+    /// Flush mode of `SQLite`.
     pub synchronous: Synchronous,
-    /// Transactions of each statement.
+    /// Number of transactions of each statement.
     pub transactions: u64,
-    /// Statements to measure, in order. What an update or a delete needs and no
-    /// insert before has made is made outside the clock.
+    /// Statements to measure, in order. Rows that an update or a delete needs and that no earlier
+    /// insert has created are created outside the clock.
     pub statements: Vec<Statement>,
-    /// With a write-ahead log: a checkpoint after the last transaction, when the
-    /// clock has stopped and the evidence is taken.
+    /// `true` for a checkpoint after the last transaction (with a write-ahead log), when the clock
+    /// has stopped and the evidence is taken.
     pub checkpoint: bool,
 }
 
 impl DatabasePhase {
-    /// Page size of its databases, `SQLite`'s default.
+    /// Page size of the databases, `SQLite`'s default.
     pub const PAGE: Bytes = Bytes(4096);
 
-    /// The job that describes a step. Its size is 0: a database grows as it
-    /// needs.
+    /// Returns the job that describes a step. Its size is 0, since a database grows as needed.
     pub fn job(&self, statement: Statement) -> Job {
         let at_end = self.synchronous.commits_durably(self.journal);
         let first = self.statements.first() == Some(&statement);
@@ -58,9 +57,8 @@ impl DatabasePhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Schema {
-    /// One table `testing` with an automatic key, 11 integers and 5 texts; each
-    /// statement is a transaction of its own. Rows are found by a column
-    /// without an index, in random order.
+    /// One table `testing` with an automatic key, 11 integers and 5 texts; each statement is a
+    /// separate transaction. Rows are found by a column without an index, in random order.
     AndroBench,
     /// Tables with a key, a text of 100 characters and a date; a transaction is
     /// one statement for each table.
@@ -86,7 +84,7 @@ crate::named! {
 }
 
 impl Statement {
-    /// Name of its step.
+    /// Returns the name of the statement's step.
     pub const fn step(self) -> &'static str {
         match self {
             Self::Insert => "sqlite-insert",
@@ -104,15 +102,15 @@ crate::named! {
         /// A rollback journal that each commit removes.
         #[default]
         Delete = "delete",
-        /// One that each commit cuts to nothing.
+        /// A rollback journal that each commit truncates.
         Truncate = "truncate",
-        /// One whose head each commit overwrites.
+        /// A rollback journal whose header each commit overwrites.
         Persist = "persist",
         /// A write-ahead log.
         Wal = "wal",
         /// A rollback journal in memory: a crash damages the database.
         Memory = "memory",
-        /// None: a crash damages the database.
+        /// No journal: a crash damages the database.
         Off = "off",
     }
 }
@@ -124,13 +122,13 @@ crate::named! {
     pub enum Synchronous {
         /// `SQLite` never flushes.
         Off = "off",
-        /// At the most critical moments: with a write-ahead log only before and
+        /// `SQLite` flushes at the most critical moments: with a write-ahead log only before and
         /// after a checkpoint.
         Normal = "normal",
         /// Each commit is flushed.
         #[default]
         Full = "full",
-        /// The folder of a removed journal too.
+        /// Each commit is flushed, and also the folder of a removed journal.
         Extra = "extra",
     }
 }
@@ -149,14 +147,14 @@ impl Synchronous {
     }
 }
 
-/// Transactions of one kind, as they were done.
+/// Results of the transactions of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseStep {
     /// Statement of each transaction.
     pub statement: Statement,
     /// Number of transactions done.
     pub transactions: u64,
-    /// Statements in each.
+    /// Statements per transaction.
     pub statements_each: u32,
     /// Journal mode in force.
     pub journal: Journal,
@@ -173,13 +171,13 @@ pub struct DatabaseStep {
 }
 
 impl DatabaseStep {
-    /// `fsync` calls of one commit at most: twice for the journal, once for its
-    /// folder when it is new and when it was removed, once for the database.
-    /// (pager.c of `SQLite`: `syncJournal`, `sqlite3PagerCommitPhaseOne`.)
+    /// Most `fsync` calls of one commit: two for the journal, one each for its folder when it is
+    /// created and removed, one for the database. (pager.c of `SQLite`: `syncJournal`,
+    /// `sqlite3PagerCommitPhaseOne`.)
     const MOST_SYNCS_EACH: u64 = 5;
 
-    /// Flushes that the transactions need at least to be durable each on its
-    /// own; 0 where that is not asked for.
+    /// Returns the fewest flushes that make each transaction durable separately; 0 if that is not
+    /// requested.
     pub fn least_flushes(&self) -> u64 {
         match self.synchronous.commits_durably(self.journal) {
             true => self.transactions,
@@ -187,7 +185,7 @@ impl DatabaseStep {
         }
     }
 
-    /// `fsync` calls that `SQLite` made at most.
+    /// Returns the most `fsync` calls that `SQLite` made.
     pub fn most_syncs(&self) -> u64 {
         match self.synchronous {
             Synchronous::Off => 0,

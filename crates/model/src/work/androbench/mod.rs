@@ -1,5 +1,5 @@
-//! AndroBench's and Mobibench's files and databases: phases on files of
-//! assay's own and on a database of `SQLite`.
+//! Files and databases of AndroBench and Mobibench: phases on files that assay creates and on an
+//! `SQLite` database.
 
 mod database;
 
@@ -11,9 +11,9 @@ use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The most files that a phase may use.
+/// Most files that a phase may use.
 pub const MAX_FILES: u32 = 64;
-/// The database.
+/// File name of the database.
 pub const DATABASE: &str = "testing.db";
 /// Suffixes of the files that `SQLite` creates beside a database.
 pub const DATABASE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
@@ -21,7 +21,7 @@ pub const DATABASE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 /// A run of `AndroBench`'s or Mobibench's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AndroBench {
-    /// Folder to make a test folder in.
+    /// Folder in which a test folder is created.
     pub folder: PathBuf,
     /// Phases to measure, in order; each phase is a step, and a database phase has a step for each
     /// statement.
@@ -43,8 +43,8 @@ impl WorkSpec for AndroBench {
 }
 
 impl AndroBench {
-    /// Bytes that its test files take at a time, at most; databases are small
-    /// beside them.
+    /// Returns the most bytes that its test files take at a time; databases are small in
+    /// comparison.
     pub fn room(&self) -> Bytes {
         let phases = self.phases.iter().filter_map(|phase| match phase {
             Phase::Files(phase) => Some(phase.all_bytes()),
@@ -54,7 +54,7 @@ impl AndroBench {
     }
 }
 
-/// Names of all files that such a run makes in its test folder.
+/// Returns the names of all files that a run creates in its test folder.
 pub fn file_names() -> impl Iterator<Item = String> {
     let database = DATABASE_SUFFIXES
         .iter()
@@ -65,7 +65,7 @@ pub fn file_names() -> impl Iterator<Item = String> {
         .chain([DATABASE.to_owned()])
 }
 
-/// Name of a test file.
+/// Returns the name of a test file.
 pub fn file_name(number: u32) -> String {
     format!("file-{number}")
 }
@@ -74,14 +74,14 @@ pub fn file_name(number: u32) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// On files.
+    /// Phase on files.
     Files(FilePhase),
-    /// On a database.
+    /// Phase on a database.
     Database(DatabasePhase),
 }
 
 impl Phase {
-    /// The jobs that describe its steps.
+    /// Returns the jobs that describe the steps.
     pub fn jobs(&self) -> Vec<Job> {
         match self {
             Self::Files(phase) => vec![phase.job()],
@@ -94,40 +94,40 @@ impl Phase {
     }
 }
 
-/// Content of the files before the clock starts.
+/// State of the files before the clock starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileStart {
     /// Written files: each block is on the device and not in the page cache.
     #[default]
     Written,
-    /// Nothing (`O_TRUNC`): blocks are allocated while the clock runs.
+    /// Empty files (`O_TRUNC`): blocks are allocated while the clock runs.
     Empty,
 }
 
 /// One pattern on some files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePhase {
-    /// Name of its step.
+    /// Name of the step.
     pub name: String,
-    /// Description of the phase, for people.
+    /// Description of the phase, for display.
     pub description: String,
-    /// The pattern; not a mix.
+    /// Pattern of reads or writes, not mixed.
     pub rw: Rw,
-    /// Files, at most [`MAX_FILES`].
+    /// Number of files, at most [`MAX_FILES`].
     pub files: u32,
-    /// Size of each; at least a block.
+    /// Size of each file; at least a block.
     pub file_size: Bytes,
-    /// Threads. File *n* is that of thread *n* modulo the number of threads;
-    /// a thread takes its files one after the other.
+    /// Number of threads. File *n* belongs to thread *n* modulo the number of threads; a thread
+    /// processes its files one after the other.
     pub threads: u32,
     /// Block size; at most that of a file.
     pub bs: Bytes,
-    /// I/Os of each thread at most; `None`: as many as fit into its files.
+    /// Most I/Os of each thread; `None`: as many as fit into its files.
     pub ios: Option<u64>,
-    /// Random blocks may come twice (`norandommap`).
+    /// `true` if random blocks may repeat (`norandommap`).
     pub repeats: bool,
-    /// Ends every thread when the first has done its work.
+    /// `true` if every thread ends when the first is complete.
     pub first_ends_all: bool,
     /// Engine.
     pub ioengine: EngineKind,
@@ -137,12 +137,12 @@ pub struct FilePhase {
     pub sync: OpenSync,
     /// Flush calls, inside the measured time.
     pub flush: Flush,
-    /// Content of the files beforehand.
+    /// State of the files before the clock starts.
     pub start: FileStart,
 }
 
 impl FilePhase {
-    /// One pass over one file with psync.
+    /// Creates a phase of one pass over one file with psync.
     pub fn new(name: &str, rw: Rw, bs: Bytes, file_size: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -163,12 +163,12 @@ impl FilePhase {
         }
     }
 
-    /// Size of all files together.
+    /// Returns the size of all files together.
     pub const fn all_bytes(&self) -> Bytes {
         Bytes(self.file_size.0.saturating_mul(self.files as u64))
     }
 
-    /// The job that describes it.
+    /// Returns the job that describes the step.
     pub fn job(&self) -> Job {
         let per_thread = self.all_bytes().0 / u64::from(self.threads.max(1));
         let bytes_of = |ios: u64| Bytes(ios.saturating_mul(self.bs.0).min(per_thread));

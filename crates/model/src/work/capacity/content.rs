@@ -1,16 +1,15 @@
-//! The content of H2testw and f3: every sector says where it belongs, and
-//! every word of it follows from that.
+//! Content of H2testw and f3: every sector contains its offset, and all its words follow from it.
 //!
-//! Word 0 of a sector is its offset in the sequence of all that is written, in
-//! bytes; each further word is `4294967311` times the one before, plus 17. The
-//! words have 64 bits in the order of the machine's bytes, as f3 writes them.
+//! Word 0 of a sector is its offset in the sequence of all written data, in bytes; each further
+//! word is `4294967311` times the previous one, plus 17. Words have 64 bits in native byte order,
+//! as in f3.
 
 use super::{SECTOR, SECTOR_BYTES};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
-/// A sector with at most so many wrong words is "changed", one with more
-/// "corrupted" (f3read's tolerance).
+/// Most wrong words of a sector that is "changed"; a sector with more is "corrupted" (f3read's
+/// tolerance).
 const TOLERANCE: usize = 2;
 
 /// Content of a sector, in the classes of f3read.
@@ -18,24 +17,23 @@ const TOLERANCE: usize = 2;
 pub enum Class {
     /// The data written there.
     Ok,
-    /// The same but for one or two words.
+    /// The data written there, except for one or two words.
     Changed,
-    /// Data written elsewhere, but for at most two words: the mark of storage that wraps around.
+    /// Data written elsewhere, except for at most two words: a sign of storage that wraps around.
     Overwritten {
-        /// The offset it was written to.
+        /// Offset that it was written to.
         belongs_to: u64,
     },
-    /// Anything else.
+    /// Any other content.
     Corrupted,
 }
 
-/// The word after `word`.
+/// Returns the word after `word`.
 const fn following(word: u64) -> u64 {
     word.wrapping_mul(4_294_967_311).wrapping_add(17)
 }
 
-/// Fills whole sectors of which the first has this offset. What is left of a
-/// `buffer` behind them stays as it is.
+/// Fills whole sectors, the first of which has this offset. The remainder of `buffer` is unchanged.
 pub fn fill(buffer: &mut [u8], offset: u64) {
     let mut at = offset;
     for sector in buffer.chunks_exact_mut(SECTOR) {
@@ -48,7 +46,7 @@ pub fn fill(buffer: &mut [u8], offset: u64) {
     }
 }
 
-/// The class of the sector that was written to this offset.
+/// Returns the class of the sector that was written to this offset.
 pub fn classify(sector: &[u8], offset: u64) -> Class {
     let mut words = sector
         .chunks_exact(WORD)

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Behaviour of a device at addresses that it has no memory for.
+/// Behaviour of a device at addresses without memory behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProbedKind {
-    /// There are none: every block probed held what was written to it.
+    /// There are no such addresses: every probed block held the data written to it.
     Good,
     /// Data written beyond the real size is lost.
     Limbo {
@@ -18,18 +18,17 @@ pub enum ProbedKind {
         /// Real size of the device, in bytes.
         real_bytes: u64,
     },
-    /// Addresses repeat after `wraps_at`, and of those before it the ones from
-    /// its real size on are lost.
+    /// Addresses repeat after `wraps_at`; of those before it, the ones beyond the real size are
+    /// lost.
     Chain {
         /// Real size of the device, in bytes.
         real_bytes: u64,
         /// Distance after which addresses repeat.
         wraps_at: u64,
     },
-    /// Blocks are lost here and there, as by wear: it is no fake of a known
-    /// kind.
+    /// Single blocks are lost, as by wear: it is not a known kind of fake.
     Damaged,
-    /// No block that was written came back.
+    /// No written block could be read back.
     Dead,
 }
 
@@ -57,26 +56,25 @@ pub struct Probed {
     pub announced_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Blocks that were written, each once or more.
+    /// Number of blocks that were written at least once.
     pub blocks_written: u64,
     /// Blocks that could not be read before, and were therefore not written.
     pub unreadable: Vec<u64>,
-    /// Blocks that did not hold what was written to them.
+    /// Number of blocks that did not hold the data written to them.
     pub lost: u64,
     /// Offset of the first lost block.
     pub first_lost: Option<u64>,
-    /// Blocks that could not be put back as they were, although they hold what
-    /// is written to them.
+    /// Blocks whose old content could not be restored, although they hold written data.
     pub not_restored: Vec<u64>,
 }
 
 impl Probed {
-    /// `true` if every probed block held the data written to it, and got its old content back.
+    /// `true` if every probed block held the data written to it, and its old content was restored.
     pub fn is_good(&self) -> bool {
         self.kind == ProbedKind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
     }
 
-    /// Returns the real size, where it was found.
+    /// Returns the real size, if it was found.
     pub const fn real_bytes(&self) -> Option<u64> {
         match self.kind {
             ProbedKind::Good => Some(self.announced_bytes),

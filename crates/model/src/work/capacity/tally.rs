@@ -4,21 +4,21 @@ use super::SECTOR_BYTES;
 use super::content::Class;
 use serde::{Deserialize, Serialize};
 
-/// So many runs of displaced sectors are kept; all are counted.
+/// Most runs of displaced sectors that are stored in detail; all are counted.
 const ALIASES_KEPT: usize = 16;
 
 /// Sectors by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// As they were written.
+    /// Sectors with the written data.
     pub ok: u64,
-    /// One or two words differ.
+    /// Sectors in which one or two words differ.
     pub changed: u64,
-    /// They hold what was written elsewhere.
+    /// Sectors with data that was written elsewhere.
     pub overwritten: u64,
-    /// They hold something else.
+    /// Sectors with other content.
     pub corrupted: u64,
-    /// They could not be read.
+    /// Sectors that could not be read.
     pub unreadable: u64,
 }
 
@@ -28,18 +28,18 @@ impl Counts {
         self.ok + self.bad()
     }
 
-    /// Returns the number of sectors that are not as they were written.
+    /// Returns the number of sectors without the written data.
     pub const fn bad(&self) -> u64 {
         self.changed + self.overwritten + self.corrupted + self.unreadable
     }
 }
 
-/// A run of sectors that hold what was written elsewhere.
+/// A run of sectors that hold data written elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias {
-    /// Offset of the sectors.
+    /// Offset of the run.
     pub offset: u64,
-    /// Offset to which the first of them was written.
+    /// Offset to which its first sector was written.
     pub belongs_to: u64,
     /// Length of the run, in bytes.
     pub bytes: u64,
@@ -57,11 +57,11 @@ impl Alias {
 pub struct Tally {
     /// Number of sectors of each class.
     pub sectors: Counts,
-    /// The first sector that is not as it was written.
+    /// Offset of the first sector without the written data.
     pub first_bad: Option<u64>,
-    /// The first runs of sectors that hold what was written elsewhere.
+    /// First runs of sectors that hold data written elsewhere.
     pub aliases: Vec<Alias>,
-    /// The shortest distance of any such sector to where it was written to.
+    /// Shortest distance of a displaced sector to the offset that it was written to.
     pub shortest_alias: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Tally {
         }
     }
 
-    /// Sums tallies, in their order.
+    /// Sums tallies in order.
     pub fn total<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut total = Self::default();
         for one in all {
@@ -121,7 +121,7 @@ impl Tally {
         total
     }
 
-    /// Adds what was found further on.
+    /// Adds the result of a later part.
     pub fn add(&mut self, other: &Self) {
         let (sum, more) = (&mut self.sectors, &other.sectors);
         sum.ok += more.ok;
@@ -141,17 +141,17 @@ impl Tally {
         }
     }
 
-    /// `true` if every sector is as it was written.
+    /// `true` if every sector holds the written data.
     pub const fn all_ok(&self) -> bool {
         self.sectors.bad() == 0
     }
 
-    /// Bytes that were looked at.
+    /// Returns the number of checked bytes.
     pub const fn bytes(&self) -> u64 {
         self.sectors.all() * SECTOR_BYTES
     }
 
-    /// Bytes that are as they were written.
+    /// Returns the number of bytes that hold the written data.
     pub const fn held_bytes(&self) -> u64 {
         self.sectors.ok * SECTOR_BYTES
     }

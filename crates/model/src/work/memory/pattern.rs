@@ -1,28 +1,28 @@
-//! Patterns that find bits which do not keep what is written to them.
+//! Patterns that detect bits which do not retain written data.
 
 use serde::{Deserialize, Serialize};
 
 crate::named! {
-    /// A pattern, and what it is good at. The names are those of the literature on
-    /// memory tests: moving inversions and block moves are `MemTest86`'s, the others
-    /// are memtester's too.
+    /// A pattern, each suited to certain faults. The names are those of the literature on memory
+    /// tests: moving inversions and block moves are from `MemTest86`, the others are also in
+    /// memtester.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum MemoryPattern {
         /// Each word holds its own address, then the complement.
         Address = "address",
-        /// Zeros, which are then checked and inverted from the lowest word upwards,
-        /// and again from the highest downwards.
+        /// Zeros, which are then checked and inverted from the lowest word upwards, and again from
+        /// the highest downwards.
         MovingInversions = "moving-inversions",
-        /// The same with random words.
+        /// As `MovingInversions`, with random words.
         MovingInversionsRandom = "moving-inversions-random",
-        /// One bit of 64 is set, a word further each; then the next bit.
+        /// One of 64 bits is set, one position further in each word; then the next bit.
         WalkingOnes = "walking-ones",
-        /// One bit of 64 is not.
+        /// One of 64 bits is clear, one position further in each word; then the next bit.
         WalkingZeros = "walking-zeros",
-        /// `01` in turn, words in turn inverted; then the complement.
+        /// Alternating `01`, inverted in every other word; then the complement.
         Checkerboard = "checkerboard",
-        /// Random words by the seed.
+        /// Random words from the seed.
         Random = "random",
         /// Random blocks that are copied one block further.
         BlockMove = "block-move",
@@ -44,8 +44,8 @@ impl MemoryPattern {
         }
     }
 
-    /// Sweeps over all of the memory, each of which writes, checks, or checks what is
-    /// there and writes the next in one go.
+    /// Returns the number of sweeps over all of the memory. A sweep writes, checks, or checks and
+    /// writes in one pass.
     pub const fn phases(self) -> u32 {
         match self {
             Self::Random => 2,

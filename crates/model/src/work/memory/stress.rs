@@ -1,4 +1,4 @@
-//! Check that memory keeps what is written to it.
+//! Check that memory retains written data.
 
 use super::MemoryPattern;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ crate::defaults! {
     pub struct Stress {
         /// Bytes to test; `None`: as many as are safe.
         pub bytes: Option<u64>,
-        /// So often each pattern is written; 0: until the time is over.
+        /// Number of times that each pattern is written; 0: until the time is over.
         pub passes: u32 = 1,
-        /// It ends after this time, between two phases of a pattern.
+        /// Time after which it ends, between two phases of a pattern.
         pub limit_ns: Option<u64>,
-        /// For tests alone: a bit that is flipped behind the back of the check.
+        /// Bit that is flipped without the knowledge of the check, for tests only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub flip: Option<Bit>,
     }
@@ -22,9 +22,9 @@ crate::defaults! {
 /// A bit of the memory under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bit {
-    /// Byte, from the begin of the first thread's part.
+    /// Byte offset from the start of the first thread's part.
     pub offset: u64,
-    /// 0 to 7.
+    /// Number of the bit, 0 to 7.
     pub bit: u8,
 }
 
@@ -33,31 +33,31 @@ pub struct Bit {
 pub struct StressStep {
     /// The pattern.
     pub pattern: MemoryPattern,
-    /// The pass, from 1.
+    /// Number of the pass, from 1.
     pub pass: u32,
-    /// Phases done, counted from 0: from this one ...
+    /// First phase that was done, from 0.
     pub first_phase: u32,
-    /// ... up to, and without, this one, of [`MemoryPattern::phases`].
+    /// End of the phases that were done (exclusive), at most [`MemoryPattern::phases`].
     pub end_phase: u32,
     /// Bytes under test.
     pub tested_bytes: u64,
-    /// Start of each thread's part, and its bytes.
+    /// Address and length of each thread's part.
     pub parts: Vec<(u64, u64)>,
-    /// The CPU that each thread was bound to.
+    /// CPU that each thread was bound to.
     pub cpus: Vec<Option<u32>>,
-    /// Bytes of them that were locked (`mlock(2)`), so that none was swapped.
+    /// Bytes that were locked (`mlock(2)`), so that they could not be swapped.
     pub locked_bytes: u64,
     /// Bytes written and read, all phases together.
     pub moved_bytes: u64,
     /// Duration of the step, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Words that were not what had been written.
+    /// Number of words that differ from the written ones.
     pub flips: u64,
-    /// The first of them.
+    /// First differing words.
     pub first: Vec<BitFlip>,
     /// Memory that was not tested.
     pub untested: Untested,
-    /// A bit was flipped on purpose, for a test of assay: what was found is no fault.
+    /// Bit that was flipped on purpose, for a test of assay: the differences found are not a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flipped_on_purpose: Option<Bit>,
 }
@@ -69,31 +69,31 @@ pub struct Untested {
     pub bytes: Option<u64>,
 }
 
-/// A word that was not what had been written.
+/// A word that differs from the written one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitFlip {
     /// Address in this process.
     pub address: u64,
-    /// Address in the machine; `None`: the kernel shows it to root alone.
+    /// Physical address; `None` if the kernel does not show it, which requires root.
     pub physical: Option<u64>,
-    /// Byte, from the begin of the part.
+    /// Byte offset from the start of the part.
     pub offset: u64,
-    /// The thread that found it, from 0: its CPU is in [`StressStep::cpus`].
+    /// Number of the thread that found it, from 0: its CPU is in [`StressStep::cpus`].
     pub thread: u32,
     /// Word that was written.
     pub expected: u64,
     /// Word that was read.
     pub found: u64,
-    /// It was read so often again, past the caches where the processor allows ...
+    /// Number of further reads, past the caches if the processor allows it.
     pub reads: u32,
-    /// ... and so often it was wrong again.
+    /// Number of further reads with a wrong value.
     pub wrong_reads: u32,
     /// Phase of the pattern.
     pub phase: u32,
 }
 
 impl BitFlip {
-    /// The bits that differ, 0 the lowest.
+    /// Returns the bits that differ, 0 for the lowest.
     pub fn bits(&self) -> impl Iterator<Item = u32> + use<> {
         let differ = self.expected ^ self.found;
         (0..u64::BITS).filter(move |bit| differ >> bit & 1 == 1)

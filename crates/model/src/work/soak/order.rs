@@ -1,12 +1,12 @@
-//! Which block a write goes to, and which write a block holds.
+//! Mapping between writes and blocks.
 //!
-//! The area is written pass after pass, each block once in each. Even passes go from
-//! the first block to the last; in odd ones the block of place i is (a i + c) mod n, with
-//! a prime to n: far from its neighbours, and as easy to undo.
+//! The area is written in passes, each block once per pass. Even passes go from the first block to
+//! the last; in odd passes the block of place i is (i a + c) mod n, with a coprime to n:
+//! neighbouring places are far apart, and the mapping is easy to invert.
 
 use crate::rng::SplitMix64;
 
-/// The order of the writes over an area.
+/// Order of the writes over an area.
 #[derive(Clone, Copy, Debug)]
 pub struct SoakOrder {
     blocks: u64,
@@ -14,7 +14,7 @@ pub struct SoakOrder {
 }
 
 impl SoakOrder {
-    /// Over so many blocks, one at least.
+    /// Creates the order for `blocks` blocks, at least one.
     pub fn new(blocks: u64, seed: u64) -> Self {
         Self {
             blocks: blocks.max(1),
@@ -22,14 +22,14 @@ impl SoakOrder {
         }
     }
 
-    /// The block that a write goes to.
+    /// Returns the block of a write.
     pub fn block_of(self, number: u64) -> u64 {
         let (pass, place) = (number / self.blocks, number % self.blocks);
         let (factor, shift) = self.pass(pass);
         self.modulo(u128::from(place) * u128::from(factor) + u128::from(shift))
     }
 
-    /// The last write before `next` that went to a block; `None` when none did.
+    /// Returns the last write before `next` to a block; `None` if there was none.
     pub fn last_before(self, next: u64, block: u64) -> Option<u64> {
         let pass = next / self.blocks;
         let in_pass = |pass: u64| pass * self.blocks + self.place_of(pass, block);
@@ -40,7 +40,7 @@ impl SoakOrder {
         pass.checked_sub(1).map(in_pass)
     }
 
-    /// Place of a block in a pass.
+    /// Returns the place of a block in a pass.
     fn place_of(self, pass: u64, block: u64) -> u64 {
         let (factor, shift) = self.pass(pass);
         let back = self.blocks - self.modulo(u128::from(shift));
@@ -48,7 +48,7 @@ impl SoakOrder {
         self.modulo(u128::from(shifted) * u128::from(self.inverse(factor)))
     }
 
-    /// Factor and shift of a pass.
+    /// Returns factor and shift of a pass.
     fn pass(self, pass: u64) -> (u64, u64) {
         if pass.is_multiple_of(2) || self.blocks < 3 {
             return (1, 0);
@@ -63,7 +63,7 @@ impl SoakOrder {
         }
     }
 
-    /// The factor that undoes one, by Euclid's extended algorithm.
+    /// Returns the inverse of a factor, by Euclid's extended algorithm.
     fn inverse(self, factor: u64) -> u64 {
         let modulus = i128::from(self.blocks);
         let (mut old, mut rest) = (i128::from(factor), modulus);
@@ -77,7 +77,7 @@ impl SoakOrder {
     }
 
     fn modulo(self, value: u128) -> u64 {
-        // Less than `blocks`, which has 64 bits.
+        // The remainder is less than `blocks`, which has 64 bits.
         u64::try_from(value % u128::from(self.blocks)).unwrap_or(0)
     }
 }

@@ -1,5 +1,5 @@
-//! Two sides: by how much B differs, the trials of each metric before and after,
-//! and the latencies of both over each other.
+//! Charts of a comparison: the change of each metric in B, the trials of each metric before and
+//! after, and the latencies of both sides.
 
 use super::latency::{SUBJECTS, overlaid, records};
 use super::ranking::{Bar, change_in_words, changes, direction, tint};
@@ -19,19 +19,19 @@ use assay_stats::unit::converted;
 use assay_stats::verdict::line::VerdictRow;
 use assay_stats::verdict::units::unit_means;
 
-/// The charts of a comparison.
+/// Charts of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
-    /// By how much B differs, metric by metric.
+    /// Change of each metric in B.
     pub changes: Option<Chart>,
-    /// The trials of both sides, a chart a metric that decides.
+    /// Trials of both sides, one chart per metric that decides.
     pub pairs: Vec<Chart>,
-    /// Latencies over each other.
+    /// Latencies of both sides in one chart per operation.
     pub latencies: Vec<Chart>,
 }
 
 impl Gallery {
-    /// The charts of a comparison.
+    /// Makes the charts of a comparison.
     pub fn of(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Self {
         let deciding: Vec<&VerdictRow> = compared
             .comparison
@@ -79,7 +79,7 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
         words: translated(line.verdict.word()).to_owned(),
     });
     let bars: Vec<Bar> = bars.collect();
-    // Metrics of which some are better higher and some lower share no direction.
+    // The axis shows a direction only if all metrics share it.
     let first = known.first().and_then(|line| line.better);
     let common = first.filter(|_| known.iter().all(|line| line.better == first));
     (!known.is_empty()).then(|| Chart {
@@ -90,8 +90,8 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     })
 }
 
-/// One metric: the trials of A, those of B, and a line between their means; where means are
-/// compared, a value of each unit or run.
+/// Draws one metric: the trials of A, those of B, and a line between their means. If means of units
+/// or runs are compared, each mean is a point.
 fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
     let values = [values(compared, a, line), values(compared, b, line)];
     let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
@@ -164,8 +164,8 @@ fn told(side: usize, value: f64, measure: &Measure) -> Point {
     }
 }
 
-/// The values of one metric in its unit: of trials, none where only a summary was handed
-/// down; or means.
+/// Returns the values of one metric in its unit: those of the trials, or the means if means are
+/// compared. Empty if the side has only a summary.
 fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f64> {
     let these = side.figures.iter();
     let these = these.filter(|figure| figure.metric == line.metric);
@@ -183,7 +183,7 @@ fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f6
     values.flatten().filter(|value| value.is_finite()).collect()
 }
 
-/// Jobs that both sides timed.
+/// Draws the latencies of jobs that both sides timed.
 fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
     let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
     let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();

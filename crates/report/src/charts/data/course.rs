@@ -1,5 +1,5 @@
-//! Rate over time, with levels, stalls and, where they were recorded, temperature
-//! and dirty pages under it.
+//! Charts of the rate over time, with levels and stalls, and with temperature and dirty pages if
+//! they were recorded.
 
 use super::as_f64;
 use crate::charts::draw::{
@@ -17,16 +17,16 @@ use assay_stats::course::{Course, Level};
 use assay_stats::steps::stalls as stalls_of;
 use std::cmp::Reverse;
 
-/// Stretches that a curve is thinned out to: about two pixels each.
+/// Number of stretches to which a curve is reduced: about two pixels each.
 const STRETCHES: usize = 200;
-/// More stalls than this are drawn by stretch.
+/// Number of stalls above which they are drawn by stretch.
 const STALLS: usize = 100;
-/// Shorter trials have no course to speak of, unless something stood still.
+/// Minimum number of intervals of a drawn course, unless the trial stalled.
 const LONG_ENOUGH: usize = 5;
-/// Courses of one job that are drawn: those that stood still longest.
+/// Maximum number of courses per job, chosen by the longest stall.
 const MOST: usize = 6;
 
-/// One trial whose course is worth a look.
+/// Trial whose course is drawn.
 #[derive(Debug)]
 pub struct ToldCourse<'s, 'a> {
     /// Job of the trial.
@@ -37,8 +37,8 @@ pub struct ToldCourse<'s, 'a> {
     pub course: &'s Course,
 }
 
-/// The trials of which a course is drawn, and of how many others none is: of many
-/// trials of a job those with the longest stalls.
+/// Selects the trials whose course is drawn, and counts the others. If a job has many, those with
+/// the longest stalls are selected.
 pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<ToldCourse<'s, 'a>>, usize) {
     let mut drawn = Vec::new();
     let mut others = 0;
@@ -71,7 +71,7 @@ fn is_shown(job: &JobSummary<'_>, trial: &JudgedTrial<'_>) -> bool {
     job.group == Group::Sustained || (is_told && is_long) || longest_stall(trial) > 0
 }
 
-/// In intervals.
+/// Returns the length of the longest stall, in intervals.
 fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
     let stalls = trial.measured().map(stalls_of).unwrap_or_default();
     stalls
@@ -81,7 +81,7 @@ fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
         .unwrap_or(0)
 }
 
-/// The course of one trial.
+/// Draws the course of one trial.
 pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
     let ToldCourse { job, trial, course } = told;
     let number = trial.record.trial;
@@ -106,7 +106,7 @@ pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
     }
 }
 
-/// Panels over seconds.
+/// Makes a chart of panels over seconds.
 pub(super) fn over_time(panels: Vec<Panel>) -> Body {
     Body::Plane(Plane {
         limits: None,
@@ -115,7 +115,7 @@ pub(super) fn over_time(panels: Vec<Panel>) -> Body {
     })
 }
 
-/// The rate in each interval, and its levels.
+/// Draws the rate in each interval, and its levels.
 pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
     let width_s = course.rates.interval_s;
     let stretches = thin_out(&course.rates.values, STRETCHES);
@@ -146,7 +146,7 @@ pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
     }
 }
 
-/// Levels are drawn where the rate changed for good.
+/// Draws the levels of the rate, if it changed permanently.
 fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
     let point = |level: &Level| {
         let (from, to) = (as_f64(level.start as u64), as_f64(level.end as u64));
@@ -165,7 +165,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
     })
 }
 
-/// A lane of its own, so that no thinning out and no line width can hide a stall.
+/// Draws stalls in their own lane, where neither thinning nor line width can hide them.
 pub(super) fn stalls(course: &Course) -> Panel {
     Panel {
         y: Axis::names(vec![tr!("stalls").to_owned()]),
@@ -220,7 +220,7 @@ fn span(from: f64, to: f64, note: Option<String>) -> Point {
     }
 }
 
-/// Heat and dirty pages: just before the trial, while it ran, and just after it.
+/// Draws temperature and dirty pages before, during and after the trial.
 fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     let heat = around(evidence, end_s, hottest, |glance| {
         Some(degrees(glance.hottest_millicelsius?))
@@ -280,18 +280,18 @@ fn around(
     })
 }
 
-/// The hottest zone, in degrees Celsius.
+/// Returns the temperature of the hottest zone, in degrees Celsius.
 pub fn hottest(snapshot: &Snapshot) -> Option<f64> {
     let zones = snapshot.thermal.iter().map(|zone| zone.millicelsius);
     zones.max().map(degrees)
 }
 
-/// In degrees Celsius.
+/// Converts thousandths of a degree to degrees Celsius.
 pub fn degrees(millicelsius: i64) -> f64 {
     millicelsius as f64 / 1e3
 }
 
-/// Bytes of dirty pages.
+/// Returns the bytes of dirty pages.
 pub fn dirty(snapshot: &Snapshot) -> Option<f64> {
     Some(as_f64(snapshot.memory?.dirty_bytes))
 }

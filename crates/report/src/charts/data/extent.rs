@@ -1,4 +1,4 @@
-//! Samples by their place: rates as a line, access times as dots.
+//! Charts of samples by position: rates as a line, access times as dots.
 
 use super::as_f64;
 use crate::charts::draw::{
@@ -12,7 +12,7 @@ use assay_lang::{in_english, tr};
 use assay_model::metric::Unit;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
-/// The charts of all trials that took samples.
+/// Draws the samples of all trials that took any.
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (kind, job) in jobs(summary) {
@@ -55,7 +55,7 @@ fn chart(
     }
 }
 
-/// So that the axis reaches from the begin to the end, wherever samples are.
+/// Makes the axis cover the whole extent, also where there are no samples.
 fn bounds(step: &ExtentStep) -> Series {
     Series {
         name: String::new(),
@@ -83,7 +83,7 @@ fn samples(step: &ExtentStep, tint: Tint, mark: SeriesStyle) -> Series {
     }
 }
 
-/// `lowest 1 MB/s, average 2 MB/s, highest 3 MB/s; measured device`.
+/// Formats a summary: `lowest 1 MB/s, average 2 MB/s, highest 3 MB/s; measured device`.
 fn words(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
     let figure = |word: &str, statistic: &str| {
         let name = format!("{}_{statistic}", metric(kind));

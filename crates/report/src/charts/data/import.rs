@@ -1,4 +1,4 @@
-//! Results that were made elsewhere: the trials of a metric under each condition.
+//! Charts of imported results: the trials of a metric under each condition.
 
 use super::trials::{TrialsOfRow, in_rows};
 use crate::charts::draw::{Axis, Chart, Measure, Scale, Tint, slug};
@@ -7,7 +7,7 @@ use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Sample};
 
-/// A chart for each metric that decides; where none does, for each.
+/// Draws each metric that decides, or every metric if none does.
 pub fn charts(figures: &[Figure]) -> Vec<Chart> {
     let decides = figures.iter().any(|figure| figure.primary);
     let shown = || figures.iter().filter(|figure| figure.primary || !decides);
@@ -47,7 +47,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
     }
 }
 
-/// The condition; where there is none, what was measured.
+/// Returns the condition, or the label of the measurement if there is no condition.
 fn named(figure: &Figure) -> String {
     match figure.condition.as_str() {
         "" => clean(&figure.metric),

@@ -1,5 +1,5 @@
-//! Latencies: by percentile, so that the tail can be read as well as the middle,
-//! and their distribution; of one run's trials, or of several runs over each other.
+//! Charts of latency by percentile, which show the tail as well as the middle, and as
+//! distributions; of the trials of one run, or of several runs.
 
 use super::as_f64;
 use crate::charts::draw::{
@@ -18,13 +18,13 @@ use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
 use std::collections::BTreeMap;
 
-/// Timed operations: reads, writes, and (`None`) flush calls.
+/// Timed operations: reads, writes, and flush calls (`None`).
 pub const SUBJECTS: [Option<Direction>; 3] = [Some(Direction::Read), Some(Direction::Write), None];
 
-/// Trials of which each has a curve; of more there is one of all together.
+/// Number of trials that have their own curves; more trials share one.
 const CURVES: usize = 12;
 
-/// The jobs that timed anything; cells of a matrix are shown among their like.
+/// Returns the jobs that timed operations. Cells of a matrix are left out: other charts show them.
 pub fn timed<'s, 'a>(summary: &'s Summary<'a>) -> Vec<&'s JobSummary<'a>> {
     let has_any = |job: &&JobSummary<'_>| {
         let mut subjects = SUBJECTS.iter();
@@ -34,7 +34,7 @@ pub fn timed<'s, 'a>(summary: &'s Summary<'a>) -> Vec<&'s JobSummary<'a>> {
     jobs.filter(has_any).collect()
 }
 
-/// The latencies of one subject, of each completed trial that has any.
+/// Returns the latencies of one operation in each completed trial that has any.
 pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a LatencyRecord> {
     let of = |measured: &'a Measurement| match subject {
         Some(Direction::Read) => &measured.read.latency,
@@ -65,7 +65,7 @@ const fn tint(subject: Option<Direction>) -> Tint {
     }
 }
 
-/// Half within so much, slowest so much; of each subject.
+/// Describes median and tail latency of each operation.
 pub fn latency_in_words(job: &JobSummary<'_>) -> String {
     let words = SUBJECTS.into_iter().filter_map(|subject| {
         let pool = pooled(records(job, subject));
@@ -82,7 +82,7 @@ pub fn latency_in_words(job: &JobSummary<'_>) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// Latency by percentile: a curve a trial.
+/// Draws latency by percentile, one curve per trial.
 pub fn percentiles(job: &JobSummary<'_>) -> Chart {
     let mut series = Vec::new();
     for subject in SUBJECTS {
@@ -126,8 +126,8 @@ pub fn distribution(job: &JobSummary<'_>) -> Chart {
     }
 }
 
-/// The same subject of the same job in several runs, over each other: by percentile
-/// and as distributions. Runs without it are left out.
+/// Draws one operation of the same job in several runs: by percentile and as distributions. Runs
+/// without it are left out.
 pub fn overlaid(
     job: &str,
     subject: Option<Direction>,
@@ -197,8 +197,7 @@ fn by_latency(series: Vec<Series>) -> Body {
     )
 }
 
-/// A curve and a dot at its slowest I/O; nothing for a damaged record: the table
-/// says so.
+/// Returns a curve and a dot at its slowest I/O. A damaged record has none; the table reports it.
 fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
     let Some(points) = Distribution::of(record)
         .ok()
@@ -224,8 +223,8 @@ fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
 
 fn curve_points(latency: &Distribution<'_>) -> Option<Vec<Point>> {
     let mut points = vec![Point::at(0.0, as_f64(latency.min_ns()?))];
-    // The slowest I/O cannot stand at 100 %, which is infinitely far on this
-    // axis: it stands as if one more, slower, were to come.
+    // 100 % is infinitely far on this axis: the slowest I/O is placed as if one more, slower, I/O
+    // followed.
     let furthest = 1.0 - 1.0 / (as_f64(latency.count()) + 1.0);
     let cumulative = latency.cumulative();
     points.extend(
@@ -236,10 +235,10 @@ fn curve_points(latency: &Distribution<'_>) -> Option<Vec<Point>> {
     Some(points)
 }
 
-/// Bins a power of ten.
+/// Bins per power of ten.
 const BINS: f64 = 16.0;
 
-/// Equal bins on a logarithmic axis, wider than those that were counted in.
+/// Returns equal bins on a logarithmic axis, wider than those of the recorded histogram.
 fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
     let latency = Distribution::of(record).ok()?;
     let mut bins: BTreeMap<i64, f64> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Matrices of file and record sizes: as maps and as surfaces, with the edge of the
-//! page cache.
+//! Charts of matrices of file and record sizes, as maps and as surfaces, with the edge of the page
+//! cache.
 
 use crate::charts::draw::{Body, Chart, Form, Grid, GridCell, Measure, slug};
 use crate::results::cache_edge;
@@ -8,7 +8,7 @@ use assay_lang::tr;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
 
-/// A map and a surface for each test.
+/// Draws a map and a surface for each test.
 pub fn charts(run: &Run) -> Vec<Chart> {
     matrices(run)
         .iter()
@@ -16,7 +16,7 @@ pub fn charts(run: &Run) -> Vec<Chart> {
         .collect()
 }
 
-/// One test.
+/// Draws the matrix of one test.
 pub fn chart(matrix: &Matrix, form: Form) -> Chart {
     let title = matrix
         .title

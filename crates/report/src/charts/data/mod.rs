@@ -1,4 +1,4 @@
-//! Which charts a run, a sweep or a comparison has: data in, [`Chart`] out.
+//! Selection of the charts of a run, a sweep or a comparison; the result is data of [`Chart`].
 
 pub mod comparison;
 pub mod course;
@@ -20,38 +20,37 @@ use assay_model::number::as_f64;
 use assay_model::run::Run;
 use std::collections::HashMap;
 
-/// The charts of a run, by the part of its report that they belong to.
+/// Charts of a run, by the section of the report.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
-    /// The conditions of a sweep against its first one, a chart a metric.
+    /// Conditions of a sweep compared with the first one, one chart per metric.
     pub ranking: Vec<Chart>,
     /// Metrics with all their trials.
     pub trials: Vec<Chart>,
-    /// iozone's matrices: a map and a surface a test.
+    /// Matrices of iozone: a map and a surface per test.
     pub matrices: Vec<Chart>,
     /// Samples over an extent.
     pub extents: Vec<Chart>,
-    /// Rate over time: of a whole soak first.
+    /// Rate over time; that of a whole soak comes first.
     pub courses: Vec<Chart>,
     /// Number of trials whose course is not drawn.
     pub courses_left_out: usize,
-    /// Latency by percentile, a chart a job.
+    /// Latency by percentile, one chart per job.
     pub latencies: Vec<Chart>,
-    /// Distribution of latency, a chart a job.
+    /// Distribution of latency, one chart per job.
     pub distributions: Vec<Chart>,
     /// Chart of the machine's state around the trials.
     pub session: Option<Chart>,
 }
 
 impl Gallery {
-    /// The charts of a run; of a sweep each job is shown under each condition.
+    /// Makes the charts of a run. Each job of a sweep is shown under each condition.
     pub fn of(run: &Run) -> Self {
         let split = by_condition(run.clone());
         Self::of_parts(&Summary::of(&split), Verdicts::of(run).as_ref())
     }
 
-    /// The charts of results that were made elsewhere; `verdicts` where they have several
-    /// conditions.
+    /// Makes the charts of an import; `verdicts` exist if it has several conditions.
     pub fn of_import(import: &Import, verdicts: Option<&Verdicts>) -> Self {
         let mut gallery = Self {
             ranking: verdicts.map_or_else(Vec::new, ranking::charts),
@@ -62,7 +61,7 @@ impl Gallery {
         gallery
     }
 
-    /// The same from what is derived already.
+    /// Makes the charts from derived results.
     pub fn of_parts(summary: &Summary<'_>, verdicts: Option<&Verdicts>) -> Self {
         let (told, courses_left_out) = course::told(summary);
         let timed = latency::timed(summary);
@@ -84,7 +83,8 @@ impl Gallery {
         gallery
     }
 
-    /// Jobs whose names differ only by what a chart's name cannot have get numbers.
+    /// Adds numbers to equal chart names: two jobs may differ only in characters that a name cannot
+    /// have.
     fn tell_names_apart(&mut self) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let lists = [
@@ -120,7 +120,7 @@ impl Gallery {
     }
 }
 
-/// A row's place on an axis of names.
+/// Returns a row's position on an axis of names.
 fn row(index: usize) -> f64 {
     index as f64
 }

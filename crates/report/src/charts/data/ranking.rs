@@ -1,5 +1,5 @@
-//! The conditions of a sweep: by how much each differs from the first, with its
-//! interval and its letters.
+//! Charts of the conditions of a sweep: the change of each against the first, with its interval and
+//! its letters.
 
 use super::row;
 use crate::charts::draw::{
@@ -13,11 +13,11 @@ use assay_model::figures::Better;
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 
-/// Intervals are drawn up to here, in percent: with few trials they are so wide that
-/// nothing else would be seen. The words beside them have their ends.
+/// Largest change that is drawn, in percent: with few trials, an interval can be so wide that it
+/// hides all others. The text beside it has its ends.
 pub const WIDEST: f64 = 100.0;
 
-/// A chart for each metric that decides.
+/// Draws each metric that decides.
 pub fn charts(verdicts: &Verdicts) -> Vec<Chart> {
     let all = verdicts.all.metrics.iter();
     all.map(|metric| chart(metric, verdicts)).collect()
@@ -75,7 +75,7 @@ fn chart(metric: &MetricRanking, verdicts: &Verdicts) -> Chart {
     }
 }
 
-/// The baseline against itself.
+/// Change of the baseline against itself.
 const ZERO: Change = Change {
     percent: 0.0,
     interval: None,
@@ -83,7 +83,7 @@ const ZERO: Change = Change {
     ci95: None,
 };
 
-/// `+4.2 % (+1.0 .. +7.5 %)`.
+/// Formats a change: `+4.2 % (+1.0 .. +7.5 %)`.
 pub fn change_in_words(change: Change) -> String {
     let percent = percent(change);
     match ends(change) {
@@ -92,12 +92,12 @@ pub fn change_in_words(change: Change) -> String {
     }
 }
 
-/// One change that is drawn.
+/// One bar of a chart of changes.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Name of the subject of the change.
+    /// Name of the row.
     pub name: String,
-    /// By how much that differs; `None` leaves its row empty.
+    /// Change to draw; `None` leaves the row empty.
     pub change: Option<Change>,
     /// Colour of the bar ([`tint`]).
     pub tint: Tint,
@@ -105,10 +105,10 @@ pub struct Bar {
     pub words: String,
 }
 
-/// The tint of a change without a direction that was found.
+/// Tint of a change whose direction is not significant.
 pub const UNTOLD: Tint = Tint::Nth(0);
 
-/// The tint of a change: whether it is good is not told by its sign.
+/// Returns the tint of a change. Its sign does not determine whether it is an improvement.
 pub const fn tint(verdict: &Verdict) -> Tint {
     match verdict {
         Verdict::Faster(_) => Tint::Good,
@@ -117,7 +117,7 @@ pub const fn tint(verdict: &Verdict) -> Tint {
     }
 }
 
-/// Words for an axis of changes.
+/// Returns the label of an axis of changes.
 pub(super) fn direction(better: Option<Better>) -> &'static str {
     match better {
         Some(Better::Higher) => tr!("change, higher is better"),
@@ -126,7 +126,7 @@ pub(super) fn direction(better: Option<Better>) -> &'static str {
     }
 }
 
-/// Bars of changes, each with its interval and words behind it; `label` is of their axis.
+/// Draws changes as bars, each followed by its interval and text; `label` is that of the axis.
 pub fn changes(bars: &[Bar], label: &str) -> Body {
     let known = || {
         (0..)
@@ -140,7 +140,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
         ends: None,
         note: Some(change_in_words(change)),
     };
-    // A value beyond the axis has its number beside it.
+    // The text contains the number of a value beyond the axis.
     let words = |change: Change, bar: &Bar| match change.percent.abs() > WIDEST {
         true => format!("{} {}", percent(change), bar.words)
             .trim_end()

@@ -1,4 +1,5 @@
-//! State of the machine over the time of a whole run: heat and memory, before and after each trial.
+//! Chart of the machine's state over a whole run: temperature and memory before and after each
+//! trial.
 
 use super::as_f64;
 use super::course::{dirty, hottest};
@@ -12,7 +13,7 @@ use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::units::Nanos;
 
-/// `None` where the kernel shows neither, or there is only one moment.
+/// Draws the chart; `None` if the kernel shows neither, or only one moment was recorded.
 pub fn chart(run: &Run) -> Option<Chart> {
     let evidence = run
         .trials

@@ -1,4 +1,4 @@
-//! The course of a whole soak: its rate, how much of the area was filled, and heat.
+//! Chart of a whole soak: its rate, the filled share of the area, and the temperature.
 
 use super::as_f64;
 use super::course::{hottest, over_time, rate, stalls};
@@ -10,10 +10,10 @@ use assay_lang::tr;
 use assay_model::units::Nanos;
 use assay_stats::course::Course;
 
-/// A line needs no more points than this.
+/// Maximum number of points of a line.
 const POINTS: usize = 200;
 
-/// `None` for other runs, and for a soak that was too short.
+/// Draws the chart; `None` for other runs, and for a soak that was too short.
 pub fn chart(summary: &Summary<'_>) -> Option<Chart> {
     let steps = steps(summary);
     let whole = together(&steps)?;
@@ -61,7 +61,7 @@ fn heat(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
     after.collect()
 }
 
-/// `None` where there are not two moments.
+/// Returns a panel with a line; `None` if it has less than two points.
 fn line(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Option<Panel> {
     let every = points.len().div_ceil(POINTS).max(1);
     let last = points.last().cloned().filter(|_| points.len() > 1)?;
@@ -88,7 +88,7 @@ mod tests {
     use assay_model::work::StepDetail;
     use assay_model::work::soak::{Checkpoint, SoakStep, Stretch};
 
-    /// A stretch at whose end so many of 8 bytes are filled.
+    /// Returns a stretch that ends with `filled_bytes` of 8 bytes filled.
     fn stretch(of: Stretch, filled_bytes: u64) -> Option<Box<StepDetail>> {
         let step = SoakStep {
             of,

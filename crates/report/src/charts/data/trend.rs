@@ -1,4 +1,4 @@
-//! A series over its runs: each run, the levels between changes, and the changes.
+//! Chart of a series: each run, the levels between changes, and the changes.
 
 use crate::charts::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint};
 use crate::results::changes::{day, name};
@@ -8,7 +8,7 @@ use assay_lang::{counted, tr};
 use assay_model::series::{SeriesChange, SeriesPoint, StoredSeries, Turn};
 use std::ops::Range;
 
-/// The chart of a series; changes in their order.
+/// Draws a series; the changes are in order of time.
 pub fn chart(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> Chart {
     let unit = series.unit_of_measure;
     let runs = points.iter().zip(0..).map(|(point, place)| Point {
@@ -20,7 +20,7 @@ pub fn chart(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesCha
         )),
         ..Point::at(place_of(place), point.centre)
     });
-    // Levels first: in a terminal a run may lie in the cell of a level, and is the one to see.
+    // Levels come first: in a terminal, a run in the same cell as a level must remain visible.
     let mut all = Vec::new();
     if changes.len() < points.len() && !changes.is_empty() {
         let level = tr!("level between changes");
@@ -70,7 +70,7 @@ fn drawn(name: &str, tint: Tint, mark: SeriesStyle, points: Vec<Point>) -> Serie
     }
 }
 
-/// Index of the first run after a change.
+/// Returns the index of the first run after a change.
 fn index(points: &[SeriesPoint], change: &SeriesChange) -> Option<usize> {
     points.iter().position(|point| point.run == change.run)
 }
@@ -86,7 +86,7 @@ fn mark(points: &[SeriesPoint], of: &SeriesChange) -> Option<Point> {
     })
 }
 
-/// The centre of the runs between changes, from the first of them to the last.
+/// Returns a line at the centre of the runs between changes, from the first run to the last.
 fn levels(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<Point> {
     let mut cuts: Vec<usize> = changes
         .iter()

@@ -1,4 +1,5 @@
-//! A metric of all jobs that have it: trials as points, their interval.
+//! Charts of a metric over all jobs that have it: trials as points, with the interval of their
+//! mean.
 
 use super::row;
 use crate::charts::draw::{
@@ -13,11 +14,10 @@ use assay_model::job::Direction;
 use assay_stats::derive::direction_of;
 use assay_stats::summary::Summary as Statistics;
 
-/// Values further apart than this stand on a logarithmic axis.
+/// Ratio of the largest to the smallest value above which the axis is logarithmic.
 const WIDE: f64 = 40.0;
 
-/// A chart for each metric that stands for a job; cells of a matrix are shown among
-/// their like.
+/// Draws each metric that represents a job. Cells of a matrix are left out: other charts show them.
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     let mut names: Vec<String> = Vec::new();
     for figure in summary
@@ -34,8 +34,7 @@ pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     charts.collect()
 }
 
-/// One metric by its name, for example `read_bw`, of all jobs that have it; `None`
-/// when none has.
+/// Draws one metric by its name, for example `read_bw`, over all jobs; `None` if no job has it.
 pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     let jobs = summary.jobs.iter();
     let figures: Vec<(&JobSummary<'_>, Figure)> = jobs
@@ -70,18 +69,18 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     })
 }
 
-/// A row with its trials.
+/// Row with its trials.
 #[derive(Default)]
 pub(super) struct TrialsOfRow {
     /// Name of the row.
     pub name: String,
     /// Each trial with its value.
     pub values: Vec<(u32, f64)>,
-    /// Number of trials and their mean, where only these were handed down.
+    /// Number of trials and their mean, if only these are known.
     pub moments: Option<(u32, f64)>,
 }
 
-/// Lowest and highest value of all rows.
+/// Returns the lowest and the highest value of all rows.
 fn extremes(rows: &[TrialsOfRow]) -> (f64, f64) {
     let values = rows.iter().flat_map(|row| {
         let values = row.values.iter().map(|(_, value)| *value);
@@ -92,8 +91,8 @@ fn extremes(rows: &[TrialsOfRow]) -> (f64, f64) {
     })
 }
 
-/// Room for intervals beside the trials, of which the lowest and the highest are known: that
-/// of two trials that differ can be so wide that nothing else would be seen.
+/// Limits the axis for intervals wider than the trials: the interval of two different trials can be
+/// so wide that it hides all others.
 fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
     match scale {
         Scale::Log => Some((low / 10.0, high * 10.0)),
@@ -101,7 +100,7 @@ fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
     }
 }
 
-/// Each trial of each row as a mark, with the interval of their mean.
+/// Draws each trial of each row as a mark, with the interval of their mean.
 pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
     let numbered = || (0..).zip(rows);
     let intervals = numbered().filter_map(|(index, of)| {

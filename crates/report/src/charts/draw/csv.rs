@@ -1,5 +1,4 @@
-//! The data of a chart as CSV: what `assay plot -o x.csv` writes and what a page
-//! hands out beside each chart.
+//! Data of a chart as CSV, for `assay plot -o x.csv` and for the downloads beside a page's charts.
 
 use super::{Axis, Body, Chart, Grid, Panel, Plane, Scale};
 use crate::machine::csv::harmless;
@@ -7,11 +6,11 @@ use assay_model::number::as_usize;
 use csv::Writer;
 use std::io::{self, Write};
 
-/// Writes a plane as a row for each point, a grid as a row for each cell; units
-/// stand in the heading. Quoting follows RFC 4180; lines end in a line feed.
+/// Writes a row for each point of a plane, or for each cell of a grid. The heading contains units.
+/// Quoting follows RFC 4180; lines end in a line feed.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     let mut csv = Writer::from_writer(out);
     match &chart.body {
@@ -51,8 +50,7 @@ fn write_plane(plane: &Plane, csv: &mut Out<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The unit of the values: they stand on the horizontal axis where the vertical
-/// one has names.
+/// Returns the unit of the values: that of the horizontal axis if the vertical one has names.
 fn unit<'a>(plane: &'a Plane, panel: &'a Panel) -> &'a str {
     match panel.y.scale {
         Scale::Names(_) => plane.x.measure.symbol(),
@@ -72,8 +70,7 @@ fn heading(axis: &Axis, other: &str) -> String {
     }
 }
 
-/// A number, or the name that stands there; between two names it belongs to the
-/// nearer one.
+/// Formats a number, or the name at that position; between two names, the nearer one.
 fn value(axis: &Axis, value: f64) -> String {
     let near = as_usize(value.round());
     match &axis.scale {

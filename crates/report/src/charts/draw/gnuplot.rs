@@ -1,5 +1,5 @@
-//! Charts as one file for gnuplot: the data in blocks, and how to draw them. Text
-//! from outside stands between single quotes, which gnuplot does not look into.
+//! Charts as one file for gnuplot: data blocks and drawing commands. Foreign text is in single
+//! quotes, in which gnuplot interprets nothing.
 
 use super::{Axis, Body, Chart, Grid, Panel, Plane, Point, Scale, Series, SeriesStyle};
 use crate::charts::draw::scale::{NINES, nines};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Writes the script.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}", clean(&chart.title))?;
     writeln!(
@@ -22,14 +22,13 @@ pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// As gnuplot takes text: an apostrophe is written twice, and nothing else means
-/// anything (`noenhanced` is set).
+/// Quotes a text for gnuplot: apostrophes are doubled; nothing else is special because `noenhanced`
+/// is set.
 fn quoted(text: &str) -> String {
     format!("'{}'", clean(text).replace('\'', "''"))
 }
 
-/// The same as the name of a mark on an axis, where a percent sign would begin a
-/// format.
+/// Quotes a text as a tick label, where a percent sign would begin a format.
 fn quoted_mark(text: &str) -> String {
     quoted(text).replace('%', "%%")
 }
@@ -89,7 +88,7 @@ fn block_name(panel: usize, series: usize) -> String {
     format!("p{panel}s{series}")
 }
 
-/// Columns: x, y, low, high. Without ends both are the value.
+/// Writes the columns x, y, low, high; without an interval, the value takes the place of both ends.
 fn block(
     plane: &Plane,
     panel: &Panel,
@@ -192,7 +191,7 @@ fn with(mark: SeriesStyle, sideways: bool, series: &Series) -> String {
     }
 }
 
-/// cividis, as `svg::map` has it; gnuplot knows its name only since version 6.
+/// The cividis palette of `svg::map`; gnuplot has it under its name only since version 6.
 const PALETTE: &str = "0 '#00224e', 2 '#3b496c', 4 '#707173', 6 '#a59c74', 8 '#fee838'";
 
 fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()> {

@@ -7,7 +7,7 @@ use assay_model::units::three_digits;
 /// Notation of values on an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// A unit of ours, with prefixes.
+    /// Unit of assay, with prefixes.
     Of(Unit),
     /// Seconds.
     Seconds,
@@ -17,19 +17,19 @@ pub enum Measure {
     Size,
     /// A change in percent, with its sign.
     Change,
-    /// A number with a unit as its source writes it; empty where it has none.
+    /// Number with the unit of its source; empty without one.
     Foreign(String),
 }
 
 impl Measure {
-    /// From the name that a source gives a unit: assay's own are known by it.
+    /// Returns the measure for a unit's name: assay's own units are recognized.
     pub fn of_symbol(symbol: &str) -> Self {
         let mut known = Unit::ALL.into_iter().filter(|unit| *unit != Unit::Count);
         let known = known.find(|unit| unit.name() == symbol);
         known.map_or_else(|| Self::Foreign(symbol.to_owned()), Self::Of)
     }
 
-    /// The symbol of the unit that values are stored in.
+    /// Returns the symbol of the unit in which values are stored.
     pub fn symbol(&self) -> &str {
         match self {
             Self::Of(unit) => unit.name(),
@@ -41,7 +41,7 @@ impl Measure {
         }
     }
 
-    /// A value as all outputs write it.
+    /// Formats a value, the same in all outputs.
     pub fn write(&self, value: f64) -> String {
         match self {
             Self::Of(unit) => quantity(*unit, value),
@@ -56,7 +56,7 @@ impl Measure {
         }
     }
 
-    /// A round value on an axis: without needless decimals.
+    /// Formats a tick of an axis, without trailing zeros.
     pub fn tick(&self, value: f64) -> String {
         if value == 0.0 {
             return match self {

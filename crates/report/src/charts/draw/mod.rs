@@ -1,5 +1,5 @@
-//! Charts: what is drawn ([`Chart`]), and the ways to draw it. Each way knows
-//! both bodies, a plane with axes and a grid of cells, and nothing of storage.
+//! Chart model ([`Chart`]) and its renderers. Each renderer draws both kinds of body, a plane with
+//! axes and a grid of cells, independent of the domain of storage.
 
 pub mod csv;
 pub mod gnuplot;
@@ -27,7 +27,7 @@ pub struct Chart {
     pub body: Body,
 }
 
-/// The two kinds of drawings.
+/// Kind of drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Marks between axes.
@@ -44,7 +44,7 @@ pub struct Plane {
     /// Largest range that is drawn: a bar or an interval that extends beyond it is drawn without an
     /// end.
     pub limits: Option<(f64, f64)>,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
@@ -69,7 +69,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis of values.
+    /// Returns an axis of values.
     pub fn new(label: impl Into<String>, measure: Measure, scale: Scale) -> Self {
         Self {
             label: label.into(),
@@ -78,14 +78,14 @@ impl Axis {
         }
     }
 
-    /// An axis of names, without a label.
+    /// Returns an axis of names, without a label.
     pub fn names(names: Vec<String>) -> Self {
         Self::new("", Measure::Foreign(String::new()), Scale::Names(names))
     }
 }
 
 impl Body {
-    /// One panel without limits.
+    /// Returns a plane with one panel and no limits.
     pub fn plane(x: Axis, y: Axis, series: Vec<Series>) -> Self {
         Self::Plane(Plane {
             x,
@@ -98,18 +98,17 @@ impl Body {
 /// Mapping from values to positions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
-    /// Evenly, from 0 on (or below, where there are negative values).
+    /// Linear, from 0 on (or below, if there are negative values).
     Linear,
-    /// Evenly, around the lowest and the highest value.
+    /// Linear, close around the lowest and the highest value.
     Close,
-    /// Evenly, exactly from the lowest value to the highest: times, places.
+    /// Linear, exactly from the lowest value to the highest: times, positions.
     Span,
-    /// Each power of ten is as wide as the one before.
+    /// Logarithmic, with equal width for each power of ten.
     Log,
-    /// Shares: each nine (90 %, 99 %, 99.9 %) is as wide as the one before.
+    /// Shares, with equal width for each nine (90 %, 99 %, 99.9 %).
     Nines,
-    /// Names: the first stands at 0, the second at 1. On a vertical axis the first
-    /// is on top.
+    /// Names: the first is at 0, the second at 1. On a vertical axis the first is on top.
     Names(Vec<String>),
 }
 
@@ -126,22 +125,22 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// One value. `low` and `high` run along the axis of values, which is the
-/// horizontal one where the vertical one has names.
+/// Value of a series. `low` and `high` are on the axis of values: the horizontal one if the
+/// vertical one has names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
     /// Position on the horizontal axis.
     pub x: f64,
     /// Position on the vertical axis.
     pub y: f64,
-    /// From and to, of an interval, a band or a span.
+    /// Ends of an interval, a band or a span.
     pub ends: Option<(f64, f64)>,
-    /// Words that stand beside it.
+    /// Text beside the point.
     pub note: Option<String>,
 }
 
 impl Point {
-    /// A value without more.
+    /// Returns a point without ends and text.
     pub fn at(x: f64, y: f64) -> Self {
         Self {
             x,
@@ -156,8 +155,8 @@ impl Point {
 pub enum SeriesStyle {
     /// A line through all points.
     Line,
-    /// Each point holds until the next; `ends` are a band around it. Without them
-    /// the area down to 0 is shaded. The last point only ends the one before.
+    /// Steps: each value lasts until the next point. `ends` are a band around it; without them the
+    /// area down to 0 is shaded. The last point only ends the step before.
     Steps,
     /// A mark at each point.
     Dots,
@@ -165,8 +164,7 @@ pub enum SeriesStyle {
     Bars,
     /// The interval, with a tick at the value.
     Intervals,
-    /// From `ends.0` to `ends.1` at a height: a level of a line, or a bar in a lane
-    /// with a name.
+    /// Bar from `ends.0` to `ends.1` at a height: a level of a line, or a bar in a named lane.
     Spans,
 }
 
@@ -221,7 +219,7 @@ pub struct Grid {
     pub values: (String, Measure),
     /// By row, then by column; `None`: not measured.
     pub cells: Vec<Vec<Option<GridCell>>>,
-    /// Before which row a line is drawn, and what ends there.
+    /// Row above which a line is drawn, with its label.
     pub edge: Option<(usize, String)>,
 }
 
@@ -244,7 +242,7 @@ pub struct GridCell {
 }
 
 impl Grid {
-    /// Lowest and highest value; `None` without any.
+    /// Returns the lowest and the highest value; `None` without any.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let values = self.cells.iter().flatten().flatten().map(|cell| cell.value);
         values
@@ -257,7 +255,7 @@ impl Grid {
 }
 
 impl Plane {
-    /// Lowest and highest value on the horizontal axis that is drawn, ends included.
+    /// Returns the range of the drawn horizontal axis, including ends.
     fn x_extremes(&self) -> (f64, f64) {
         let (low, high) = self.x_extremes_of_all();
         let (least, most) = self.limits.unwrap_or((low, high));
@@ -287,7 +285,7 @@ impl Plane {
 }
 
 impl Panel {
-    /// Lowest and highest value on the vertical axis, ends included.
+    /// Returns the range of the vertical axis, including ends.
     fn y_extremes(&self) -> (f64, f64) {
         let points = self.series.iter().flat_map(|series| {
             let ends = |point: &Point| point.ends.filter(|_| series.mark != SeriesStyle::Spans);
@@ -300,7 +298,7 @@ impl Panel {
     }
 }
 
-/// `(0, 1)` where there is nothing.
+/// Returns the lowest and the highest value; `(0, 1)` without any.
 fn extremes(points: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> (f64, f64) {
     let all = points.flat_map(|(value, ends)| {
         let (low, high) = ends.unwrap_or((value, value));
@@ -314,7 +312,7 @@ fn extremes(points: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> (f64, f6
     if low <= high { (low, high) } else { (0.0, 1.0) }
 }
 
-/// A text as a part of a chart's name.
+/// Converts a text to a part of a chart's name.
 pub fn slug(text: &str) -> String {
     let plain = text.chars().map(|letter| match letter {
         'a'..='z' | '0'..='9' | '.' => letter,

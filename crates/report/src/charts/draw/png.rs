@@ -1,5 +1,5 @@
-//! Charts as pictures of pixels: the SVG, drawn by resvg with a font that comes
-//! along (a part of Roboto, see `fonts/README.md`).
+//! Charts as PNG: resvg renders the SVG with an embedded font (a part of Roboto, see
+//! `fonts/README.md`).
 
 use super::{Chart, svg};
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -8,13 +8,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 const FONT: &[u8] = include_bytes!("fonts/Roboto-subset.ttf");
-/// Pixels for each unit of the drawing: sharp on slides.
+/// Pixels per unit of the drawing, so that charts are sharp on slides.
 const SCALE: f32 = 2.0;
 
-/// Writes the chart as PNG, light.
+/// Writes the chart as PNG in light colours.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(FONT.to_vec());

@@ -1,8 +1,8 @@
-//! Scales that turn values into pixels, and round values to label them with.
+//! Scales that map values to pixels, and round values for labels.
 
 use super::{Axis, Measure, Scale};
 
-/// A straight scale from `low` at pixel `from` to `high` at pixel `to`.
+/// Linear scale from `low` at pixel `from` to `high` at pixel `to`.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
     /// Value at `from`.
@@ -16,7 +16,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The pixel of a value; a scale without extent puts all at its middle.
+    /// Returns the pixel of a value; the middle if the scale has no extent.
     pub fn px(self, value: f64) -> f64 {
         let span = self.high - self.low;
         let share = if span > 0.0 {
@@ -27,13 +27,13 @@ impl Linear {
         self.from + share * (self.to - self.from)
     }
 
-    /// At most `most` + 1 round values (1, 2 or 5 times a power of ten apart)
-    /// within the scale.
+    /// Returns at most `most` + 1 round values within the scale: multiples of 1, 2 or 5 times a
+    /// power of ten.
     pub fn ticks(self, most: u32) -> Vec<f64> {
         self.ticks_by(round_step, most)
     }
 
-    /// The same a power of two apart, for sizes.
+    /// Returns round values in steps of a power of two, for sizes.
     pub fn binary_ticks(self, most: u32) -> Vec<f64> {
         self.ticks_by(|at_least| at_least.log2().ceil().exp2(), most)
     }
@@ -51,7 +51,7 @@ impl Linear {
     }
 }
 
-/// The next larger of 1, 2, 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 pub fn round_step(at_least: f64) -> f64 {
     let power = 10f64.powf(at_least.log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0]
@@ -60,8 +60,8 @@ pub fn round_step(at_least: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A logarithmic scale between two round values (1, 2 or 5 times a power of
-/// ten) that hold both extremes.
+/// Logarithmic scale between two round values (1, 2 or 5 times a power of ten) around both
+/// extremes.
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
     /// Value at `from`.
@@ -72,11 +72,11 @@ pub struct Log {
     to: f64,
 }
 
-/// Up to this span every 1, 2 and 5 is marked, beyond it powers of ten.
+/// Span in powers of ten up to which every 1, 2 and 5 is marked; beyond it only powers of ten are.
 const FINE_DECADES: f64 = 1.5;
 
 impl Log {
-    /// A scale around both extremes; values below 1 count as 1.
+    /// Returns a scale around both extremes; values below 1 count as 1.
     pub fn around(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = round_down(low.max(1.0));
         let high = round_step(high.max(1.0));
@@ -89,13 +89,13 @@ impl Log {
         }
     }
 
-    /// The pixel of a value.
+    /// Returns the pixel of a value.
     pub fn px(self, value: f64) -> f64 {
         let share = (value.max(1.0) / self.low).log10() / (self.high / self.low).log10();
         self.from + share * (self.to - self.from)
     }
 
-    /// Round values to mark.
+    /// Returns round values to mark.
     pub fn marks(self) -> Vec<f64> {
         let fine = (self.high / self.low).log10() <= FINE_DECADES;
         let factors: &[f64] = if fine { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -109,7 +109,7 @@ impl Log {
     }
 }
 
-/// The next smaller of 1, 2, 5 times a power of ten.
+/// Rounds down to 1, 2 or 5 times a power of ten.
 fn round_down(at_most: f64) -> f64 {
     let power = 10f64.powf(at_most.log10().floor());
     let factor = [5.0, 2.0]
@@ -118,8 +118,7 @@ fn round_down(at_most: f64) -> f64 {
     factor.unwrap_or(1.0) * power
 }
 
-/// An axis that has its place: whatever its scale, it turns values into pixels and
-/// knows which to mark.
+/// Axis with a position: maps values of any scale to pixels, and selects the values to mark.
 #[derive(Clone, Debug)]
 pub struct Ruler<'a> {
     axis: &'a Axis,
@@ -130,12 +129,12 @@ pub struct Ruler<'a> {
 enum ScaleKind {
     Even(Linear),
     Log(Log),
-    /// In nines, evenly: 90 % is 1, 99 % is 2.
+    /// Number of nines, linear: 90 % is 1, 99 % is 2.
     Nines(Linear),
     Names(Linear),
 }
 
-/// Shares that are marked where every nine is as wide as the one before.
+/// Marked shares of a scale of nines.
 pub const NINES: [(f64, &str); 7] = [
     (0.0, "0 %"),
     (0.5, "50 %"),
@@ -147,7 +146,7 @@ pub const NINES: [(f64, &str); 7] = [
 ];
 
 impl<'a> Ruler<'a> {
-    /// An axis whose values lie between these extremes, from pixel to pixel.
+    /// Returns the ruler of an axis with these extremes, between two pixels.
     pub fn new(axis: &'a Axis, (low, high): (f64, f64), from: f64, to: f64) -> Self {
         let even = |low, high| Linear {
             low,
@@ -186,7 +185,7 @@ impl<'a> Ruler<'a> {
         Self { axis, kind }
     }
 
-    /// The pixel of a value.
+    /// Returns the pixel of a value.
     pub fn px(&self, value: f64) -> f64 {
         match self.kind {
             ScaleKind::Even(scale) | ScaleKind::Names(scale) => scale.px(value),
@@ -195,7 +194,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// The pixel that bars begin at: of 0, or of the lower end where 0 has none.
+    /// Returns the pixel at which bars begin: that of 0, or the lower end if the scale has no 0.
     pub fn base(&self) -> f64 {
         match self.kind {
             ScaleKind::Even(scale) => scale.px(0.0_f64.clamp(scale.low, scale.high)),
@@ -204,7 +203,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// Values to mark, at most about `most` of them, and what is written there.
+    /// Returns about `most` values to mark, with their labels.
     pub fn marks(&self, most: u32) -> Vec<(f64, String)> {
         let measure = &self.axis.measure;
         let written = |values: Vec<f64>| {
@@ -236,8 +235,8 @@ impl<'a> Ruler<'a> {
     }
 }
 
-/// 90 % is 1, 99 % is 2, 99.9 % is 3. All of the I/Os have no place of their
-/// own on such an axis: the caller gives them the share `1 - 1 / (n + 1)`.
+/// Returns the number of nines: 90 % is 1, 99 % is 2, 99.9 % is 3. 100 % has no position on such an
+/// axis: the caller replaces it by the share `1 - 1 / (n + 1)`.
 pub fn nines(share: f64) -> f64 {
     -(1.0 - share.min(1.0 - 1e-9)).log10()
 }

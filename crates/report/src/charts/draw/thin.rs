@@ -1,24 +1,24 @@
-//! Thinning out long series, so that no dip and no peak is lost.
+//! Thins out long series without losing dips and peaks.
 
-/// One stretch of a long series.
+/// Stretch of a long series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// First value of it.
+    /// Index of the first value.
     pub start: usize,
     /// Number of values.
     pub len: usize,
-    /// The smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// The largest.
+    /// Largest value.
     pub max: f64,
     /// Number of values that are 0.
     pub empty: usize,
 }
 
-/// At most `most` stretches that keep the smallest and the largest value of each
-/// and the number of its zeros.
+/// Divides a series into at most `most` stretches. Each has the smallest and the largest of its
+/// values and the number of zeros.
 pub fn thin_out(values: &[f64], most: usize) -> Vec<Stretch> {
     let len = values.len().div_ceil(most.max(1)).max(1);
     values

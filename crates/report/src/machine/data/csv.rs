@@ -1,4 +1,4 @@
-//! A table as CSV. Texts are safe against being run as formulas by spreadsheets.
+//! A table as CSV. Spreadsheets cannot run its texts as formulas.
 
 use super::{Column, TableSink, Value};
 use crate::machine::csv::harmless;

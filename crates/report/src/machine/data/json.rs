@@ -1,4 +1,4 @@
-//! A table as JSON: an array of objects, one in a line.
+//! A table as JSON: an array of objects, one per line.
 
 use super::{Column, TableSink, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 pub(super) struct JsonSink<'a> {
     columns: Vec<Column>,
     out: &'a mut dyn Write,
-    /// Text before the next row.
+    /// Separator before the next row.
     before: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl TableSink for JsonSink<'_> {
     }
 }
 
-/// A row with the names of its columns, in their order.
+/// Row with the names of its columns, in order.
 struct Row<'a>(&'a [Column], &'a [Value]);
 
 impl Serialize for Row<'_> {

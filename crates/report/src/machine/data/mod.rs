@@ -1,5 +1,5 @@
-//! Rows of typed columns for other programs: CSV, JSON and Parquet. The rows come in batches, so
-//! that tables larger than memory can be written.
+//! Tables of typed columns for other programs: CSV, JSON and Parquet. Rows arrive in batches, so
+//! that a table may be larger than memory.
 
 mod csv;
 mod json;
@@ -18,7 +18,7 @@ pub enum Kind {
     Integer,
     /// Numbers.
     Real,
-    /// Moments, in milliseconds since 1970 (UTC).
+    /// Times, in milliseconds since 1970 (UTC).
     Time,
 }
 
@@ -33,7 +33,7 @@ pub enum Value {
     Integer(i64),
     /// A number.
     Real(f64),
-    /// A moment, in milliseconds since 1970 (UTC).
+    /// Time, in milliseconds since 1970 (UTC).
     Time(i64),
 }
 
@@ -42,7 +42,7 @@ pub enum Value {
 pub struct Column {
     /// Name, unique in its table.
     pub name: String,
-    /// Type of its values; others are written as not known.
+    /// Type of its values; values of other types are written as unknown.
     pub kind: Kind,
 }
 
@@ -53,22 +53,22 @@ pub enum Form {
     Csv,
     /// An array with an object for each row.
     Json,
-    /// Apache Parquet, packed with Snappy.
+    /// Apache Parquet, compressed with Snappy.
     Parquet,
 }
 
 /// Table under construction.
 pub trait TableSink {
-    /// Adds rows, of which each has a value for each column.
+    /// Adds rows, each with a value for every column.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()>;
 
     /// Ends the table.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     fn end(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -76,7 +76,7 @@ impl Form {
     /// Begins a table.
     ///
     /// # Errors
-    /// When `out` cannot be written, or this build of assay has no Parquet.
+    /// If `out` cannot be written, or this build of assay has no Parquet.
     pub fn begin<'a>(
         self,
         columns: Vec<Column>,
@@ -92,7 +92,7 @@ impl Form {
         })
     }
 
-    /// Writes a table that is in memory.
+    /// Writes a table from memory.
     ///
     /// # Errors
     /// As [`Form::begin`].
@@ -108,16 +108,16 @@ impl Form {
     }
 }
 
-/// Tells whether this build of assay can write Parquet.
+/// True if this build of assay can write Parquet.
 pub const HAS_PARQUET: bool = cfg!(feature = "parquet");
 
-/// Reason and remedy where it cannot.
+/// Error message of a build without Parquet.
 pub const NO_PARQUET: &str = "this build of assay cannot write Parquet: take the one of the \
                               archives, or build it with --features parquet";
 
-/// Gives each column a type by its values, for tables whose columns have none of their own. A column
-/// is of moments if each of its values is a text as [`rfc3339`] writes it, and of numbers if one of
-/// them has a fraction. Values of several types become texts. Names that come twice get a number.
+/// Determines the types of untyped columns from their values. A column contains times if each value
+/// is a text as [`rfc3339`] writes it, and real numbers if one of them has a fraction. Mixed types
+/// become texts. Repeated names get a number.
 pub fn typed(names: Vec<String>, rows: &mut [Vec<Value>]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     for (at, name) in names.into_iter().enumerate() {
@@ -134,7 +134,7 @@ pub fn typed(names: Vec<String>, rows: &mut [Vec<Value>]) -> Vec<Column> {
     columns
 }
 
-/// Changes the values of a row to the types of their columns.
+/// Converts the values of a row to the types of their columns.
 pub fn fit(columns: &[Column], mut row: Vec<Value>) -> Vec<Value> {
     for (value, column) in row.iter_mut().zip(columns) {
         value.become_of(column.kind);
@@ -164,7 +164,7 @@ fn kind_of<'a>(values: impl Iterator<Item = &'a Value>) -> Kind {
 }
 
 impl Value {
-    /// Changes the value to the type of its column.
+    /// Converts the value to a type.
     fn become_of(&mut self, kind: Kind) {
         let changed = match (&*self, kind) {
             (Self::Integer(number), Kind::Real) => Self::Real(*number as f64),
@@ -177,7 +177,7 @@ impl Value {
         *self = changed;
     }
 
-    /// The value in words; nothing where it is not known.
+    /// Returns the value as text; empty if it is not known.
     pub fn text(&self) -> String {
         match self {
             Self::Null => String::new(),
@@ -189,7 +189,7 @@ impl Value {
     }
 }
 
-/// Reads a moment as [`rfc3339`] writes it.
+/// Parses a time as [`rfc3339`] writes it.
 fn moment(text: &str) -> Option<i64> {
     let digits = |from: usize, to: usize| -> Option<i64> {
         let digits = text.get(from..to)?;
@@ -204,12 +204,13 @@ fn moment(text: &str) -> Option<i64> {
     let (second, milli) = (digits(17, 19)?, digits(20, 23)?);
     let days = days_from_civil(year, month, day);
     let unix_ms = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1_000 + milli;
-    // What is not written in the same way again is no moment, such as a 31st of February.
+    // Text that does not format back to itself is not a valid time, such as a 31st of February.
     let same = rfc3339(u64::try_from(unix_ms).ok()?) == text;
     same.then_some(unix_ms)
 }
 
-/// Days since 1970 of a date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Returns the days from 1970 to a date (Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms").
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

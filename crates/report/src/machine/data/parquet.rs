@@ -1,4 +1,4 @@
-//! A table as Apache Parquet, a row group for each batch of rows.
+//! A table as Apache Parquet, with one row group per batch of rows.
 
 use super::{Column, Kind, TableSink, Value};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -12,8 +12,8 @@ use std::io::{self, Write};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that the writer has made and the output has not got yet. The writer asks for an output
-/// that can be sent to other threads, which a borrowed one cannot.
+/// Buffer between the Parquet writer and the output. The writer needs an output that can be sent to
+/// other threads, which a borrowed one cannot.
 #[derive(Clone, Default)]
 struct Pending(Arc<Mutex<Vec<u8>>>);
 
@@ -90,7 +90,7 @@ impl TableSink for ParquetSink<'_> {
     }
 }
 
-/// Every column may have values that are not known.
+/// Returns the schema; every column allows unknown values.
 fn schema(columns: &[Column]) -> Result<TypePtr> {
     let fields = columns.iter().map(|column| {
         let (physical, logical) = match column.kind {
@@ -112,7 +112,7 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
     root.build().map(Arc::new)
 }
 
-/// Writes the values that are known, and of each row whether its value is.
+/// Writes the known values, and for each row whether its value is known.
 fn write_column<'v>(
     writer: &mut ColumnWriter<'_>,
     values: impl Iterator<Item = &'v Value>,

@@ -1,4 +1,4 @@
-//! The cases of a comparison: each metric that decides.
+//! Cases of a comparison: each metric that decides.
 
 use super::run::{lost, without_figure};
 use super::{Case, Kernel, Measurement, Status, Suite};
@@ -12,7 +12,7 @@ use assay_stats::verdict::line::VerdictRow;
 use assay_stats::verdict::note::{Note, Side};
 use serde_json::{Map, Value};
 
-/// Returns the status of a line's case; with `qualify`, the question was whether B may replace A.
+/// Returns the status of a metric's case. With `qualify`, the question is whether B may replace A.
 pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
     match (qualify, line.qualification, &line.verdict) {
         (true, Qualification::Pass, _)
@@ -25,8 +25,8 @@ pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
 }
 
 impl Suite {
-    /// The cases of a comparison. A metric that decides and is there on one side
-    /// only is skipped, not forgotten.
+    /// Makes the cases of a comparison. A metric that decides but exists only on one side is a
+    /// skipped case.
     pub fn of_comparison(compared: &Compared<'_>) -> Self {
         in_english(|| Self::judged(compared))
     }
@@ -85,8 +85,7 @@ fn judged_case(line: &VerdictRow, compared: &Compared<'_>) -> Case {
     }
 }
 
-/// Metrics that would decide, but one side has nothing of them, or measured something
-/// else.
+/// Returns cases for metrics that would decide, but one side lacks them or has another label.
 fn missing(compared: &Compared<'_>) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for (side, other, name) in [

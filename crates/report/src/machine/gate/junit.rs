@@ -1,7 +1,7 @@
-//! JUnit's XML, as Jenkins, GitLab and others read it. It has no field for a
-//! figure: those stand in the text of their case.
+//! JUnit XML, as Jenkins, GitLab and others read it. It has no field for a figure, which is in the
+//! text of its case instead.
 //!
-//! `quick-junit` would write other bytes: a time zone behind each timestamp, which schemas refuse,
+//! `quick-junit` writes a different form: a time zone after each timestamp, which schemas refuse,
 //! sums in `testsuites`, an indent of four and the name of a case before its class.
 
 use super::{Case, Status, Suite};
@@ -12,10 +12,10 @@ use std::io::{self, Write};
 
 type Xml<'a> = Writer<&'a mut dyn Write>;
 
-/// Writes the suite as a document with one suite in it.
+/// Writes a document with one suite.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
@@ -61,7 +61,7 @@ fn write_suite(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// ISO 8601 without a zone, which is UTC: other forms are refused by schemas.
+/// Formats a time in ISO 8601 without a zone, in UTC: schemas refuse other forms.
 fn timestamp(unix_ms: u64) -> String {
     rfc3339(unix_ms).chars().take(19).collect()
 }
@@ -80,7 +80,7 @@ fn write_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
 }
 
 fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
-    // The same in every comparison: CI servers keep a history by it.
+    // Names are equal in every comparison, because CI servers identify a case's history by them.
     let names = [&case.job, &case.condition].into_iter();
     let names = names.filter(|name| !name.is_empty());
     let class = names.fold("assay".to_owned(), |class, name| {
@@ -118,7 +118,7 @@ fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats the values that have no field of their own.
+/// Formats the values for which JUnit has no field.
 fn text(case: &Case) -> String {
     let figure = case.measurement.as_ref();
     let figure = figure.map(|figure| crate::words::format::value(&figure.unit, figure.value));

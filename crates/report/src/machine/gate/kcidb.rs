@@ -1,4 +1,4 @@
-//! KCIDB's JSON, version 5.3: what KernelCI's database takes
+//! KCIDB JSON, version 5.3, for KernelCI's database
 //! (<https://docs.kernelci.org/kcidb/>).
 
 use super::{Case, Measurement, Status, Suite, ids};
@@ -6,17 +6,17 @@ use crate::machine::json::rfc3339;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// Who submits, and for which build.
+/// Submitter and build of a submission.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
-    /// The name of the CI system: lower-case letters, digits and `_`.
+    /// Name of the CI system: lower-case letters, digits and `_`.
     pub origin: &'a str,
-    /// The id of a build that the database knows; `None`: one is made up from the
-    /// kernel, with a checkout that says no more.
+    /// Id of a build in the database; `None` creates one from the kernel, with a checkout that
+    /// contains nothing else.
     pub build: Option<&'a str>,
 }
 
-/// The suite as one JSON object.
+/// Converts the suite to one JSON object.
 pub fn document(suite: &Suite, submission: &Submission<'_>) -> Value {
     let origin = submission.origin;
     let kernel = suite.kernel.as_ref();
@@ -47,7 +47,7 @@ pub fn document(suite: &Suite, submission: &Submission<'_>) -> Value {
 /// Writes the suite as one indented JSON object.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(suite: &Suite, submission: &Submission<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{:#}", document(suite, submission))
 }
@@ -90,7 +90,7 @@ const fn status(status: Status) -> &'static str {
     }
 }
 
-/// In a unit without a prefix: times in seconds.
+/// Returns the figure in a unit without a prefix; times are in seconds.
 fn number(figure: &Measurement) -> Value {
     match figure.unit.as_str() {
         "ns" => json!({ "value": figure.value / 1e9, "unit": "s", "prefix": "metric" }),

@@ -1,14 +1,14 @@
-//! The lines that LAVA looks for in what a board prints
-//! (<https://docs.lavasoftware.org/lava/actions-test.html>). They have room for an
-//! id, a result and a figure; the reason stands in a line of its own before.
+//! Signals that LAVA detects in a board's output
+//! (<https://docs.lavasoftware.org/lava/actions-test.html>). They contain an id, a result and a
+//! figure; the reason is in a separate line before.
 
 use super::{Status, Suite, ids};
 use std::io::{self, Write};
 
-/// Writes the suite, a signal for each case.
+/// Writes the suite with a signal for each case.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", unsignalled(&suite.name))?;
     for (case, id) in suite.cases.iter().zip(ids(suite)) {
@@ -28,7 +28,7 @@ pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
             if !unit.is_empty() {
                 write!(out, " UNITS={unit}")?;
             }
-            // Never with an exponent: `Display` of f64 has none.
+            // `Display` of f64 never uses an exponent, which LAVA would not read.
             write!(out, " MEASUREMENT={}", figure.value)?;
         }
         writeln!(out, ">")?;
@@ -39,7 +39,7 @@ pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// No text of others is taken for a signal.
+/// Replaces angle brackets, so that foreign text cannot form a signal.
 fn unsignalled(text: &str) -> String {
     text.replace(['<', '>'], "_")
 }

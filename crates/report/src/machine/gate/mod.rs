@@ -1,5 +1,5 @@
-//! Output for gates and farms: a list of cases, each with a status. A status is taken from an
-//! existing verdict, never determined here.
+//! Output for gates and test farms: a list of cases, each with a status. A status is derived from
+//! an existing verdict, never determined here.
 //!
 //! | | comparison | with `--qualify` | run |
 //! |---|---|---|---|
@@ -32,78 +32,78 @@ pub enum Status {
     Pass,
     /// Judged, and worse.
     Fail,
-    /// It could not be measured, or a comparison judged nothing.
+    /// Not measurable, or a comparison without any judged metric.
     Error,
-    /// Not judged: nothing may be concluded from it.
+    /// Not judged: it permits no conclusion.
     Skip,
-    /// Measured, and judged by nobody.
+    /// Measured, but not judged.
     Done,
 }
 
-/// One question, and how it ended. All texts are safe to show.
+/// Test case with its result. All texts are safe to display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The job, such as `rand-read-4k`; for figures of others the metric.
+    /// Name of the job, such as `rand-read-4k`; the metric for imported figures.
     pub job: String,
-    /// The condition, of a sweep; empty elsewhere.
+    /// Condition of a sweep; empty otherwise.
     pub condition: String,
-    /// The metric, such as `read_iops`; empty where the job is all there is.
+    /// Metric, such as `read_iops`; empty if the case is about the whole job.
     pub metric: String,
     /// Status of the case.
     pub status: Status,
-    /// In one word: a verdict, a qualification or an outcome.
+    /// Result in one word: a verdict, a qualification or an outcome.
     pub word: &'static str,
-    /// The word with what it rests on.
+    /// The word with its reasons.
     pub reason: String,
-    /// The figure: of a comparison that of side B, of a run the median.
+    /// Figure of side B in a comparison, median in a run.
     pub measurement: Option<Measurement>,
-    /// Label of the measurement, in the words of evidence.
+    /// Label of the measurement, as in the evidence.
     pub measured: Option<String>,
-    /// Details of the case, with the names of `docs/json.md`.
+    /// Further values, with the names of `docs/json.md`.
     pub detail: Map<String, Value>,
 }
 
-/// A figure with its unit, as the source writes it.
+/// Figure with the unit of its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// In the unit.
+    /// Value in the unit.
     pub value: f64,
-    /// For example `B/s`.
+    /// Unit, for example `B/s`.
     pub unit: String,
 }
 
-/// The cases of a comparison or a run.
+/// Cases of a comparison or a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
-    /// For example `assay compare abc def`.
+    /// Name, for example `assay compare abc def`.
     pub name: String,
     /// Identifier of the suite: ids of runs.
     pub id: String,
-    /// In the order of the report; never empty.
+    /// Cases in the order of the report; never empty.
     pub cases: Vec<Case>,
-    /// Device, kernel and all else that a reader of a figure asks for.
+    /// Facts that a reader of the figures needs, such as device and kernel.
     pub facts: Vec<Fact>,
     /// Warnings about the whole suite, one sentence each.
     pub warnings: Vec<String>,
-    /// The kernel that was measured on; `None` for results made elsewhere.
+    /// Kernel of the measured system; `None` for imported results.
     pub kernel: Option<Kernel>,
-    /// When it was measured, milliseconds since 1970 (UTC).
+    /// Start of the measurement, milliseconds since 1970 (UTC).
     pub started_unix_ms: Option<u64>,
     /// Duration in seconds.
     pub took_s: Option<f64>,
 }
 
-/// A kernel.
+/// Kernel of the measured system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As `uname -r`.
+    /// Release as in `uname -r`.
     pub release: String,
-    /// As `uname -m`.
+    /// Machine as in `uname -m`.
     pub machine: String,
 }
 
 impl Case {
-    /// `rand-read-4k: read_iops`, of a sweep `rand-read-4k under bfq: read_iops`.
+    /// Returns the name: `rand-read-4k: read_iops`, in a sweep `rand-read-4k under bfq: read_iops`.
     pub fn name(&self) -> String {
         let job = match self.condition.as_str() {
             "" => self.job.clone(),
@@ -115,8 +115,8 @@ impl Case {
         }
     }
 
-    /// Job, condition and metric, which are all that a name may be made of: labels and
-    /// numbers of trials change from run to run, and a history is kept by the name.
+    /// Returns job, condition and metric. Names consist only of these: labels and trial numbers
+    /// change between runs, and the name identifies the history of a case.
     fn names(&self) -> [&str; 3] {
         [&self.job, &self.condition, &self.metric]
     }
@@ -130,8 +130,8 @@ impl Suite {
     }
 }
 
-/// An id for each case: job, condition and metric as segments of letters, digits, `_` and `-`,
-/// joined by a full stop. Each is there once.
+/// Returns a unique id for each case: job, condition and metric as segments of letters, digits, `_`
+/// and `-`, joined by a full stop.
 fn ids(suite: &Suite) -> Vec<String> {
     let mut taken = HashSet::new();
     let ids = suite.cases.iter().map(|case: &Case| {

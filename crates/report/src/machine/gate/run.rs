@@ -1,5 +1,5 @@
-//! The cases of a run: what was measured, and what could not be. A run alone says
-//! nothing of good or bad, but where data was not kept.
+//! Cases of a run: its figures, and the jobs without one. A single run judges nothing as good or
+//! bad, except lost data.
 
 use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::results::describe;
@@ -15,8 +15,8 @@ use assay_model::trial::Outcome;
 use serde_json::{Map, json};
 
 impl Suite {
-    /// The cases of a run: one for each figure that stands for a job, and one for
-    /// each job with trials that did not come to their end.
+    /// Makes the cases of a run: one for each figure that represents a job, and one for each job
+    /// with trials that did not complete.
     pub fn of_run(run: &Run) -> Self {
         in_english(|| Self::told(run))
     }
@@ -55,12 +55,12 @@ impl Kernel {
     }
 }
 
-/// From start to end in seconds.
+/// Returns the duration in seconds.
 pub(super) fn took_s(run: &Run) -> Option<f64> {
     identity::took(run).map(|took| took.0 as f64 / 1e9)
 }
 
-/// The machine and the device, as far as a figure is read with them.
+/// Returns facts about the machine and the device that a reader of a figure needs.
 pub(super) fn place_facts(run: &Run) -> Vec<Fact> {
     let system = identity::system_facts(run).into_iter();
     let system = system.filter(|(name, _)| ["host", "board", "kernel"].contains(name));
@@ -71,7 +71,7 @@ pub(super) fn place_facts(run: &Run) -> Vec<Fact> {
     system.chain([device]).chain(path).collect()
 }
 
-/// A case for each job that found data lost: its rate may be good all the same.
+/// Returns a case for each job that found lost data, even if its rate is good.
 pub(super) fn lost(summary: &Summary<'_>) -> impl Iterator<Item = Case> {
     losses(summary).into_iter().map(|loss| {
         let trials = counted!(loss.trials, "{n} trial", "{n} trials");
@@ -85,7 +85,7 @@ pub(super) fn lost(summary: &Summary<'_>) -> impl Iterator<Item = Case> {
     })
 }
 
-/// The cases of a job, under each condition of a sweep by itself.
+/// Returns the cases of a job, separately for each condition of a sweep.
 fn under_each(job: &JobSummary<'_>, run: &Run) -> Vec<Case> {
     let conditions = &run.header.plan.conditions;
     if conditions.is_empty() {
@@ -161,7 +161,7 @@ fn detail(figure: &Figure, labels: &str) -> Map<String, serde_json::Value> {
     .collect()
 }
 
-/// A job that was skipped, stopped or never begun.
+/// Returns the case of a job that was skipped, stopped or never started.
 fn unmeasured(job: &JobSummary<'_>) -> Case {
     let skipped = job
         .trials

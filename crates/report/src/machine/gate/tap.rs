@@ -1,6 +1,6 @@
-//! TAP 13 (<https://testanything.org/tap-version-13-specification.html>), with figures in
-//! a YAML block. All of it means the same in version 14; but many harnesses refuse a
-//! document that says 14.
+//! TAP 13 (<https://testanything.org/tap-version-13-specification.html>), with figures in a YAML
+//! block. The output is also valid in version 14, but many harnesses refuse a document that
+//! declares it.
 
 use super::{Case, Status, Suite};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Writes the suite.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "TAP version 13")?;
     writeln!(out, "1..{}", suite.cases.len())?;
@@ -46,7 +46,7 @@ fn write_case(number: usize, case: &Case, out: &mut dyn Write) -> io::Result<()>
     if let Some(measured) = &case.measured {
         writeln!(out, "  measured: {}", quoted(measured))?;
     }
-    // Texts are in the message already, and safe to show only there.
+    // Texts are already in the message, where they are safe to display.
     let figures = case.detail.iter().filter(|(_, value)| !value.is_string());
     for (name, value) in figures.filter(|(name, _)| *name != "notes") {
         writeln!(out, "  {name}: {value}")?;
@@ -54,12 +54,12 @@ fn write_case(number: usize, case: &Case, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "  ...")
 }
 
-/// A `#` would begin a directive.
+/// Escapes a `#`, which would begin a directive.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
 
-/// Text of JSON is text of YAML 1.2.
+/// Quotes a text as JSON, which is also valid YAML 1.2.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -1,5 +1,4 @@
-//! Results that were made elsewhere, as they were taken in: as JSON and as CSV.
-//! Both have every digit; the CSV can be taken in again.
+//! Imported results as JSON and as CSV. Both contain every digit; the CSV can be imported again.
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +13,8 @@ use assay_stats::figures::measured_in_words;
 use assay_stats::summary::Moments;
 use std::io::{self, Write};
 
-/// The columns of the CSV. A trial has `trial` and `value`, a mean that was
-/// handed down `n`, `mean` and perhaps `stdev`; the others are empty.
+/// Columns of the CSV. A trial has `trial` and `value`; a mean has `n`, `mean` and optionally
+/// `stdev`. Other columns are empty.
 const COLUMNS: [&str; 10] = [
     "condition",
     "metric",
@@ -39,12 +38,12 @@ pub(crate) const HEADER: [&str; 7] = [
     key!("unit"),
     key!("measured"),
 ];
-/// Digits of what has many, such as a mean of several trials.
+/// Significant digits of computed values, such as a mean of several trials.
 const DIGITS: usize = 6;
-/// Digits of what is shown as it is.
+/// Maximum number of digits of a value that is shown unrounded.
 const EXACT: usize = 9;
 
-/// A figure as people read it, a cell for each of [`HEADER`]; safe to show.
+/// Formats a figure, one cell for each of [`HEADER`]; safe to display.
 pub(crate) fn cells(figure: &Figure) -> [String; HEADER.len()] {
     let Moments { n, mean, stdev } = moments(&figure.sample);
     [
@@ -61,7 +60,7 @@ pub(crate) fn cells(figure: &Figure) -> [String; HEADER.len()] {
     ]
 }
 
-/// As it was written where that has few digits, else rounded.
+/// Formats a number without rounding if it has few digits.
 fn number(value: f64) -> String {
     let exact = value.to_string();
     let digits = exact.bytes().filter(u8::is_ascii_digit).count();
@@ -72,7 +71,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Arithmetic mean, and standard deviation (n - 1) where there is one.
+/// Returns the arithmetic mean, and the standard deviation (n - 1) if there is one.
 pub(crate) fn moments(sample: &Sample) -> Moments {
     match sample {
         Sample::Moments { mean, stdev, .. } => Moments {
@@ -84,12 +83,12 @@ pub(crate) fn moments(sample: &Sample) -> Moments {
     }
 }
 
-/// Writes the figures as CSV with a header line. Quoting follows RFC 4180;
-/// lines end in a line feed. A name that a spreadsheet would take for a formula has an
-/// apostrophe before it, which is taken off again when the table is taken in.
+/// Writes the figures as CSV with a header line. Quoting follows RFC 4180; lines end in a line
+/// feed. A name that a spreadsheet would take for a formula gets an apostrophe, which the import of
+/// such a table removes.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_csv(import: &Import, out: &mut dyn Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(COLUMNS)?;
@@ -143,10 +142,10 @@ fn rows(figure: &Figure) -> Vec<[String; 10]> {
     }
 }
 
-/// Writes the import as one indented JSON object with a line feed at its end.
+/// Writes the import as one indented JSON object that ends in a line feed.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_json(import: &Import, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &ImportDocument::of(import))?;
     writeln!(out)
@@ -186,9 +185,9 @@ parts! {
         n: usize = n,
         mean: f64 = mean,
         stdev: Option<f64> = stdev,
-        /// `None` where only a mean was handed down.
+        /// Values of the trials; `None` if only the mean is known.
         values: Option<&'a [f64]> = values,
-        /// `None` where the order is not known.
+        /// Positions of the trials in the session; `None` if their order is not known.
         positions: Option<&'a [f64]> = positions.filter(|positions| !positions.is_empty()),
     }
 }

@@ -1,4 +1,4 @@
-//! Comparisons, rankings and powers as JSON: `docs/verdicts.md` describes them.
+//! Comparisons, rankings and powers as JSON, described in `docs/verdicts.md`.
 
 use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
@@ -8,8 +8,8 @@ use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use serde_json::{Value, json};
 
-/// Version of the form of comparisons and rankings: 2 since a change is that of the quantity
-/// itself, where 1 had that of speed.
+/// Version of the format of comparisons and rankings. Since version 2 a change refers to the
+/// quantity itself, in version 1 to speed.
 const SCHEMA: u32 = 2;
 
 /// Returns the result for one metric as one JSON object.
@@ -67,7 +67,7 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
     }
 }
 
-/// The comparison as one JSON object.
+/// Converts a comparison to one JSON object.
 pub fn comparison(compared: &Compared<'_>) -> Value {
     in_english(|| whole(compared))
 }
@@ -92,7 +92,7 @@ fn whole(compared: &Compared<'_>) -> Value {
     document
 }
 
-/// The ranking as one JSON object.
+/// Converts a ranking to one JSON object.
 pub fn ranking(ranked: &Ranked<'_>) -> Value {
     in_english(|| ranked_whole(ranked))
 }

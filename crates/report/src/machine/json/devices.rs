@@ -1,4 +1,4 @@
-//! The disks of a machine, and findings about it, as JSON: `docs/devices.md` describes both.
+//! Disks of a machine, and findings about it, as JSON: `docs/devices.md` describes both.
 
 use super::{LayerPart, SystemPart, text};
 use crate::machine::parts::parts;
@@ -13,9 +13,9 @@ use assay_model::storage::Mount;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Version of the document: rises when a field changes its meaning or goes.
+/// Version of the document; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
-/// The same of findings.
+/// Version of the document of findings.
 const DOCTOR_SCHEMA: u32 = 1;
 
 parts! {
@@ -57,7 +57,7 @@ parts! {
     }
 }
 
-/// The disks as one JSON object.
+/// Converts the disks to one JSON object.
 pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
     in_english(|| {
         json!({
@@ -69,7 +69,8 @@ pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
     })
 }
 
-/// The findings about a machine as one JSON object; without a checkup, if nothing could look at it.
+/// Converts the findings about a machine to one JSON object. `checkup` is `None` if the machine
+/// could not be examined.
 pub fn doctor(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
     let place = checkup.and_then(|checkup| checkup.place.as_ref());
     in_english(|| {

@@ -1,4 +1,4 @@
-//! The evidence of one trial: conclusions, states, raw counters.
+//! Evidence of one trial as JSON: conclusions, states, raw counters.
 
 use crate::machine::parts::parts;
 use assay_judge::hindrances::Hindrance;
@@ -63,11 +63,11 @@ parts! {
     struct ForeignPart<'a> of (foreign: &ForeignIo, evidence: &'a Evidence) {
         read_bytes: u64 = foreign.read_bytes,
         write_bytes: u64 = foreign.write_bytes,
-        // Those of the evidence, which tells "none" from "may not be looked at".
+        // The processes of the evidence, which distinguishes "none" from "no permission".
         processes: Option<&'a [ProcessIo]> = evidence.other_processes.as_deref(),
     }
 
-    /// Raw counters, from which the conclusions can be drawn again.
+    /// Raw counters, from which the conclusions can be derived again.
     struct CountersPart<'a> of (snapshot: &'a Snapshot) {
         at_ns: u64 = snapshot.at_ns,
         devices: &'a [DeviceCounters] = &snapshot.devices,
@@ -77,7 +77,7 @@ parts! {
     }
 }
 
-/// A state just before the clock started and just after it stopped.
+/// State just before the clock started and just after it stopped.
 #[derive(Serialize)]
 struct Around<T> {
     before: T,
@@ -93,7 +93,7 @@ impl<T> Around<T> {
     }
 }
 
-/// `None` when a counter is missing or ran backwards.
+/// Returns the change of pressure; `None` if a counter is missing or ran backwards.
 fn pressure_delta(evidence: &Evidence) -> Option<Pressure> {
     let (before, after) = (evidence.before.pressure?, evidence.after.pressure?);
     Some(Pressure {
@@ -104,7 +104,7 @@ fn pressure_delta(evidence: &Evidence) -> Option<Pressure> {
     })
 }
 
-/// `None` when the counter is missing or ran backwards.
+/// Returns the number of context switches; `None` if the counter is missing or ran backwards.
 fn context_switches(evidence: &Evidence) -> Option<u64> {
     let before = evidence.before.context_switches?;
     evidence.after.context_switches?.checked_sub(before)

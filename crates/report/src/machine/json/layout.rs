@@ -4,15 +4,15 @@
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
-/// Containers nested deeper than this stay on one line: document, list of
-/// trials, trial, and its fields are broken.
+/// Depth to which containers are broken into lines: document, list of trials, trial, and its
+/// fields.
 const BROKEN_LEVELS: usize = 4;
 
-/// Indents by two spaces down to [`BROKEN_LEVELS`].
+/// Formatter that indents by two spaces down to [`BROKEN_LEVELS`].
 #[derive(Default)]
 pub struct Layout {
     level: usize,
-    /// True if the container that ends next has any content.
+    /// True if the current container has any content.
     filled: bool,
 }
 

@@ -1,9 +1,8 @@
-//! A run as JSON. `docs/json.md` describes every field; its version is
-//! [`SCHEMA`].
+//! A run as JSON. `docs/json.md` describes every field of version [`SCHEMA`].
 //!
-//! The types here are the schema: field names and units are those that other
-//! programs read, so they do not follow the stored records when those change.
-//! What is absent is `null` or missing, never 0.
+//! The types here define the schema: their field names and units are those that other programs
+//! read, so that changes of the stored records do not change them. Missing data is `null` or left
+//! out, never 0.
 
 mod comparison;
 mod devices;
@@ -41,25 +40,25 @@ pub use comparison::{comparison, line, power, ranking};
 pub use devices::{devices, doctor};
 pub use series::{ChangeEntry, PointEntry, SeriesEntry, news, series, trend};
 
-/// Version of the schema: rises when a field changes its meaning or goes.
+/// Version of the schema; rises when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// The run as one JSON object.
+/// Converts the run to one JSON object.
 pub fn run(run: &Run) -> Value {
     let document =
         || serde_json::to_value(RunDocument::of(run, &Derived::all(run), Without::Nothing));
     in_english(document).expect("the document has only text keys and no serializer that can fail")
 }
 
-/// Writes the run as one indented JSON object with a line feed at its end.
+/// Writes the run as one indented JSON object that ends in a line feed.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     write_among(run, None, out)
 }
 
-/// Writes the run with its place among other units of its kind.
+/// Writes the run with its rank among other units of its kind.
 ///
 /// # Errors
 /// As [`write()`].
@@ -88,11 +87,11 @@ pub enum Without {
     Details,
 }
 
-/// Writes the run as [`write()`] does, in one line, from what is derived already (in
-/// English); what is left out is `null`.
+/// Writes the run like [`write()`], but on one line, and from derived results (in English). Parts
+/// left out are `null`.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_without(
     run: &Run,
     derived: &[Rc<Derived>],
@@ -174,7 +173,7 @@ parts! {
         paired: Option<PairedPart<'a>> = header.paired.as_ref().map(PairedPart::of),
     }
 
-    /// When the figures were looked at.
+    /// Interim analyses of the figures.
     struct LooksPart<'a> of (looks: &'a Looks, run: &Run) {
         at: &'a [u32] = &looks.at,
         alpha: f64 = looks.alpha,
@@ -182,7 +181,7 @@ parts! {
         settled_at: Option<u32> = settled_at(run),
     }
 
-    /// The run that it took turns with.
+    /// Other run of an interleaved pair.
     struct PairedPart<'a> of (paired: &'a Paired) {
         with: &'a str = &paired.with,
         side: Side = paired.side,
@@ -203,7 +202,7 @@ parts! {
         root: bool = system.root,
     }
 
-    /// The device under test: of a partition, the identity of its disk.
+    /// Device under test; for a partition, the identity of its disk.
     struct DevicePart<'a> of (storage: &'a Storage) {
         { let device = storage.device(); }
         name: Option<&'a str> = storage.top().map(|layer| layer.name.as_str()),
@@ -251,7 +250,7 @@ parts! {
     }
 }
 
-/// Maximum rate of the bus, and the figures compared with it and with a datasheet.
+/// Ceiling of the bus, and the figures compared with it and with a datasheet.
 #[derive(Serialize)]
 struct LimitsPart {
     bus: Option<Value>,
@@ -259,7 +258,7 @@ struct LimitsPart {
 }
 
 impl LimitsPart {
-    /// `None` where there is nothing to compare.
+    /// Returns the comparison; `None` if there is nothing to compare.
     fn of(summary: &Summary<'_>) -> Option<Self> {
         let placed = placed::all(summary);
         if placed.is_empty() {
@@ -281,7 +280,7 @@ impl LimitsPart {
     }
 }
 
-/// Properties of recordings, each with its name, as one JSON object.
+/// Converts the properties of recordings, each with its name, to one JSON object.
 pub fn recordings(all: &[(String, Description)]) -> Value {
     /// Version of this document.
     const SCHEMA: u32 = 1;
@@ -293,13 +292,12 @@ pub fn recordings(all: &[(String, Description)]) -> Value {
     json!({ "schema": SCHEMA, "traces": traces.collect::<Vec<_>>() })
 }
 
-/// A path as text; bytes that are not UTF-8 become U+FFFD, because JSON has
-/// no way to write them.
+/// Returns a path as text. Bytes that are not UTF-8, which JSON cannot contain, become U+FFFD.
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A moment as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
+/// Formats a time as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
 pub fn rfc3339(unix_ms: u64) -> String {
     let seconds = unix_ms / 1_000;
     let (year, month, day) = civil_from_days(seconds / 86_400);

@@ -31,7 +31,7 @@ described! {
         pub condition: Option<String> = known(&series.condition),
         /// Name of the metric.
         pub metric: String = series.metric.clone(),
-        /// Label of every point: what was measured.
+        /// Label of every point: kind of storage that was measured.
         pub label: String = series.label.clone(),
         /// Unit of the values.
         pub unit_of_measure: String = series.unit_of_measure.name().to_owned(),
@@ -77,7 +77,7 @@ described! {
         pub found: String = rfc3339(change.found_unix_ms),
         /// faster or slower.
         pub verdict: String = change.turn.name().to_owned(),
-        /// True if it is a slowdown that nobody accepted.
+        /// True if it is a slowdown without an accepting opinion.
         pub open: bool = change.is_open(),
         /// True if a user accepted it.
         pub accepted: bool = change.accepted,
@@ -117,7 +117,7 @@ described! {
     }
 }
 
-/// A text, unless it is empty.
+/// Returns a text, unless it is empty.
 fn known(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -129,7 +129,7 @@ fn good(better: Better) -> String {
     }
 }
 
-/// Series with their last changes.
+/// Converts series with their last changes to one JSON object.
 pub fn series(all: &[ListedSeries]) -> Value {
     let all = all.iter().map(|listed| {
         json!({
@@ -141,7 +141,7 @@ pub fn series(all: &[ListedSeries]) -> Value {
     json!({"schema": SCHEMA, "series": all.collect::<Vec<_>>()})
 }
 
-/// One series with its runs, its changes and what users say of them.
+/// Converts one series with its runs, its changes and the users' opinions on them.
 pub fn trend(
     series: &StoredSeries,
     points: &[SeriesPoint],
@@ -168,7 +168,7 @@ pub fn trend(
     })
 }
 
-/// New changes, as a webhook takes them: `text` is a line that chats show.
+/// Converts new changes for a webhook; `text` is a line for chats.
 pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) -> Value {
     let slowdowns = new.iter().filter(|(_, change)| change.is_open()).count();
     let changes = new.iter().map(|(series, change)| {
@@ -186,10 +186,10 @@ pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) ->
     })
 }
 
-/// Changes that a line for a chat names.
+/// Maximum number of changes named in a line for a chat.
 const NAMED: usize = 3;
 
-/// The news as one line for a chat, in English: slowdowns first.
+/// Formats the news as one line for a chat, in English: slowdowns first.
 fn line(new: &[(StoredSeries, SeriesChange)], slowdowns: usize) -> String {
     let count = |n: usize, word: &str| match n {
         1 => format!("1 new {word}"),

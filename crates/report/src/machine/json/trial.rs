@@ -1,4 +1,4 @@
-//! One trial: job, figures, latencies, series, errors.
+//! One trial as JSON: job, figures, latencies, series, errors.
 
 use super::evidence::EvidencePart;
 use super::{Without, rfc3339};
@@ -177,7 +177,7 @@ parts! {
 #[serde(untagged)]
 enum LatencyPart {
     Sound(SoundLatency),
-    /// The stored record contradicts itself: no figure is drawn from it.
+    /// The stored record contradicts itself, so that no figure is derived from it.
     Damaged {
         damaged: String,
     },
@@ -195,7 +195,7 @@ struct SoundLatency {
 }
 
 impl LatencyPart {
-    /// `None` when there was no operation.
+    /// Returns the latencies; `None` without any operation.
     fn of(record: &LatencyRecord) -> Option<Self> {
         if *record == LatencyRecord::default() {
             return None;
@@ -228,7 +228,8 @@ impl SoundLatency {
     }
 }
 
-/// Percentiles backed by enough operations, ascending; the median always, as among the metrics.
+/// Percentiles backed by enough operations, ascending; always with the median, as among the
+/// metrics.
 struct Percentiles(Vec<(Percentile, u64)>);
 
 impl Percentiles {
@@ -252,7 +253,7 @@ impl Percentiles {
     }
 }
 
-/// `{"50": …, "99.9": …}`
+/// Serializes as `{"50": …, "99.9": …}`.
 impl Serialize for Percentiles {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(percentile, ns)| {
@@ -269,7 +270,7 @@ fn intervals(series: &Series) -> Vec<IntervalPart> {
         .collect()
 }
 
-/// A whole number where it is one: intervals may be shorter than 1 ms.
+/// Returns milliseconds, as a whole number if possible: intervals may be shorter than 1 ms.
 fn milliseconds(ns: u64) -> Option<Number> {
     const MILLISECOND: u64 = 1_000_000;
     if ns.is_multiple_of(MILLISECOND) {

@@ -1,4 +1,4 @@
-//! The blocks of a document as markup.
+//! Converts the blocks of a document to markup.
 
 use crate::charts::draw::{Body, Chart, Form, Grid, svg};
 use crate::document::{Block, Cell, Column, Fact, Keep, Table, TableRow, shares};
@@ -10,7 +10,7 @@ use assay_lang::{counted, tr, translated};
 use maud::{Markup, html};
 use serde_json::json;
 
-/// Blocks in their order; charts that follow each other stand side by side.
+/// Renders blocks in their order; consecutive charts are side by side.
 pub fn blocks(blocks: &[Block]) -> Markup {
     let is_chart = |block: &Block| matches!(block, Block::Chart(_));
     let groups = blocks.chunk_by(|a, b| is_chart(a) && is_chart(b));
@@ -53,7 +53,7 @@ fn block(block: &Block) -> Markup {
     }
 }
 
-/// Facts; the answer, which has an emphasis, stands out with those above it.
+/// Renders facts. The answer, which has an emphasis, is set apart together with the facts above it.
 fn facts(facts: &[Fact]) -> Markup {
     let tone = |fact: &Fact| match fact.tone {
         Some(Tone::Good) => Some("good"),
@@ -69,10 +69,10 @@ fn facts(facts: &[Fact]) -> Markup {
     }
 }
 
-/// Longer words stand folded under a chart.
+/// Length of a chart's description, in characters, above which it is folded.
 const LONG: usize = 260;
 
-/// A chart with its title and words under it, and what the page's script needs to turn it.
+/// Renders a chart with its title, its description, and the data with which the script rotates it.
 fn figure(chart: &Chart, width: f64) -> Markup {
     html! {
         figure data-chart=(chart.name) data-surface=[surface(chart)] {
@@ -125,7 +125,7 @@ fn paragraph(text: &str, tone: Option<Tone>) -> Markup {
     }
 }
 
-/// The conclusion about a trial stands before the rest.
+/// Renders a finding, with its conclusion first.
 fn finding(finding: &Finding) -> Markup {
     let (conclusion, rest) = match (&finding.subject, finding.sentences.split_first()) {
         (Some(_), Some((first, rest))) => (Some(first), rest),
@@ -142,7 +142,7 @@ fn finding(finding: &Finding) -> Markup {
     }
 }
 
-/// A warning with its remedy.
+/// Renders a warning with its remedy.
 pub fn warning(message: &str, remedy: Option<&str>, severe: bool) -> Markup {
     let (class, kind) = match severe {
         true => ("severe", tr!("Warning")),
@@ -176,7 +176,7 @@ fn table(table: &Table) -> Markup {
                         }
                     }
                 }
-                // Rows are sorted below their heading.
+                // Rows are sorted within the group below their heading.
                 @for group in table.rows.chunk_by(|_, next| !next.is_heading()) {
                     tbody { @for one in group { (row(one, &shown, table.columns.len())) } }
                 }
@@ -203,7 +203,7 @@ fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
     let Some(((_, first), others)) = cells.split_first() else {
         return Markup::default();
     };
-    // Words in the place of figures reach to the end of the row.
+    // Text that replaces figures spans the rest of the row.
     let missing = shown.len().saturating_sub(others.len() + 1);
     let last = others.len().saturating_sub(1);
     html! {
@@ -223,10 +223,10 @@ fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
     }
 }
 
-/// Longer texts are not squeezed into the narrowest column.
+/// Length of a text, in characters, above which its column is not narrowed to the minimum.
 const LONG_TEXT: usize = 30;
 
-/// Classes of a cell: one of a matrix is shaded by what it measured.
+/// Returns the classes of a cell; a cell of a matrix is shaded by its label.
 fn class(cell: &Cell, column: &Column, figures: bool, noted: bool) -> Option<String> {
     let mut classes = Vec::new();
     if column.right && figures {
@@ -248,7 +248,7 @@ fn class(cell: &Cell, column: &Column, figures: bool, noted: bool) -> Option<Str
 
 fn cell(cell: &Cell) -> Markup {
     match cell {
-        // A sign stands before the word: none is told by its colour alone.
+        // A sign precedes the word: colour alone must not distinguish verdicts.
         Cell::Verdict(word) => {
             let class = match *word {
                 "faster" | "pass" => "faster",
@@ -278,8 +278,8 @@ fn cell(cell: &Cell) -> Markup {
     }
 }
 
-/// The labels of several trials: one where all agree, else each with its number of trials.
-/// Their borders differ, not only their colours.
+/// Renders the labels of several trials: a single one if all agree, otherwise each with its number
+/// of trials. Borders distinguish them as well as colours.
 fn labels(labels: &Labels) -> Markup {
     let counts = labels.counts();
     html! {

@@ -1,6 +1,5 @@
-//! The data of a page as a ZIP archive inside it: every chart as CSV, and the whole
-//! as JSON. It is a link that works without any script; the script hands out single
-//! files of it.
+//! Data of a page as an embedded ZIP archive: every chart as CSV, and the whole as JSON. The link
+//! works without scripts; the script extracts single files.
 
 use crate::charts::draw::{Chart, csv};
 use crate::words::text::sentence;
@@ -12,43 +11,44 @@ use std::io::{self, BufWriter, Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// Browsers follow links of up to 2 MiB: so many bytes, in base64.
+/// Maximum size of the archive: browsers follow links of up to 2 MiB, and base64 enlarges it by a
+/// third.
 const LARGEST: usize = 1_500_000;
 
-/// The archive.
+/// Archive of a page's data.
 pub struct Archive {
     /// File name when the archive is saved.
     pub name: String,
     bytes: Vec<u8>,
-    /// Contents left out, and where to get them.
+    /// Description of the omitted contents, and of where to get them.
     pub note: Option<String>,
 }
 
-/// A document that may be written in full, or with less.
+/// Document with variants that omit parts of it.
 pub struct ArchivedDocument<'a> {
     /// Name of the document in the archive.
     pub name: &'a str,
-    /// Writes it in several ways, the fullest first; each with what it leaves out.
+    /// Variants, the most complete first.
     pub ways: Vec<Way<'a>>,
 }
 
 /// Writes a document as a whole.
 pub type WriteWhole<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 
-/// One way to write a document.
+/// Variant of a document.
 pub struct Way<'a> {
-    /// Writes it.
+    /// Writes the variant.
     pub write: Box<WriteWhole<'a>>,
-    /// Contents that this variant leaves out.
+    /// Description of the contents that this variant omits.
     pub note: Option<String>,
 }
 
 impl Archive {
-    /// Puts charts and a document into an archive, the document in the fullest way
-    /// that there is room for.
+    /// Packs charts and a document into an archive. The document is the most complete variant that
+    /// fits.
     ///
     /// # Errors
-    /// When a part cannot be written.
+    /// If a part cannot be written.
     pub fn of(
         name: String,
         charts: &[&Chart],
@@ -66,7 +66,7 @@ impl Archive {
         Ok(Self { name, bytes, note })
     }
 
-    /// The link.
+    /// Renders the link.
     pub fn markup(&self) -> Markup {
         let kilobytes = self.bytes.len().div_ceil(1000);
         html! {
@@ -93,15 +93,15 @@ fn packed(charts: &[&Chart], document: Option<(&str, &Way<'_>)>) -> io::Result<V
     Ok(archive.finish()?.into_inner())
 }
 
-/// Adds a file. The compressor clears a buffer of 32 KiB for each piece that it is given, and
-/// serde writes a few bytes at a time: the pieces are made large.
+/// Adds a file. The compressor clears a buffer of 32 KiB for each write, and serde writes a few
+/// bytes at a time: a buffer makes the writes large.
 fn add(
     archive: &mut ZipWriter<Cursor<Vec<u8>>>,
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     const PIECE: usize = 64 << 10;
-    /// Takes less than half the time of the usual level (6), for a sixth more bytes.
+    /// Compression level; takes less than half the time of the default (6) for a sixth more bytes.
     const LEVEL: i64 = 2;
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -123,7 +123,7 @@ mod tests {
 
     fn way(bytes: usize, note: Option<&str>) -> Way<'static> {
         Way {
-            // Not to be compressed: every byte counts.
+            // Incompressible data, so that every byte counts.
             write: Box::new(move |out| {
                 let mut state = 1_u64;
                 let noise = (0..bytes).map(|_| {

@@ -1,11 +1,10 @@
-//! Self-contained pages: no request to anywhere. All that is said and drawn is there
-//! without scripts; the one script sorts and filters tables, turns surfaces and hands
-//! out data.
+//! Self-contained pages without any request. All text and charts work without scripts; the only
+//! script sorts and filters tables, rotates surfaces and extracts data.
 //!
-//! `blocks` turns the blocks of a document into markup, `page` is the frame, and `data`
-//! the archive in it. `site` frames pages that a server sends: they have no script, and ask
-//! it for their style. maud escapes all text; control characters are spelled out by
-//! [`crate::words::text::clean`] before.
+//! `blocks` converts the blocks of a document to markup, `page` is the frame, and `data` the
+//! embedded archive. `site` frames pages that a server sends: they have no script, and link to a
+//! style sheet. maud escapes all text; [`crate::words::text::clean`] has replaced control
+//! characters before.
 
 mod blocks;
 mod data;
@@ -33,11 +32,10 @@ pub use blocks::blocks as markup;
 pub use run::{markup_in, write, write_among};
 pub use site::{Site, SiteLink, style_sheet};
 
-/// Writes the page of results that were made elsewhere; `verdicts` where they have
-/// several conditions.
+/// Writes the page of an import; `verdicts` exist if it has several conditions.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_import(
     import: &Import,
     verdicts: Option<&Verdicts>,
@@ -66,7 +64,7 @@ pub fn write_import(
 /// Writes the page of a comparison.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_comparison(
     compared: &Compared<'_>,
     a: &Side<'_>,
@@ -81,7 +79,7 @@ pub fn write_comparison(
             note: None,
         }],
     };
-    // Data is English, whatever the language of the page.
+    // Data is in English, in every language of the page.
     let english = (current() != Language::English)
         .then(|| in_english(|| comparison::Gallery::of(compared, a, b)));
     let charts: Vec<&Chart> = english.as_ref().unwrap_or(&gallery).iter().collect();
@@ -95,7 +93,7 @@ pub fn write_comparison(
     page.write(out)
 }
 
-/// The page of results that were made elsewhere, as a server sends it.
+/// Renders the page of an import for a server.
 pub fn import_in(site: &Site, import: &Import, verdicts: Option<&Verdicts>) -> Markup {
     let gallery = Gallery::of_import(import, verdicts);
     let verdict = verdicts.iter();
@@ -103,7 +101,7 @@ pub fn import_in(site: &Site, import: &Import, verdicts: Option<&Verdicts>) -> M
     site.document(&views::import::page(import, &gallery, verdict.collect()))
 }
 
-/// The page of a comparison, as a server sends it.
+/// Renders the page of a comparison for a server.
 pub fn comparison_in(site: &Site, compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Markup {
     let gallery = comparison::Gallery::of(compared, a, b);
     site.document(&views::comparison::page(compared, a, b, &gallery))
@@ -112,7 +110,7 @@ pub fn comparison_in(site: &Site, compared: &Compared<'_>, a: &Side<'_>, b: &Sid
 /// Writes a document as a page.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     let page = Page {
         document,
@@ -122,10 +120,10 @@ pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()
     page.write(out)
 }
 
-/// Writes the page that leads to the pages of many runs.
+/// Writes the index page of several runs.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_index(entries: &[IndexEntry], out: &mut dyn Write) -> io::Result<()> {
     write_document(&views::index::document(entries), out)
 }

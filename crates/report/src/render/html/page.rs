@@ -1,4 +1,4 @@
-//! The frame of every page: head, sections in reading order, foot.
+//! Frame of every page: head, sections in reading order, foot.
 
 use super::blocks::blocks;
 use super::data::Archive;
@@ -9,24 +9,24 @@ use assay_lang::{current, tr};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io::{self, Write};
 
-/// Style of all pages, without that of charts.
+/// Style sheet of all pages, without that of charts.
 pub const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing may be asked for, from anywhere.
+/// Content security policy: the page loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// A page.
+/// Page with optional data.
 pub struct Page<'a> {
     /// Title and sections.
     pub document: &'a Document,
     /// Data that can be downloaded.
     pub data: Option<Archive>,
-    /// Version of assay that made what it shows.
+    /// Version of assay that measured the results.
     pub version: &'a str,
 }
 
 impl Page<'_> {
-    /// The page as bytes.
+    /// Writes the page.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(self.markup().into_string().as_bytes())
     }
@@ -62,12 +62,12 @@ impl Page<'_> {
     }
 }
 
-/// Title, and what stands directly below it.
+/// Renders the title and the blocks directly below it.
 pub fn opening(document: &Document) -> Markup {
     html! { h1 { (document.title) } (blocks(&document.header)) }
 }
 
-/// Links to the sections, and to the data where the page has it.
+/// Renders links to the sections, and to the data if the page has any.
 pub fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
     html! {
         nav aria-label=(tr!("Sections")) {
@@ -80,7 +80,7 @@ pub fn contents(document: &Document, anchors: &[String], has_data: bool) -> Mark
     }
 }
 
-/// Sections in reading order.
+/// Renders the sections in reading order.
 pub fn sections(document: &Document, anchors: &[String]) -> Markup {
     html! {
         @for (anchor, section) in anchors.iter().zip(&document.sections) {
@@ -92,7 +92,7 @@ pub fn sections(document: &Document, anchors: &[String]) -> Markup {
     }
 }
 
-/// The section below the title has no heading of its own.
+/// Returns the heading of a section; an untitled section, directly below the title, is "Summary".
 fn title(section: &Section) -> &str {
     match section.title.is_empty() {
         true => tr!("Summary"),
@@ -100,7 +100,7 @@ fn title(section: &Section) -> &str {
     }
 }
 
-/// The ids of sections; the second of a kind has a number.
+/// Returns the ids of sections; repeated ids get a number.
 pub fn anchors(document: &Document) -> Vec<String> {
     let ids = document.sections.iter().map(|section| section.id);
     let ids = ids.enumerate().map(|(at, id)| {

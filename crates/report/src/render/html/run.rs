@@ -1,4 +1,4 @@
-//! The page of one run, or of a sweep, with its data.
+//! Page of a run or a sweep, with its data.
 
 use super::data::{Archive, ArchivedDocument, Way};
 use super::page::Page;
@@ -22,12 +22,12 @@ use std::rc::Rc;
 /// Writes the page.
 ///
 /// # Errors
-/// When its data cannot be packed, or `out` cannot be written.
+/// If the data cannot be packed, or `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     write_among(run, None, out)
 }
 
-/// Writes the page with the place of the run among other units of its kind.
+/// Writes the page with the rank of the run among other units of its kind.
 ///
 /// # Errors
 /// As [`write()`].
@@ -41,7 +41,7 @@ pub fn write_among(
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
-    // Data is English, whatever the language of the page.
+    // Data is in English, in every language of the page.
     let data = (current() != Language::English).then(|| {
         in_english(|| {
             let derived = Derived::all(run);
@@ -62,8 +62,8 @@ pub fn write_among(
     page.write(out)
 }
 
-/// The page as a server sends it, which hands out the data itself; with the place of the run among
-/// other units of its kind, if one is known.
+/// Renders the page for a server, which provides the data at other addresses; with the rank of the
+/// run among other units of its kind, if it is known.
 pub fn markup_in(site: &Site, run: &Run, standings: Option<&Standings>) -> Markup {
     let verdicts = Verdicts::of(run);
     let split = by_condition(run.clone());
@@ -88,7 +88,7 @@ fn document(
     document
 }
 
-/// About so many figures of series and distributions are worth packing at all.
+/// Number of figures of series and distributions, about, above which packing them is not attempted.
 const FIGURES: usize = 100_000;
 
 fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<Archive> {

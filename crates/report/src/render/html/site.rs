@@ -1,4 +1,4 @@
-//! Pages that a server sends: ways to its other pages, and neither script nor data.
+//! Frame of pages that a server sends: links to its other pages, and neither script nor data.
 
 use super::page::{STYLE, anchors, contents, opening, sections};
 use crate::charts::draw::svg;
@@ -8,14 +8,14 @@ use maud::{DOCTYPE, Markup, html};
 
 const OWN: &str = include_str!("site.css");
 
-/// A way to another page of the server.
+/// Link to another page of the server.
 #[derive(Clone, Debug)]
 pub struct SiteLink {
     /// Text of the link.
     pub text: String,
     /// Address of the page.
     pub target: String,
-    /// True on that page and those below it.
+    /// True on the linked page and on pages below it.
     pub here: bool,
 }
 
@@ -24,27 +24,27 @@ pub struct SiteLink {
 pub struct Site {
     /// Address of [`style_sheet`].
     pub style: String,
-    /// Ways to other pages.
+    /// Links to other pages.
     pub links: Vec<SiteLink>,
     /// Markup directly below the title.
     pub lead: Markup,
-    /// Source of the data, for the end of the page.
+    /// Source of the data, shown at the end of the page.
     pub source: String,
 }
 
-/// The style sheet of all pages of a server.
+/// Returns the style sheet of all pages of a server.
 pub fn style_sheet() -> String {
     [&svg::variables(), svg::STYLE, STYLE, OWN].concat()
 }
 
 impl Site {
-    /// A page of a title and its sections.
+    /// Renders a page of a title and its sections.
     pub fn page(&self, title: &str, main: &Markup) -> Markup {
         let header = html! { h1 { (title) } (self.lead) };
         self.whole(title, &header, main)
     }
 
-    /// A document as a page.
+    /// Renders a document as a page.
     pub fn document(&self, document: &Document) -> Markup {
         let anchors = anchors(document);
         let header =
@@ -52,7 +52,7 @@ impl Site {
         self.whole(&document.title, &header, &sections(document, &anchors))
     }
 
-    /// Head, ways to other pages, contents, foot.
+    /// Renders head, links to other pages, contents and foot.
     fn whole(&self, title: &str, header: &Markup, main: &Markup) -> Markup {
         html! {
             (DOCTYPE)

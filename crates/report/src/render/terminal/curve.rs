@@ -1,4 +1,4 @@
-//! A rate over time or place as a line of blocks, with a line of stalls below it.
+//! Renders a rate over time or position as a line of blocks, with stalls on the line below.
 
 use super::Page;
 use crate::words::style::Tone;
@@ -8,7 +8,7 @@ use std::io;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 8] = ['.', ':', '-', '=', '+', '*', '%', '#'];
-/// Narrowest room for a name.
+/// Minimum width of a name, in columns.
 const NAME: usize = 3;
 
 impl Page<'_> {
@@ -32,7 +32,7 @@ impl Page<'_> {
     }
 }
 
-/// A block for the mean of each stretch of values, and `x` below each stretch with a
+/// Returns a block for the mean of each stretch of values, and an `x` below each stretch with a
 /// stall.
 fn spark(values: &[Option<f64>], room: usize, blocks: &[char; 8]) -> (String, String) {
     let peak = values.iter().flatten().copied().fold(0.0, f64::max);

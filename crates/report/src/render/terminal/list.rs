@@ -1,4 +1,4 @@
-//! The list of stored runs.
+//! List of stored runs.
 
 use super::Style;
 use crate::words::format::utc;
@@ -7,20 +7,20 @@ use crate::words::text::{beginning, clean, pad, shorten, width};
 use assay_lang::{key, tr, translated};
 use std::io::{self, Write};
 
-/// One stored run or import.
+/// Stored run or import in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRow {
     /// Id of the run.
     pub id: String,
-    /// Name that the user gave it; empty: none.
+    /// Name given by the user; empty without one.
     pub name: String,
     /// Start, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
-    /// Command that made it.
+    /// Command that started the run.
     pub command: String,
-    /// Path it ran on.
+    /// Measured path.
     pub path: String,
-    /// Device in a few words.
+    /// Description of the device in a few words.
     pub device: String,
     /// `running`, `finished`, `interrupted`, `failed` or `imported`.
     pub status: String,
@@ -28,13 +28,13 @@ pub struct ListRow {
     pub trials: u64,
     /// Trials planned.
     pub planned: u64,
-    /// Data was not kept.
+    /// True if data was lost.
     pub data_lost: bool,
-    /// Key figure with its unit, or what was found; empty: none yet.
+    /// Key figure with its unit, or a finding; empty before there is any.
     pub figure: String,
-    /// What the key figure measured; empty: not known.
+    /// Label of the key figure; empty if it is not known.
     pub measured: String,
-    /// Size of what was measured; empty: not known.
+    /// Size of the measured device; empty if it is not known.
     pub size: String,
     /// Tags, separated by commas.
     pub tags: String,
@@ -66,12 +66,12 @@ const SIZE: usize = 9;
 const TAGS: usize = 10;
 /// Gap between columns.
 const GAP: usize = 2;
-/// Columns that are left out where there is no room, the first one first. The status is
-/// there in any case if a run did not end as it should.
+/// Columns that are dropped if space is limited, in this order. The status is never dropped if a
+/// run did not end normally.
 const DISPENSABLE: [usize; 9] = [
     TAGS, PATH, STATUS, SIZE, COMMAND, STARTED, MEASURED, DEVICE, NAME,
 ];
-/// Columns that give way, with their least width.
+/// Columns that can be narrowed, with their minimum width.
 const YIELDING: [(usize, usize); 6] = [
     (TAGS, 8),
     (PATH, 12),
@@ -80,14 +80,14 @@ const YIELDING: [(usize, usize); 6] = [
     (COMMAND, 7),
     (FIGURE, 20),
 ];
-/// Characters of a date without the time.
+/// Width of a date without the time.
 const DATE: usize = 10;
 
-/// Writes one line per run, in the given order, under a header. Columns are shortened and
-/// left out to fit `columns`; `None`: all is written in full.
+/// Writes one line per run under a header, in the given order. Columns are shortened and dropped to
+/// fit `columns`; `None` writes all in full.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_list(
     rows: &[ListRow],
     style: Style,
@@ -140,7 +140,7 @@ fn cells(row: &ListRow) -> [String; COLUMNS] {
     ]
 }
 
-/// Width of each column; 0: it is left out.
+/// Returns the width of each column; 0 for a dropped one.
 fn widths(cells: &[[String; COLUMNS]], columns: Option<usize>, regular: bool) -> [usize; COLUMNS] {
     let mut widths = [0; COLUMNS];
     for row in cells {
@@ -150,7 +150,7 @@ fn widths(cells: &[[String; COLUMNS]], columns: Option<usize>, regular: bool) ->
     }
     let titles = header().map(|name| width(&name));
     for (index, widest) in widths.iter_mut().enumerate() {
-        // Names and tags are seldom given.
+        // Names and tags are optional: without any, their columns are dropped.
         if !cells.is_empty() && (*widest > 0 || !matches!(index, NAME | TAGS)) {
             *widest = (*widest).max(titles[index]);
         }
@@ -191,7 +191,7 @@ fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let shown = shown.filter(|(_, (_, columns))| **columns > 0);
     let padded = shown.map(|(index, (cell, columns))| {
         let cell = match index {
-            // Both ends of a path tell more than its beginning.
+            // Both ends of a path identify it better than its beginning.
             PATH => shorten(cell, *columns),
             STARTED => beginning(cell, *columns),
             _ => cut(cell, *columns),
@@ -202,7 +202,7 @@ fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     joined.trim_end().to_owned()
 }
 
-/// Cuts a device's description at the end, because the beginning says what the device is.
+/// Cuts a device's description at the end, because its beginning identifies the device.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

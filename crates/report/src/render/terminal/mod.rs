@@ -1,5 +1,5 @@
-//! Documents on a terminal: plain lines within the given width. Colour only repeats
-//! what the words say.
+//! Renders documents on a terminal, in plain lines within the given width. Colour only repeats what
+//! the words express.
 
 mod curve;
 mod list;
@@ -17,10 +17,10 @@ use crate::words::text::{break_long, clean, pad, shorten, width, wrap};
 use assay_model::run::Run;
 use std::io::{self, Write};
 
-/// Writes a document. `closing` lines come last: where a run is stored, how to see more.
+/// Writes a document, followed by the `closing` lines: where a run is stored, how to see more.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(
     document: &Document,
     style: Style,
@@ -35,7 +35,7 @@ pub fn write(
 /// Writes the summary of a run.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write_summary(
     run: &Run,
     style: Style,
@@ -45,10 +45,10 @@ pub fn write_summary(
     write(&views::run::document(run), style, closing, out)
 }
 
-/// Lines that are written in a style.
+/// Output with a style.
 pub(crate) struct Page<'a> {
     pub(crate) style: Style,
-    /// Whether no line may be wider than the page, even if a word is cut.
+    /// True if no line may exceed the width, even if a word has to be cut.
     strict: bool,
     pub(crate) out: &'a mut dyn Write,
 }
@@ -66,7 +66,7 @@ impl<'a> From<&'a str> for ParagraphPrefix<'a> {
     }
 }
 
-/// Longest name of a fact in a mail.
+/// Maximum width of a fact's name in a mail.
 const LONGEST_NAME: usize = 28;
 
 impl<'a> Page<'a> {
@@ -78,7 +78,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A page on which no line is wider than its style says.
+    /// Returns a page whose lines never exceed the width of the style.
     pub(crate) fn strict(style: Style, out: &'a mut dyn Write) -> Self {
         Self {
             strict: true,
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes all sections below the title.
+    /// Writes the document with all its sections.
     pub(crate) fn document(&mut self, document: &Document) -> io::Result<()> {
         self.paragraph("".into(), &document.title, Some(Tone::Strong))?;
         let mut header = document.header.iter();
@@ -103,7 +103,7 @@ impl Page<'_> {
         }
         let mut table = false;
         for block in &section.blocks {
-            // A table stands apart from what is said above it.
+            // A blank line separates a table from the text above it.
             let below = matches!(block, Block::Paragraph { .. } | Block::List(_));
             if table && below {
                 self.blank()?;
@@ -159,7 +159,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The conclusion about a trial stands behind its name.
+    /// Writes a finding; the conclusion about a trial follows the trial's name.
     fn finding(&mut self, finding: &Finding) -> io::Result<()> {
         let (name, indent) = match &finding.subject {
             Some(subject) => (format!("  {subject:<11}"), "             "),
@@ -212,7 +212,7 @@ impl Page<'_> {
         self.line(&text)
     }
 
-    /// The last lines.
+    /// Writes the last lines.
     fn closing(&mut self, lines: &[String]) -> io::Result<()> {
         if !lines.is_empty() {
             self.blank()?;
@@ -223,7 +223,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Wrapped text: `first` before the first line, as many spaces before the
+    /// Writes wrapped text with `first` before the first line, and as many spaces before the
     /// others.
     pub(crate) fn paragraph(
         &mut self,

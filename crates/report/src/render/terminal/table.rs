@@ -1,4 +1,4 @@
-//! Tables on a terminal. A last cell that is too wide goes below its row.
+//! Renders tables on a terminal. A last cell that is too wide is moved below its row.
 
 use super::Page;
 use crate::document::Table;
@@ -11,8 +11,8 @@ use std::io;
 const INDENT: usize = 2;
 
 impl Page<'_> {
-    /// Writes a table; where even its narrowest form does not fit, each row is a name with
-    /// its figures below.
+    /// Writes a table. If even its narrowest form does not fit, each row becomes a name with its
+    /// figures below.
     pub(crate) fn table(&mut self, table: &Table) -> io::Result<()> {
         let room = Room {
             columns: self.style.columns(),

@@ -1,4 +1,4 @@
-//! The sheets of a comparison: verdicts first, then the trials that they rest on.
+//! Sheets of a comparison: verdicts first, then the trials from which they follow.
 
 use super::figures::{self, FigureRow, Heads};
 use super::{look, page, trials};
@@ -14,10 +14,10 @@ use assay_model::run::Run;
 use assay_stats::verdict::line::VerdictRow;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-/// Makes all sheets.
+/// Fills all sheets.
 ///
 /// # Errors
-/// When they do not fit a workbook.
+/// If they do not fit a workbook.
 pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
     let document = views::comparison::workbook(compared);
     page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
@@ -25,7 +25,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         .jobs()
         .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
     let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
-    // What came of a metric stands behind the figures of B.
+    // The verdicts on a metric follow the figures of B.
     let heads = Heads {
         series: tr!("Side"),
         said: vec![
@@ -60,7 +60,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
     trials::write(workbook.add_worksheet(), &runs, &others)
 }
 
-/// Each run once, also where both sides are of it.
+/// Returns each run once, even if both sides contain it.
 fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
     let mut runs: Vec<&Run> = Vec::new();
     for run in sources.iter().filter_map(|source| source.run) {
@@ -71,7 +71,7 @@ fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
     runs
 }
 
-/// Returns all figures, metric by metric, A before B; the results stand beside the first of B.
+/// Returns all figures by metric, A before B; the results are beside the first figure of B.
 fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));

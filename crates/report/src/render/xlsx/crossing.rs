@@ -1,4 +1,4 @@
-//! Sweeps of two settings: each metric as a matrix of one by the other, with a surface.
+//! Sheets of sweeps over two settings: each metric as a matrix with a surface.
 
 use super::look;
 use super::page::Page;
@@ -13,14 +13,14 @@ use assay_model::run::Run;
 use assay_stats::summary::Summary;
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
-/// The two settings that a sweep varied, with their values in the order of the plan.
+/// The two varied settings, with their values in the order of the plan.
 struct Settings {
     names: [String; 2],
     values: [Vec<String>; 2],
 }
 
 impl Settings {
-    /// `None` unless each condition sets the same two.
+    /// Returns the settings; `None` unless each condition sets the same two.
     fn of(conditions: &[Condition]) -> Option<Self> {
         let [a, b] = conditions.first()?.settings.as_slice() else {
             return None;
@@ -44,10 +44,10 @@ impl Settings {
     }
 }
 
-/// Writes the sheet; what comes back are its charts.
+/// Writes the sheet and returns its charts.
 ///
 /// # Errors
-/// When it does not fit a sheet.
+/// If it does not fit a sheet.
 pub fn write(
     sheet: &mut Worksheet,
     run: &Run,
@@ -93,7 +93,7 @@ pub fn write(
 fn table(grid: &Grid, corner: &str, unit: &str) -> Table {
     let columns = grid.columns.iter().map(|head| Column::number(clean(head)));
     let rows = grid.rows.iter().zip(&grid.values).map(|(head, values)| {
-        // A number where it is one: then it is an axis of numbers, too.
+        // A numeric heading makes the axis numeric, too.
         let head = match head.parse::<usize>() {
             Ok(number) => Cell::Count(number),
             Err(_) => clean(head).into(),
@@ -111,7 +111,7 @@ fn table(grid: &Grid, corner: &str, unit: &str) -> Table {
     }
 }
 
-/// The geometric means of one metric, of figures with a 0 the arithmetic ones.
+/// Returns the geometric means of one metric; arithmetic means if any figure contains a 0.
 fn grid(run: &Run, figures: &[Figure], settings: &Settings, metric: &str) -> Grid {
     let value = |row: &str, column: &str| {
         let is_it = |condition: &&Condition| {

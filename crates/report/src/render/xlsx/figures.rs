@@ -1,7 +1,7 @@
-//! A sheet for each group of metrics: a line for each metric and condition or side, with
-//! its trials beside what is computed of them. Mean, standard deviation and geometric
-//! mean are formulas over the trials; their values as assay computes them are in the file
-//! too, for programs that do not calculate.
+//! Sheet for each group of metrics: a line for each metric and condition or side, with its trials
+//! and the values computed from them. Mean, standard deviation and geometric mean are formulas over
+//! the trials. The file also contains their values as computed by assay, for programs that do not
+//! calculate.
 
 use super::{look, page};
 use crate::document::{Cell, Column, Table, TableRow};
@@ -14,35 +14,35 @@ use assay_stats::summary::Summary;
 use rust_xlsxwriter::utility::column_number_to_name;
 use rust_xlsxwriter::{Formula, Worksheet, XlsxError};
 
-/// The column of the mean; standard deviation and geometric mean follow.
+/// Column of the mean; standard deviation and geometric mean follow.
 const MEAN: u16 = 3;
-/// Columns before what is said of a line.
+/// Number of columns before the results of a line.
 const FIXED: usize = 8;
 
 /// Headings of the second column and of the results before the trials.
 #[derive(Clone, Debug)]
 pub struct Heads {
-    /// For example `Condition`.
+    /// Heading of the second column, for example `Condition`.
     pub series: &'static str,
-    /// Columns of [`FigureRow::said`].
+    /// Columns of the results ([`FigureRow::said`]).
     pub said: Vec<Column>,
 }
 
-/// One line.
+/// Line of the sheet.
 #[derive(Clone, Debug)]
 pub struct FigureRow<'a> {
-    /// A condition or a side.
+    /// Name of the condition or side.
     pub series: String,
     /// Figure with its trials.
     pub figure: &'a Figure,
-    /// Results for the line, one for each column of [`Heads::said`]; fewer are enough.
+    /// Results for the line, in the order of [`Heads::said`]; trailing ones may be missing.
     pub said: Vec<Cell>,
 }
 
 /// Writes the sheet.
 ///
 /// # Errors
-/// When the lines do not fit a sheet.
+/// If the lines do not fit a sheet.
 pub fn write(
     sheet: &mut Worksheet,
     name: &str,
@@ -129,8 +129,8 @@ fn geometric(sample: &Sample) -> Option<f64> {
     }
 }
 
-/// Formulas over the trials, of which the first stands in the column `first`. A summary has
-/// none that a formula could use.
+/// Writes formulas over the trials, the first of which is in the column `first`. A summary has no
+/// trials and therefore no formulas.
 fn write_formulas(
     sheet: &mut Worksheet,
     row: u32,

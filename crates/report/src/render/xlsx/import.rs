@@ -1,4 +1,4 @@
-//! The sheets of results that were made elsewhere.
+//! Sheets of an import.
 
 use super::figures::{self, FigureRow};
 use super::run::{by_metric, heads, said};
@@ -11,10 +11,10 @@ use assay_lang::tr;
 use assay_model::figures::Import;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-/// Makes all sheets; `ranked` where there are several conditions.
+/// Fills all sheets; `ranked` exists if there are several conditions.
 ///
 /// # Errors
-/// When they do not fit a workbook.
+/// If they do not fit a workbook.
 pub fn fill(
     workbook: &mut Workbook,
     import: &Import,

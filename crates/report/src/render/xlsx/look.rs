@@ -1,33 +1,33 @@
-//! Fonts, shades and names that the sheets share.
+//! Fonts, shades and names shared by all sheets.
 
 use crate::words::text::clean;
 use assay_lang::key;
 use rust_xlsxwriter::{Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet};
 
-/// Longest name that a sheet may have.
+/// Maximum length of a sheet's name, in characters (Excel's limit).
 const LONGEST_NAME: usize = 31;
-/// Characters that the name of a sheet may not have.
+/// Characters that Excel does not allow in a sheet's name.
 const NOT_IN_NAMES: [char; 7] = ['[', ']', ':', '*', '?', '/', '\\'];
-/// Names of the sheets that every workbook has.
+/// Name of the sheet with the results in short.
 pub const SUMMARY: &str = "Summary";
-/// The evidence of every trial.
+/// Name of the sheet with the evidence of every trial.
 pub const EVIDENCE: &str = "Evidence";
-/// Every metric of every trial.
+/// Name of the sheet with every metric of every trial.
 pub const TRIALS: &str = "Trials";
 /// Name of the sheet of varied conditions, or of differences between two sides.
 pub const CONDITIONS: &str = "Conditions";
-/// Sweeps of two settings.
+/// Name of the sheet for sweeps over two settings.
 pub const SURFACES: &str = "Surfaces";
 
-/// Marking of figures with the same label. The mark also stands in the cell, because not everyone
-/// sees a shade, and not every printer prints it.
+/// Marking of figures with the same label. The mark is also in the cell, because not every reader
+/// sees a shade and not every printer prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shade {
-    /// The label that it stands for.
+    /// Label that it represents.
     pub label: &'static str,
-    /// Beside the number.
+    /// Mark beside the number.
     pub mark: &'static str,
-    /// In words.
+    /// Description in words.
     pub words: &'static str,
     background: Option<(Color, FormatPattern)>,
 }
@@ -79,15 +79,15 @@ pub const SHADES: [Shade; 7] = [
 ];
 
 impl Shade {
-    /// The shade of a label; a cell without one, or with one that is not known
-    /// here, is `unknown`.
+    /// Returns the shade of a label; cells with an unknown label or without one have the shade of
+    /// `unknown`.
     pub fn of(label: Option<&str>) -> &'static Self {
         let [.., unknown, _] = &SHADES;
         let known = SHADES.iter().find(|shade| Some(shade.label) == label);
         known.unwrap_or(unknown)
     }
 
-    /// The format of a text in this shade.
+    /// Returns the format of a text in this shade.
     pub fn text(&self) -> Format {
         let format = Format::new().set_border(FormatBorder::Hair);
         match self.background {
@@ -97,10 +97,10 @@ impl Shade {
         }
     }
 
-    /// The format of a number in this shade, with its mark; `digits` is Excel's
-    /// code for the number alone.
+    /// Returns the format of a number in this shade, with its mark; `digits` is Excel's code for
+    /// the number.
     pub fn number(&self, digits: &str) -> Format {
-        // `_c` leaves room as wide as a mark, so that all numbers are flush.
+        // `_c` adds space of a mark's width, so that all numbers are aligned.
         let code = match self.mark {
             "" => format!("{digits}_ _c"),
             mark => format!("{digits}\" {mark}\""),
@@ -129,7 +129,7 @@ pub fn name() -> Format {
 /// Returns the format of a figure: the cell contains it in the unit of the source, and shows it in
 /// a readable unit.
 pub fn quantity(unit: &str) -> Format {
-    // Each comma after the digits divides what is shown by a thousand; `_c` leaves room
+    // Each comma after the digits divides the displayed number by a thousand; `_c` adds space
     // before the next cell.
     let code = match unit {
         "B/s" => "#,##0.00,,\" MB/s\"_c",
@@ -141,7 +141,7 @@ pub fn quantity(unit: &str) -> Format {
     Format::new().set_num_format(code)
 }
 
-/// Columns that a figure takes in the format of its unit; a narrower cell shows `###`.
+/// Returns the width of a figure in the format of its unit: Excel shows `###` in a narrower cell.
 pub fn columns_of(value: f64, unit: &str) -> usize {
     let (divisor, behind) = match unit {
         "B/s" => (1e6, ".00 MB/s_"),
@@ -169,7 +169,7 @@ pub fn share() -> Format {
     Format::new().set_num_format("0.0 %_c")
 }
 
-/// Cells are numbers of this kind.
+/// Converts a number to the number type of cells.
 #[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
 pub const fn number(n: u64) -> f64 {
     n as f64
@@ -196,7 +196,7 @@ pub fn wrapped() -> Format {
     Format::new().set_text_wrap().set_align(FormatAlign::Top)
 }
 
-/// Sets up a sheet for printing: as wide as a page.
+/// Sets up a sheet for printing, scaled to the width of a page.
 pub fn on_paper(sheet: &mut Worksheet) {
     const A4: u8 = 9;
     sheet
@@ -205,8 +205,8 @@ pub fn on_paper(sheet: &mut Worksheet) {
         .set_print_fit_to_pages(1, 0);
 }
 
-/// A name for the sheet of each title: as short as names must be, without what
-/// they must not have, each once.
+/// Returns a unique name for the sheet of each title, without disallowed characters and within
+/// Excel's limit.
 pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for title in titles {

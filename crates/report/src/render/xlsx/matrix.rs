@@ -1,4 +1,4 @@
-//! The sheet of a matrix: the figures, what each measured, and a surface.
+//! Sheet of a matrix: the figures, the label of each, and a surface.
 
 use super::look::{SHADES, Shade};
 use super::page::Page;
@@ -14,16 +14,16 @@ use rust_xlsxwriter::{Worksheet, XlsxError};
 const FILE_SIZE: &str = key!("File size, KiB");
 const RECORD_SIZE: &str = key!("Record size, KiB");
 
-/// Writes the sheet; what comes back is its chart, if it has one.
+/// Writes the sheet and returns its chart, if it has one.
 ///
 /// # Errors
-/// When the matrix does not fit a sheet.
+/// If the matrix does not fit a sheet.
 pub fn write(
     sheet: &mut Worksheet,
     matrix: &Matrix,
     name: &str,
 ) -> Result<Option<String>, XlsxError> {
-    // A surface that is cut in two is none.
+    // Print on one page, because a surface cannot be divided.
     let mut page = Page::new(sheet, name)?;
     page.sheet.set_print_fit_to_pages(1, 1);
     page.title(&clean(&matrix.title))?;
@@ -78,7 +78,7 @@ fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
     cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
 }
 
-/// File sizes down, record sizes across.
+/// Returns a table with file sizes as rows and record sizes as columns.
 fn by_size(matrix: &Matrix, shown: impl Fn(&matrix::Cell) -> Cell) -> Table {
     let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
         let cells = cells

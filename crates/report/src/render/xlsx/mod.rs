@@ -1,10 +1,10 @@
-//! A run, a sweep or a comparison as a workbook: a sheet that says what was found, a
-//! sheet for each group of metrics, a sheet with a surface for each matrix, conditions,
-//! the evidence of every trial, and every metric.
+//! A run, a sweep or a comparison as a workbook: a sheet of findings, a sheet for each group of
+//! metrics, a sheet with a surface for each matrix, conditions, the evidence of every trial, and
+//! every metric.
 //!
-//! `page` writes documents; the other modules write sheets of figures with formulas,
-//! surfaces and raw trials. Figures are numbers and text is text: only `figures` has
-//! formulas, and they are assay's own, whatever a name on a device looks like.
+//! `page` writes documents; the other modules write sheets of figures with formulas, surfaces and
+//! raw trials. Figures are numbers and text is text: only `figures` writes formulas, and no foreign
+//! text, such as the name of a device, can become one.
 
 mod comparison;
 mod crossing;
@@ -30,18 +30,18 @@ use std::path::{Path, PathBuf};
 use surface::package;
 pub(crate) use surface::package::part;
 
-/// Who made a workbook, in its properties.
+/// Author in the properties of a workbook.
 const AUTHOR: &str = "assay";
 
 /// Writes the workbook of a run.
 ///
 /// # Errors
-/// When the run does not fit a workbook, or `out` cannot be written.
+/// If the run does not fit a workbook, or `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     write_matrices(run, &matrices(run), out)
 }
 
-/// The same with the matrices in a unit of choice
+/// Writes the workbook of a run with the matrices in another unit
 /// ([`crate::results::matrix::matrices_in`]).
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io
     })
 }
 
-/// Writes the workbook of a run under several conditions with what came of them.
+/// Writes the workbook of a run under several conditions with their ranking.
 ///
 /// # Errors
 /// As [`write()`].
@@ -62,11 +62,10 @@ pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::R
     })
 }
 
-/// Writes the workbook of results that were made elsewhere; `ranked` where they have
-/// several conditions.
+/// Writes the workbook of an import; `ranked` exists if it has several conditions.
 ///
 /// # Errors
-/// When they do not fit a workbook, or `out` cannot be written.
+/// If the results do not fit a workbook, or `out` cannot be written.
 pub fn write_import(
     import: &Import,
     ranked: Option<&Ranked<'_>>,
@@ -85,7 +84,7 @@ pub fn write_import(
 /// Writes the workbook of a comparison.
 ///
 /// # Errors
-/// When it does not fit a workbook, or `out` cannot be written.
+/// If it does not fit a workbook, or `out` cannot be written.
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
     let title = crate::views::comparison::title(compared);
@@ -97,8 +96,8 @@ pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Res
     })
 }
 
-/// The name of the workbook that someone asked for under the name of an old
-/// spreadsheet, and a line that tells so: `a.xls` becomes `a.xlsx`.
+/// Returns the name of the workbook for a requested name, and a message if the two differ: `a.xls`
+/// becomes `a.xlsx`.
 pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
     let ending = asked.extension().and_then(OsStr::to_str);
     let name = match ending {
@@ -118,8 +117,8 @@ pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
     (name, Some(note))
 }
 
-/// Returns true if a file is a workbook made by assay and not saved since: its core properties
-/// (ECMA-376 part 2, 11) name only assay, and only one time. False for everything else.
+/// Returns true if a file is a workbook written by assay and not saved since: its core properties
+/// (ECMA-376 part 2, 11) name only assay, and only one time. False for all other files.
 pub fn is_untouched(workbook: impl Read + Seek) -> bool {
     let Ok(properties) = part(workbook, "docProps/core.xml") else {
         return false;
@@ -136,7 +135,7 @@ pub fn is_untouched(workbook: impl Read + Seek) -> bool {
         && value("dcterms:created") == value("dcterms:modified")
 }
 
-/// Fills a workbook and writes it with the charts that came of it.
+/// Fills a workbook and writes it with its charts.
 fn save(
     properties: Result<DocProperties, XlsxError>,
     out: &mut dyn Write,
@@ -149,8 +148,8 @@ fn save(
     out.write_all(&package::with_charts(bytes, &charts)?)
 }
 
-/// The workbook is as old as its run, so that writing it again gives the same
-/// bytes.
+/// Returns the properties. The time is that of the run, so that writing the workbook again gives
+/// the same bytes.
 fn properties(run: &Run) -> Result<DocProperties, XlsxError> {
     let header = &run.header;
     titled(

@@ -1,4 +1,4 @@
-//! Documents as cells of a sheet: numbers stay numbers.
+//! Documents as cells of a sheet; numbers remain numbers.
 
 use super::look::{self, Shade};
 use super::surface;
@@ -7,25 +7,25 @@ use crate::words::text::{width, wrap};
 use assay_lang::{tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
-/// Longest text that a column is made wide for; longer ones wrap.
+/// Maximum width of a column, in characters; longer texts wrap.
 const WIDEST: usize = 60;
 const NARROWEST: usize = 9;
 /// Height of a line, in points.
 const LINE: f64 = 15.0;
 
-/// A sheet that is written from top to bottom.
+/// Sheet that is written from top to bottom.
 pub struct Page<'a> {
     pub sheet: &'a mut Worksheet,
-    /// The row that is written next.
+    /// Next row to write.
     pub row: u32,
-    /// Widest text of each column.
+    /// Width of the widest text in each column.
     widths: Vec<usize>,
 }
 
-/// Writes a document, below each other its sections but those with sheets of their own.
+/// Writes a document with its sections below each other, except those with a separate sheet.
 ///
 /// # Errors
-/// When it does not fit the sheet.
+/// If it does not fit the sheet.
 pub fn write(
     sheet: &mut Worksheet,
     name: &str,
@@ -43,10 +43,10 @@ pub fn write(
     page.set_widths()
 }
 
-/// Writes one table with its headings in sight and a filter.
+/// Writes one table with frozen headings and a filter.
 ///
 /// # Errors
-/// When it does not fit the sheet.
+/// If it does not fit the sheet.
 pub fn write_table(sheet: &mut Worksheet, name: &str, table: &Table) -> Result<(), XlsxError> {
     let mut page = Page::new(sheet, name)?;
     let columns = page.table(table)?;
@@ -60,16 +60,16 @@ pub fn write_table(sheet: &mut Worksheet, name: &str, table: &Table) -> Result<(
 
 /// Position of a table on its sheet.
 pub struct TablePosition {
-    /// The row below the headings.
+    /// Row below the headings.
     pub first_row: u32,
-    /// The first column of each column of the table.
+    /// First sheet column of each column of the table.
     pub columns: Vec<u16>,
 }
 
 /// Writes a table below a title and a sentence.
 ///
 /// # Errors
-/// When it does not fit the sheet.
+/// If it does not fit the sheet.
 pub fn write_figures(
     sheet: &mut Worksheet,
     name: &str,
@@ -92,7 +92,7 @@ pub fn write_figures(
 }
 
 impl<'a> Page<'a> {
-    /// An empty sheet with a name.
+    /// Returns an empty sheet with a name.
     pub fn new(sheet: &'a mut Worksheet, name: &str) -> Result<Self, XlsxError> {
         sheet.set_name(name)?;
         look::on_paper(sheet);
@@ -148,14 +148,14 @@ impl Page<'_> {
         }
     }
 
-    /// A line of text.
+    /// Writes a line of text.
     pub fn text(&mut self, text: &str) -> Result<(), XlsxError> {
         self.sheet.write_string(self.row, 0, text)?;
         self.row += 1;
         Ok(())
     }
 
-    /// The title of what follows.
+    /// Writes a title.
     pub fn title(&mut self, title: &str) -> Result<(), XlsxError> {
         self.sheet
             .write_string_with_format(self.row, 0, title, &look::title())?;
@@ -163,7 +163,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A shade with what it stands for.
+    /// Writes a shade with its meaning.
     pub fn shaded(&mut self, shade: &Shade, words: &str) -> Result<(), XlsxError> {
         let label = translated(shade.label);
         self.sheet
@@ -173,7 +173,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A heading.
+    /// Writes a heading.
     pub fn heading(&mut self, title: &str) -> Result<(), XlsxError> {
         self.sheet
             .write_string_with_format(self.row, 0, title, &look::name())?;
@@ -181,7 +181,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Makes a column at least so wide.
+    /// Widens a column to at least that width.
     fn widen(&mut self, column: u16, columns: usize) {
         let column = usize::from(column);
         if self.widths.len() <= column {
@@ -191,7 +191,7 @@ impl Page<'_> {
         *widest = columns.min(WIDEST).max(*widest);
     }
 
-    /// Makes columns as wide as what was written.
+    /// Sets the widths of the columns to their contents.
     pub fn set_widths(&mut self) -> Result<(), XlsxError> {
         for (column, width) in (0..).zip(&self.widths) {
             let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
@@ -200,7 +200,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes a table with its headings; returns the first column of each of its columns.
+    /// Writes a table with its headings; returns the first sheet column of each of its columns.
     pub fn table(&mut self, table: &Table) -> Result<Vec<u16>, XlsxError> {
         let mut first = Vec::new();
         let mut at = 0;
@@ -208,7 +208,7 @@ impl Page<'_> {
             first.push(at);
             for head in heads(column, table, index) {
                 self.widen(at, width(&head));
-                // Numbers are an axis of a surface.
+                // Numeric headings are the axis of a surface.
                 match surface::number(&head) {
                     Some(number) => {
                         self.sheet
@@ -222,7 +222,7 @@ impl Page<'_> {
                 at += 1;
             }
         }
-        // Columns for workbooks have the reasons already.
+        // The columns for workbooks already contain the reasons.
         let has_reasons = table
             .columns
             .iter()
@@ -241,11 +241,11 @@ impl Page<'_> {
                 .map(|cell| wrap(&cell.text(), WIDEST).len());
             let lines = u32::try_from(lines.max().unwrap_or(1)).unwrap_or(1);
             if lines > 1 {
-                // Programs do not make a row higher for text that wraps.
+                // Spreadsheets do not adapt the height of a row to wrapped text.
                 self.sheet
                     .set_row_height(self.row, LINE * f64::from(lines))?;
             }
-            // Words in the place of figures stand behind the name.
+            // Text that replaces figures follows the name.
             let short = one.cells.len() < table.columns.len();
             for (index, cell) in one.cells.iter().enumerate() {
                 let column = if short {
@@ -326,7 +326,7 @@ impl Page<'_> {
     }
 }
 
-/// Heads of a column: both ends of an interval or of a spread have one.
+/// Returns the headings of a column; both ends of an interval or a spread have one.
 fn heads(column: &Column, table: &Table, index: usize) -> Vec<String> {
     let mut cells = table.rows.iter().filter_map(|row| row.cells.get(index));
     let ends = cells.find_map(|cell| match cell {

@@ -1,4 +1,4 @@
-//! The sheets of a run, and of a run under several conditions.
+//! Sheets of a run and of a sweep.
 
 use super::figures::{self, FigureRow, Heads};
 use super::{crossing, look, matrix, page, trials};
@@ -16,10 +16,10 @@ use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-/// Sections that have sheets of their own.
+/// Sections with separate sheets.
 const ELSEWHERE: [&str; 2] = ["evidence", "matrices"];
 
-/// Heads of figures, with those of their ranking where there is one.
+/// Returns the headings of figures, with those of their ranking if there is one.
 pub(super) fn heads(ranked: bool) -> Heads {
     let said = match ranked {
         true => vec![
@@ -35,10 +35,10 @@ pub(super) fn heads(ranked: bool) -> Heads {
     }
 }
 
-/// Makes all sheets of a run; what comes back are the charts in their order.
+/// Fills all sheets of a run and returns the charts in their order.
 ///
 /// # Errors
-/// When they do not fit a workbook.
+/// If they do not fit a workbook.
 pub fn fill(
     workbook: &mut Workbook,
     run: &Run,
@@ -66,10 +66,10 @@ pub fn fill(
     Ok(charts)
 }
 
-/// Makes all sheets of a sweep; what comes back are the charts in their order.
+/// Fills all sheets of a sweep and returns the charts in their order.
 ///
 /// # Errors
-/// When they do not fit a workbook.
+/// If they do not fit a workbook.
 pub fn fill_swept(
     workbook: &mut Workbook,
     run: &Run,
@@ -99,7 +99,7 @@ pub fn fill_swept(
     Ok(charts)
 }
 
-/// The figures of jobs that are no cells of a matrix.
+/// Returns the figures of jobs that are not cells of a matrix.
 fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
     let cells = summary.jobs.iter().filter(|job| job.is_cell());
     let cells: Vec<String> = cells.map(|job| format!("{}: ", job.job.name)).collect();
@@ -108,7 +108,7 @@ fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The conditions of a metric one below the other.
+/// Sorts figures by metric, so that the conditions of a metric are adjacent.
 pub(super) fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
     let metrics = jobs::metrics(figures.iter()).into_iter();
     let conditions = |metric| figures.iter().filter(move |figure| figure.metric == metric);
@@ -141,8 +141,8 @@ pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Cell> {
     })
 }
 
-/// Writes a sheet for each group of metrics; what comes back are the names for sheets of
-/// `others`, which are not those of groups.
+/// Writes a sheet for each group of metrics. Returns names for the sheets of `others` that differ
+/// from those of the groups.
 fn write_groups<'a>(
     workbook: &mut Workbook,
     run: &Run,

@@ -1,5 +1,5 @@
-//! The sheet of raw figures: one row per trial and metric, with the columns of
-//! the CSV output; of one run, or of all that a comparison is of.
+//! Sheet of raw figures: one row per trial and metric, with the columns of the CSV output; of one
+//! run, or of all sources of a comparison.
 
 use super::look;
 use crate::machine::csv::{COLUMNS, rows};
@@ -9,7 +9,7 @@ use assay_model::figures::Sample;
 use assay_model::run::Run;
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
-/// Columns of numbers: sizes and counts, the value, the share of the device.
+/// Numeric columns: sizes and counts, the value, the share of the device.
 const NUMBERS: [&str; 7] = [
     "bs",
     "iodepth",
@@ -20,10 +20,10 @@ const NUMBERS: [&str; 7] = [
     "device_share",
 ];
 
-/// Writes the sheet: runs, then results that were made elsewhere.
+/// Writes the sheet: runs, then imports.
 ///
 /// # Errors
-/// When it all does not fit a sheet.
+/// If the rows do not fit a sheet.
 pub fn write(
     sheet: &mut Worksheet,
     runs: &[&Run],

@@ -5,21 +5,21 @@ use assay_model::evidence::ProcessIo;
 use assay_model::storage::Layer;
 use assay_model::units::Bytes;
 
-/// Less than this within a second is the murmur of a system that is at rest.
+/// Bytes per second below which the I/O of an idle system is normal.
 const MURMUR: u64 = 256 << 10;
-/// A share of the processors' time that slows a benchmark down.
+/// Share of the processors' time that slows a benchmark down.
 const BUSY: f64 = 0.25;
-/// Dirty pages that will be written while something else is measured.
+/// Dirty bytes that the kernel is likely to write during a measurement.
 const MUCH_DIRTY: Bytes = Bytes::mib(64);
-/// So near to the temperature at which it slows down is hot.
+/// Distance to the throttling temperature that counts as hot, in thousandths of a degree.
 const NEAR_MILLICELSIUS: i64 = 5_000;
-/// Governors that keep the frequency where it is.
+/// Governors that keep the frequency constant.
 const STEADY_GOVERNORS: [&str; 2] = ["performance", "userspace"];
-/// Clock sources that cost microseconds a reading, or tick coarsely.
+/// Clock sources that need microseconds per reading, or have a coarse resolution.
 const SLOW_CLOCKS: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 /// Default of the kernel for `dirty_ratio`, in percent; distributions set less.
 const DIRTY_RATIO: u64 = 20;
-/// Clocks are rounded to what dividers hit.
+/// Tolerance for clocks, whose dividers cannot reach every frequency, in percent.
 const ROUNDING_PERCENT: u64 = 2;
 
 /// Returns all findings about the machine.
@@ -132,8 +132,8 @@ fn laptop_mode(checkup: &Checkup) -> Option<Finding> {
     (seconds > 0).then_some(Finding::LaptopMode)
 }
 
-/// Checks the dirty limits. For each, the kernel has a limit in bytes and one in percent; the one
-/// that is not 0 counts.
+/// Checks the dirty limits. The kernel has each limit in bytes and in percent, and uses the one
+/// that is not 0.
 fn dirty_limits(checkup: &Checkup) -> Option<Finding> {
     let set = &checkup.writeback;
     let ratios = [set.background_ratio?, set.dirty_ratio?];
@@ -191,7 +191,7 @@ fn old_kernel(release: &str) -> Option<Finding> {
     })
 }
 
-/// Reports facilities that do not work, unless the lack of root or the kernel's age says so already.
+/// Reports facilities that do not work, unless missing root rights or the kernel's age explain it.
 fn missing(checkup: &Checkup, old: Option<&Finding>) -> Vec<Finding> {
     let lacks = match old {
         Some(Finding::OldKernel { lacks, .. }) => lacks.as_slice(),

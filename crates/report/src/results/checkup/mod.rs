@@ -1,4 +1,4 @@
-//! Findings about a machine that would spoil a measurement, in words.
+//! Describes findings about a machine that would spoil a measurement.
 
 mod machine;
 mod place;
@@ -9,7 +9,7 @@ pub use words::{Words, words};
 use assay_model::checkup::{Checkup, Finding};
 use std::cmp::Reverse;
 
-/// Everything that was found, what matters most first.
+/// Returns all findings, the most important first.
 pub fn findings(checkup: &Checkup) -> Vec<Finding> {
     let mut all = place::all(checkup);
     all.extend(machine::all(checkup));

@@ -10,16 +10,16 @@ use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, Mount, St
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 
-/// A test file of the usual size has no room.
+/// Free space that a test file of the usual size needs.
 const LITTLE_ROOM: Bytes = Bytes::gib(1);
-/// Flash has few blocks left to write to, and a file system breaks files up.
+/// Filled share at which flash has few free blocks and a file system fragments files, in percent.
 const NEARLY_FULL_PERCENT: u64 = 90;
-/// File systems that can discard.
+/// File systems that support discard.
 const DISCARDING: [&str; 6] = ["ext4", "f2fs", "xfs", "btrfs", "vfat", "exfat"];
-/// Options that keep flushes from the device.
+/// Mount options that prevent flushes of the device.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
 
-/// Returns all findings about the place; empty without a path.
+/// Returns all findings about the test location; empty without a path.
 pub(super) fn all(checkup: &Checkup) -> Vec<Finding> {
     let Some(place) = checkup.place.as_deref() else {
         return Vec::new();
@@ -102,7 +102,7 @@ fn layer(layer: &Layer) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// A mode below what the device has; else one that nearly every device exceeds.
+/// Reports a bus mode below the device's best one, or else one below that of nearly all devices.
 fn bus(device: &str, identity: &DeviceIdentity) -> Option<Finding> {
     let finding = |bus: String, could: Option<String>| Finding::SlowBus {
         device: device.to_owned(),
@@ -115,8 +115,8 @@ fn bus(device: &str, identity: &DeviceIdentity) -> Option<Finding> {
     Some(finding(slow_bus(identity)?, None))
 }
 
-/// The fastest mode of an eMMC that does not run in it. Modes are told apart by their
-/// first word: `HS400 enhanced strobe` is one of HS400.
+/// Returns the fastest mode of an eMMC that runs in a slower one. Modes are compared by their first
+/// word: `HS400 enhanced strobe` counts as HS400.
 fn below_its_best(identity: &DeviceIdentity) -> Option<String> {
     let best = ext_csd_of(identity, |register| register.fastest()).flatten()?;
     let mode = CardMode::parse(identity.raw.get("ios")?)?;

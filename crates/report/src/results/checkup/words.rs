@@ -1,5 +1,5 @@
-//! Each finding in words: what, where, why it matters, what to do. Texts from outside
-//! are not cleaned here; who shows them does that.
+//! Describes each finding: cause, location, effect, remedy. Foreign texts are not cleaned here; the
+//! views do that.
 
 use crate::words::format::{celsius, percent};
 use crate::words::text::enumerate;
@@ -7,18 +7,18 @@ use assay_lang::counted;
 use assay_model::checkup::{DiskUse, Facility, Finding, PowerKind};
 use assay_model::units::{Bytes, Nanos};
 
-/// A finding in words.
+/// Description of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
     /// Finding, and its location.
     pub what: String,
-    /// Why it matters.
+    /// Effect on measurements.
     pub why: &'static str,
     /// Remedy for the finding.
     pub remedy: String,
 }
 
-/// Puts it in words.
+/// Describes a finding.
 pub fn words(finding: &Finding) -> Words {
     let (why, remedy) = reason(finding);
     Words {
@@ -160,7 +160,7 @@ fn dirty_limits(background: Option<Bytes>, limit: Option<Bytes>) -> String {
     )
 }
 
-/// Why it matters, and what to do.
+/// Returns the effect and the remedy.
 fn reason(finding: &Finding) -> (&'static str, String) {
     let fixed = match finding {
         Finding::Memory { .. } => (

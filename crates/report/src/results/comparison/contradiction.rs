@@ -1,5 +1,5 @@
-//! Contradictions, where B is better at one kind of work and worse at another: no single word holds
-//! for such a part, and the first figure hides the other.
+//! Contradictions: B is better at one kind of work and worse at another. No single word applies to
+//! such a part, and the first figure would hide the other.
 
 use super::Compared;
 use super::words::{in_short, tallied};
@@ -7,11 +7,11 @@ use crate::words::text::enumerate;
 use assay_lang::tr;
 use assay_model::verdict::Verdict;
 
-/// Verdicts, as they are counted.
+/// Verdicts, in the order in which they are counted.
 const WORDS: [&str; 4] = ["faster", "slower", "equivalent", "no conclusion"];
 
 impl Compared<'_> {
-    /// The conclusion in a few sentences; not yet safe to show.
+    /// Returns the conclusion in a few sentences; not yet safe to display.
     pub fn conclusion(&self) -> String {
         let short = in_short(self.comparison);
         match self.contradiction() {
@@ -20,12 +20,12 @@ impl Compared<'_> {
         }
     }
 
-    /// That B is faster at some work and slower at other; `None` when all that was found
-    /// points one way.
+    /// Reports that B is faster at some work and slower at other work; `None` without such a
+    /// contradiction.
     pub fn contradiction(&self) -> Option<String> {
         let faster = self.kinds(|verdict| matches!(verdict, Verdict::Faster(_)));
         let slower = self.kinds(|verdict| matches!(verdict, Verdict::Slower(_)));
-        // Within one kind of work the metrics say it themselves.
+        // Within one kind of work the verdicts of the metrics show it already.
         if faster.is_empty() || slower.is_empty() || faster == slower && faster.len() == 1 {
             return None;
         }
@@ -37,8 +37,8 @@ impl Compared<'_> {
         ))
     }
 
-    /// Each kind of work with how many of its deciding metrics have which verdict, in
-    /// reading order; empty where there is one kind only.
+    /// Counts the verdicts of the deciding metrics for each kind of work, in reading order; empty
+    /// if there is only one kind.
     pub fn dimensions(&self) -> Vec<(String, String)> {
         let lines = self.comparison.lines.iter().filter(|line| line.primary);
         let kinds = self.jobs().grouped(lines, |line| &line.metric);
@@ -52,7 +52,7 @@ impl Compared<'_> {
         told.collect()
     }
 
-    /// The kinds of work with a metric of that verdict.
+    /// Returns the kinds of work with a metric of that verdict.
     fn kinds(&self, wanted: fn(&Verdict) -> bool) -> Vec<String> {
         let lines = self.comparison.lines.iter();
         let found = lines.filter(|line| line.primary && wanted(&line.verdict));

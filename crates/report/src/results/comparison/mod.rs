@@ -1,4 +1,4 @@
-//! A comparison with its names, as every output shows it.
+//! Comparison with its names, as every output shows it.
 
 mod contradiction;
 mod words;
@@ -23,7 +23,7 @@ use assay_stats::verdict::note::Note;
 use assay_stats::verdict::power;
 use assay_stats::verdict::ranking::Ranking;
 
-/// A comparison and what it is of.
+/// Comparison with its sources.
 #[derive(Debug)]
 pub struct Compared<'a> {
     /// Name of the reference side, in the user's words.
@@ -38,41 +38,41 @@ pub struct Compared<'a> {
     pub warnings: Vec<Told>,
     /// True if the question was whether B may replace A.
     pub qualify: bool,
-    /// True if outputs for gates pass where nothing that decides was judged.
+    /// True if gates pass a comparison in which no deciding metric was judged.
     pub allow_unjudged: bool,
     /// Sources of the figures of A, one for each unit.
     pub a_sources: Vec<ComparedSource<'a>>,
-    /// The same of B.
+    /// Sources of the figures of B, one for each unit.
     pub b_sources: Vec<ComparedSource<'a>>,
 }
 
-/// One side of a comparison, for charts.
+/// Side of a comparison, for charts.
 #[derive(Debug)]
 pub struct Side<'a> {
-    /// In the user's words.
+    /// Name in the user's words.
     pub name: &'a str,
-    /// The figures of all its units.
+    /// Figures of all units.
     pub figures: Vec<&'a Figure>,
-    /// The runs they are of, where they are of runs: only the trials that count.
+    /// Runs of the figures, with only their counted trials; empty for imports.
     pub runs: Vec<&'a Run>,
 }
 
 /// Source of figures.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedSource<'a> {
-    /// In the user's words.
+    /// Name in the user's words.
     pub name: &'a str,
     /// Figures of the source, of one condition.
     pub figures: &'a [Figure],
-    /// The run they are of; `None` for results that were made elsewhere.
+    /// Run of the figures; `None` for imported results.
     pub run: Option<&'a Run>,
     /// Tool, kernel and command line stated in imported results, one line each.
     pub circumstances: &'a [String],
 }
 
 impl ComparedSource<'_> {
-    /// A run by its id, a file by its name without its folders; with the condition where
-    /// one was named. Safe to show.
+    /// Identifies a run by its id and a file by its name without directories; with the condition,
+    /// if one was named. Safe to display.
     pub fn known_by(&self) -> String {
         let (name, condition) = match self.name.rsplit_once('@') {
             Some((name, condition)) => (name, format!("@{condition}")),
@@ -85,7 +85,7 @@ impl ComparedSource<'_> {
 }
 
 impl<'a> Compared<'a> {
-    /// The jobs of both sides.
+    /// Returns the jobs of both sides.
     pub fn jobs(&self) -> Jobs<'a> {
         let sources = self.a_sources.iter().chain(&self.b_sources);
         Jobs::of(sources.filter_map(|source| source.run))
@@ -108,7 +108,7 @@ impl<'a> Compared<'a> {
         )
     }
 
-    /// So many values of a side, as what they are: `5 trials`, `3 units`, `3 runs`.
+    /// Counts the values of a side: `5 trials`, `3 units`, `3 runs`.
     pub fn counted(&self, n: usize) -> String {
         match self.comparison.scope {
             Scope::Parts(..) => counted!(n, "{n} unit", "{n} units"),
@@ -134,8 +134,8 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Everything that concerns all of it, a sentence each, safe to show: what was said
-    /// of the comparison, and what puts figures of a side in doubt.
+    /// Returns warnings about the whole comparison, a sentence each, safe to display: notes on the
+    /// comparison, and doubts about figures of a side.
     pub fn all_warnings(&self) -> Vec<String> {
         let notes = self.comparison.notes.iter().map(ToString::to_string);
         let warnings = notes.chain(self.warnings.iter().map(ToString::to_string));
@@ -144,8 +144,8 @@ impl<'a> Compared<'a> {
         warnings
     }
 
-    /// The same for people: that labels are not recorded is left to results which say it
-    /// themselves.
+    /// Returns the warnings for readers. The general note that labels are not recorded is left out
+    /// if a source has its own.
     pub fn told_warnings(&self) -> Vec<String> {
         let mut warnings = self.all_warnings();
         let general = clean(&Note::MeasuredNotRecorded.to_string());
@@ -192,7 +192,7 @@ impl<'a> Compared<'a> {
             .collect()
     }
 
-    /// Says on which side a job lost data, and what was found first; not yet safe to show.
+    /// Reports the side on which a job lost data, with the first finding; not yet safe to display.
     pub fn lost_data(&self) -> Option<String> {
         let sides = [
             (verdict::Side::A, &self.a_sources),
@@ -212,7 +212,7 @@ impl<'a> Compared<'a> {
         (!lost.is_empty()).then(|| lost.join(" "))
     }
 
-    /// Returns true if a metric would decide but for its label.
+    /// Returns true if only its label prevents a metric from deciding.
     pub fn is_kept_by_label(&self, line: &VerdictRow) -> bool {
         let sources = self.a_sources.iter().chain(&self.b_sources);
         let mut figures = sources.flat_map(|source| source.figures);
@@ -221,8 +221,8 @@ impl<'a> Compared<'a> {
             && figures.any(|figure| figure.metric == line.metric && figure.primary)
     }
 
-    /// Says why no metric that decides was judged, safe to show; `None` if one was, or if that is
-    /// allowed.
+    /// Explains why no deciding metric was judged, safe to display; `None` if one was, or if
+    /// [`Self::allow_unjudged`] is set.
     pub fn unjudged(&self) -> Option<String> {
         let mut deciding = self.comparison.lines.iter().filter(|line| line.primary);
         let is_judged = self.allow_unjudged || deciding.any(VerdictRow::is_judged);
@@ -232,12 +232,12 @@ impl<'a> Compared<'a> {
         })
     }
 
-    /// The word for a line: its verdict, or its qualification where that was asked.
+    /// Returns the verdict on a line, or its qualification if that was the question.
     pub fn word(&self, line: &VerdictRow) -> &'static str {
         translated(self.word_in_english(line))
     }
 
-    /// Word of the verdict on a line, in English as gates and JSON have it.
+    /// Returns the verdict on a line in English, as in gates and JSON.
     pub fn word_in_english(&self, line: &VerdictRow) -> &'static str {
         match self.qualify {
             true => line.qualification.word(),
@@ -245,7 +245,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// The word for a line with what it rests on, safe to show.
+    /// Returns the verdict on a line with its basis, safe to display.
     pub fn reason(&self, line: &VerdictRow) -> String {
         let mut reason = self.word(line).to_owned();
         if let Some(change) = line.change {
@@ -292,12 +292,12 @@ fn doubts(sources: &[ComparedSource<'_>]) -> Vec<String> {
     doubts
 }
 
-/// A ranking and what it is of.
+/// Ranking with its source.
 #[derive(Debug)]
 pub struct Ranked<'a> {
-    /// In the user's words.
+    /// Name of the source in the user's words.
     pub source: &'a str,
-    /// The condition that the others are judged against; `None`: all pairs.
+    /// Condition with which the others are compared; `None` compares all pairs.
     pub baseline: Option<&'a str>,
     /// Options of the ranking.
     pub options: &'a Options,
@@ -307,33 +307,33 @@ pub struct Ranked<'a> {
     pub warnings: Vec<Told>,
 }
 
-/// Differences that a number of trials of a given spread can show.
+/// Differences that numbers of trials with a given spread can show.
 #[derive(Clone, Debug)]
 pub struct Power {
     /// Name of the metric or job that varies.
     pub name: String,
     /// Coefficient of variation, as a share.
     pub cv: f64,
-    /// The level that it is held to.
+    /// Significance level of the test.
     pub alpha: f64,
-    /// The margin that differences are judged by, as a share.
+    /// Margin of the verdicts, as a share.
     pub margin: f64,
-    /// A row for each number of trials in turn.
+    /// Results for increasing numbers of trials.
     pub rows: Vec<power::PowerRow>,
-    /// Variance between runs that are made apart; `None` if there is no run.
+    /// Variance between runs at different times; `None` if there is no run.
     pub between: Option<RunVariance>,
-    /// With it, a row for each number of such runs.
+    /// Results for increasing numbers of such runs.
     pub of_runs: Vec<power::PowerRow>,
 }
 
 impl Power {
-    /// Numbers of trials that people choose.
+    /// Usual numbers of trials.
     const TRIALS: [u32; 10] = [3, 4, 5, 6, 8, 10, 15, 20, 50, 100];
     /// Numbers of runs.
     const RUNS: [u32; 6] = [1, 2, 3, 4, 6, 10];
 
-    /// For trials that vary by `cv` (a share), of one of so many `metrics` that decide: the
-    /// first of them is held to Holm's level.
+    /// Computes the power for trials that vary by `cv` (a share). One of `metrics` deciding metrics
+    /// is tested, at the first level of Holm's procedure.
     pub fn of(name: String, cv: f64, metrics: usize, margin: f64) -> Self {
         let alpha = LEVEL / metrics.max(1) as f64;
         Self {
@@ -347,7 +347,7 @@ impl Power {
         }
     }
 
-    /// With the rows of runs that are made apart.
+    /// Adds the results for several runs at different times.
     #[must_use]
     pub fn of_runs(self, between: Option<RunVariance>) -> Self {
         let rows = between

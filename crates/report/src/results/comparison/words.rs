@@ -11,7 +11,7 @@ use assay_stats::verdict::note::Note;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 use std::collections::BTreeMap;
 
-/// A change as `-3.9 %`.
+/// Formats a change: `-3.9 %`.
 pub fn percent(change: Change) -> String {
     format::change(change.percent)
 }
@@ -35,7 +35,7 @@ pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> Stri
 /// Describes the drift of the deciding metrics during the session; `None` if the order is unknown.
 pub fn drift(comparison: &Comparison) -> Option<String> {
     let primary = comparison.lines.iter().filter(|line| line.primary);
-    // Where it cannot be told from a difference, it is not taken out.
+    // A drift that cannot be separated from the difference is not removed.
     let primary = primary.filter(|line| !line.notes.contains(&Note::OrderConfounded));
     let known: Vec<(&str, Change)> = primary
         .filter_map(|line| Some((line.metric.as_str(), line.drift?)))
@@ -58,10 +58,10 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// More metrics than this are counted instead of named.
+/// Number of metrics above which they are counted instead of named.
 const NAMED: usize = 3;
 
-/// The conclusion in a sentence or two.
+/// Returns the conclusion in a sentence or two.
 pub(super) fn in_short(comparison: &Comparison) -> String {
     let primary: Vec<&VerdictRow> = comparison
         .lines
@@ -134,10 +134,10 @@ fn is_single(line: &VerdictRow) -> bool {
     sides.any(|n| n == 1)
 }
 
-/// Notes that stand beside several metrics, to be said once.
+/// Notes that apply to several metrics, reported once.
 #[derive(Debug)]
 pub struct SharedNotes {
-    /// Each with how many metrics it is said of.
+    /// Notes with the number of metrics that they apply to.
     notes: Vec<(String, usize)>,
     metrics: usize,
 }
@@ -160,7 +160,7 @@ impl SharedNotes {
         Self { notes, metrics }
     }
 
-    /// Each with the metrics that it is said of.
+    /// Returns the notes, each with the metrics that it applies to.
     pub fn told(&self) -> impl Iterator<Item = String> + '_ {
         self.notes.iter().map(|(note, with)| match *with {
             all if all == self.metrics => tr!("all metrics: {note}", note),
@@ -172,7 +172,7 @@ impl SharedNotes {
         })
     }
 
-    /// Whether a note is said once for all.
+    /// Returns true if a note is shared.
     pub fn has(&self, note: &Note) -> bool {
         let note = note.to_string();
         self.notes.iter().any(|(known, _)| *known == note)
@@ -186,7 +186,7 @@ impl SharedNotes {
     }
 }
 
-/// The places that a condition may have: `2`, `1-3`.
+/// Formats the possible ranks of a condition: `2`, `1-3`.
 pub fn places(ranked: &Ranked) -> String {
     match (ranked.best_rank, ranked.worst_rank) {
         (best, worst) if best == worst => best.to_string(),
@@ -194,12 +194,12 @@ pub fn places(ranked: &Ranked) -> String {
     }
 }
 
-/// Each word with the pairs that it was said of, safe to show; against a `baseline` the
-/// others are named alone.
+/// Returns each verdict with its pairs, safe to display; against a `baseline` only the other
+/// condition of a pair is named.
 pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
     let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for pair in &metric.pairs {
-        // Of all pairs most say nothing.
+        // Most of all pairs have no conclusion.
         if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
             let said = words.entry(translated(pair.verdict.word())).or_default();
             said.push(clean(&pair_words(pair, baseline)));

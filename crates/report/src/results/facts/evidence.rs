@@ -1,11 +1,11 @@
-//! Evidence of each trial of a run, as it is kept for searches over many runs.
+//! Evidence of each trial of a run, for searches over many runs.
 
 use assay_judge::{DirectionEvidence, Measured, Quantity, judge};
 use assay_model::facts::TrialEvidence;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 
-/// Evidence of every trial that moved bytes, by trial and direction.
+/// Returns the evidence of every trial with I/O, by trial and direction.
 pub(super) fn of(run: &Run) -> Vec<TrialEvidence> {
     let device = run.header.storage.device();
     let device = device.map(|layer| layer.name.as_str());
@@ -45,14 +45,14 @@ fn of_trial(trial: &TrialRecord, device: Option<&str>) -> Vec<TrialEvidence> {
     judged.collect()
 }
 
-/// Bytes of the device under test; where it has no counters, of the last layer that has.
+/// Returns the bytes of the device under test, or those of the last layer with counters.
 fn of_device(judged: &DirectionEvidence, device: Option<&str>) -> Option<u64> {
     let layers = &judged.layers;
     let under_test = layers.iter().find(|(name, _)| Some(&**name) == device);
     under_test.or(layers.last()).map(|(_, bytes)| *bytes)
 }
 
-/// Rows of a trial that has no evidence.
+/// Returns rows for a trial without evidence.
 fn unjudged(trial: &TrialRecord) -> Vec<TrialEvidence> {
     let moved = trial.measured.iter().flat_map(|measured| {
         [
@@ -66,7 +66,7 @@ fn unjudged(trial: &TrialRecord) -> Vec<TrialEvidence> {
         .collect()
 }
 
-/// Bytes of which nothing is known.
+/// Returns a row of bytes without evidence.
 fn unknown(trial: &TrialRecord, direction: &str, job_bytes: u64) -> TrialEvidence {
     let why = "the trial has no evidence".to_owned();
     let label = Measured::Unknown { why: why.clone() }.label();

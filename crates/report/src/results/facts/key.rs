@@ -1,7 +1,7 @@
 //! Keys of series and hashes of jobs.
 //!
-//! They are stored and compared across versions of assay: what they are made of may only grow by
-//! options whose default leaves the hashes of older jobs as they are.
+//! Keys and hashes are stored and compared across versions of assay. Their input may only be
+//! extended by options whose default does not change the hashes of older jobs.
 
 use assay_model::facts::{FigureFacts, RunFacts};
 use assay_model::job::{Job, Rw};
@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ptr;
 
-/// Options of a job that a figure depends on, beside its name, pattern, block size and size. The
-/// path, the seed and the width of intervals are none.
+/// Options of a job that affect a figure, in addition to its name, pattern, block size and size.
+/// Path, seed and interval width do not.
 const OPTIONS: [&str; 19] = [
     "ioengine",
     "iodepth",
@@ -37,7 +37,7 @@ const OPTIONS: [&str; 19] = [
     "description",
 ];
 
-/// Key of the series of a figure.
+/// Returns the key of a figure's series.
 pub(super) fn of_series(facts: &RunFacts, figure: &FigureFacts) -> String {
     let parts: [&str; 8] = [
         &facts.project,
@@ -52,7 +52,7 @@ pub(super) fn of_series(facts: &RunFacts, figure: &FigureFacts) -> String {
     hash(json!(parts))
 }
 
-/// Hashes of the jobs of a run. Most of its figures are of the same few trials.
+/// Cache of job hashes: most figures of a run belong to the same few trials.
 pub(super) struct JobHashes<'a> {
     run: &'a Run,
     known: Vec<(String, Vec<&'a TrialRecord>, String)>,
@@ -66,7 +66,7 @@ impl<'a> JobHashes<'a> {
         }
     }
 
-    /// The hash of a job, or a scenario as a whole, of these trials.
+    /// Returns the hash of a job, or of a whole scenario, in these trials.
     pub(super) fn of(&mut self, of: &str, trials: &[&'a TrialRecord]) -> String {
         let same = |(name, known, _): &&(String, Vec<&TrialRecord>, String)| {
             let all = known.iter().zip(trials);
@@ -84,20 +84,20 @@ impl<'a> JobHashes<'a> {
     }
 }
 
-/// Hash of the resolved options of the jobs behind a figure: of one job, or of all acts of a
-/// scenario. Each name counts once.
+/// Returns the hash of the resolved options of the jobs behind a figure: of one job, or of all acts
+/// of a scenario. Each name counts once.
 fn of_jobs(run: &Run, of: &str, trials: &[&TrialRecord]) -> String {
     let mut jobs: BTreeMap<&str, Value> = BTreeMap::new();
     for trial in trials {
         let entry = jobs.entry(&trial.job.name);
         entry.or_insert_with(|| options(run, trial));
     }
-    // A scenario of one act has the same jobs as its act.
+    // A scenario with one act has the same jobs as the act: its name distinguishes them.
     let whole = (jobs.len() == 1 && !jobs.contains_key(of)).then(|| json!(of));
     hash(jobs.into_values().chain(whole).collect())
 }
 
-/// Options of a trial's job that differ from their defaults.
+/// Returns the options of a trial's job that differ from their defaults.
 fn options(run: &Run, trial: &TrialRecord) -> Value {
     let job = &trial.job;
     let default = as_map(&Job::new(&job.name, job.rw, job.bs, job.size));
@@ -124,12 +124,12 @@ fn options(run: &Run, trial: &TrialRecord) -> Value {
 fn as_map(job: &Job) -> Map<String, Value> {
     match serde_json::to_value(job) {
         Ok(Value::Object(map)) => map,
-        // A job is always written as an object.
+        // A job is always serialized as an object.
         _ => Map::new(),
     }
 }
 
-/// Kind of a place, unless it is a test file in a folder.
+/// Returns the kind of a test location, unless it is a test file in a folder.
 const fn place(place: &Place) -> Option<&'static str> {
     match place {
         Place::Directory { .. } => None,
@@ -140,14 +140,14 @@ const fn place(place: &Place) -> Option<&'static str> {
     }
 }
 
-/// Number of streams that ran at the same time, if others than the job's own did.
+/// Returns the number of concurrent streams, if other jobs had any.
 fn streams(trial: &TrialRecord) -> Option<usize> {
     let wave = trial.wave.as_ref()?;
     let all = wave.load.streams.len();
     (all > wave.members.len()).then_some(all)
 }
 
-/// The first 12 hexadecimal digits of SHA-256 of a value as JSON with sorted keys.
+/// Returns the first 12 hexadecimal digits of the SHA-256 of a value as JSON with sorted keys.
 fn hash(mut value: Value) -> String {
     value.sort_all_objects();
     let digest = Sha256::digest(value.to_string());

@@ -1,4 +1,4 @@
-//! Circumstances of a run, as its records tell them.
+//! Circumstances of a run, from its records.
 
 use crate::results::describe;
 use assay_model::evidence::{Evidence, QueueSettings, WriteCache};
@@ -8,13 +8,13 @@ use assay_model::storage::DeviceIdentity;
 use assay_model::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The machine that was measured.
+/// Names the measured machine.
 pub(super) fn target(header: &RunHeader) -> String {
     let named = header.target.as_ref().or(header.system.hostname.as_ref());
     named.cloned().unwrap_or_default()
 }
 
-/// The unit that series follow: only where the maker gave the device no name, for devices of one
+/// Returns the unit of a series, only if the manufacturer gave the device no name: devices of one
 /// model are comparable.
 pub(super) fn series_unit(header: &RunHeader) -> Option<String> {
     let device = header.storage.device();
@@ -29,7 +29,7 @@ fn unit(header: &RunHeader) -> Option<String> {
     }
 }
 
-/// Every circumstance that is known, by its name.
+/// Returns every known circumstance by its name.
 pub(super) fn all(run: &Run) -> BTreeMap<String, String> {
     let known = Circumstance::ALL
         .into_iter()
@@ -87,14 +87,15 @@ fn bus(header: &RunHeader) -> Option<String> {
     own.or_else(|| layers.find_map(|layer| layer.identity.bus.clone()))
 }
 
-/// Settings of the queue of the device under test: partitions have none of their own.
+/// Returns the queue settings of the device under test; for a partition, those of its disk.
 fn queue<'a>(run: &Run, evidence: &'a Evidence) -> Option<&'a QueueSettings> {
     let device = run.header.storage.device()?;
     let mut queues = evidence.queues.iter();
     queues.find(|queue| queue.name == device.name)
 }
 
-/// Values that trials of a run had, sorted and each once: which trial came first is chance.
+/// Returns the values in the trials of a run, unique and sorted, because the order of trials is
+/// random.
 fn values(run: &Run, of: impl Fn(&Evidence) -> Option<Vec<String>>) -> Option<String> {
     let trials = run.trials.iter();
     let evidence = trials.filter_map(|trial| trial.evidence.as_ref());

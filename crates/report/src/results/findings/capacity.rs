@@ -1,4 +1,4 @@
-//! Results of filling, checking or probing, in words.
+//! Describes the results of filling, checking or probing.
 
 use crate::results::findings::{Finding, Sentence};
 use crate::results::summary::Summary;
@@ -11,13 +11,13 @@ use assay_model::work::capacity::{
     CapacityPart, CapacityStep, Counts, Probed, ProbedKind, SECTOR_BYTES, Tally,
 };
 
-/// So many files with differences are named.
+/// Maximum number of files with differences to name.
 const FILES_NAMED: usize = 10;
-/// This part of all sectors in the wrong place is the work of a fake.
+/// Divisor: a fake has at least this part of all sectors in the wrong place.
 const MANY: u64 = 100;
-/// A fake loses more than this part of all sectors; a worn device loses less.
+/// Divisor: a fake loses more than this part of all sectors; a worn device loses less.
 const FEW: u64 = 10;
-/// So many runs of displaced sectors are named.
+/// Maximum number of runs of displaced sectors to list.
 const ALIASES_NAMED: usize = 3;
 
 fn steps(run: &Run) -> impl DoubleEndedIterator<Item = &CapacityStep> {
@@ -28,12 +28,12 @@ fn steps(run: &Run) -> impl DoubleEndedIterator<Item = &CapacityStep> {
     })
 }
 
-/// The last step of a run that read something back.
+/// Returns the last step of a run that read data back.
 pub(crate) fn last_checked(run: &Run) -> Option<&CapacityStep> {
     steps(run).rfind(|step| step.probed.is_some() || step.total().is_some())
 }
 
-/// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
+/// Answers whether the storage has the capacity that it claims; `None` if the run tested no capacity.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let last = steps(summary.run).rfind(|step| step.probed.is_some() || !step.parts.is_empty())?;
     let bad = steps(summary.run).find(|step| step.differs());
@@ -60,10 +60,10 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     })
 }
 
-/// Everything that was checked is as it was written.
+/// Describes a check without differences.
 fn held(checked: u64, claimed: Option<Bytes>) -> String {
     match claimed {
-        // A file system keeps a little for itself.
+        // A file system needs a little space itself.
         Some(claimed) if checked >= claimed.0 - claimed.0 / 100 => {
             tr!("Genuine: holds the {claimed} it claims", claimed)
         }
@@ -84,7 +84,7 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
     }
 }
 
-/// Nothing was written by this run, and nothing readable is what assay, f3 or H2testw write.
+/// Returns true if the run wrote nothing and found no data of assay, f3 or H2testw.
 fn has_no_test_data(run: &Run, found: &Tally) -> bool {
     let sectors = &found.sectors;
     let mut parts = steps(run).flat_map(|step| &step.parts);
@@ -115,7 +115,7 @@ fn defect(found: &Tally) -> String {
     }
 }
 
-/// `7.4 of 59.6 GiB`.
+/// Formats a share of bytes: `7.4 of 59.6 GiB`.
 fn of_all(held: u64, all: u64) -> String {
     let (held, all) = (Bytes(held).to_string(), Bytes(all).to_string());
     let unit = all.find(' ').map_or("", |at| &all[at..]);
@@ -123,7 +123,7 @@ fn of_all(held: u64, all: u64) -> String {
     tr!("{held} of {all}", held, all)
 }
 
-/// A few sectors in the wrong place are no sign of a fake.
+/// Returns true if the storage is a fake; a few sectors in the wrong place are not enough.
 fn is_fake(found: &Tally) -> bool {
     let sectors = &found.sectors;
     found.shortest_alias.is_some() && sectors.overwritten >= sectors.all() / MANY
@@ -154,7 +154,7 @@ fn probe_answer(probed: &Probed) -> String {
     }
 }
 
-/// Returns the result of a step; `None` if it did nothing.
+/// Returns the result of a step; `None` if it neither wrote nor read.
 pub fn finding(step: &CapacityStep) -> Option<Finding> {
     let lines = match (&step.probed, step.total()) {
         (Some(probed), _) => of_probe(probed),
@@ -256,7 +256,7 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
     lines
 }
 
-/// The classes of f3read that are not empty.
+/// Lists the non-empty classes of f3read.
 fn classes(sectors: &Counts) -> String {
     let named = [
         (tr!("overwritten"), sectors.overwritten),
@@ -275,7 +275,7 @@ fn classes(sectors: &Counts) -> String {
     words.join(", ")
 }
 
-/// In which file that is.
+/// Names the file at an offset.
 fn place(step: &CapacityStep, at: u64) -> String {
     let within = |part: &&CapacityPart| (part.offset..part.offset + part.bytes).contains(&at);
     match step.parts.iter().find(within) {

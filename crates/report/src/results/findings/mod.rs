@@ -1,4 +1,4 @@
-//! Findings that are no figures: sentences about each trial or a whole run.
+//! Findings other than figures: sentences about each trial or a whole run.
 
 pub mod capacity;
 pub mod memory;
@@ -13,17 +13,17 @@ use assay_lang::tr;
 use assay_model::trial::{Outcome, TrialRecord, WENT_AWAY};
 use assay_model::work::StepDetail;
 
-/// A sentence about the data of a run.
+/// Sentence about the data of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
-    /// Data is not as it was written, or a promise was broken.
+    /// True if data differs from the written data, or a guarantee was broken.
     pub bad: bool,
-    /// The sentence, safe to show.
+    /// The sentence, safe to display.
     pub text: String,
 }
 
 impl Sentence {
-    /// A sentence that says nothing bad.
+    /// Returns a sentence without a bad result.
     pub const fn plain(text: String) -> Self {
         Self { bad: false, text }
     }
@@ -39,7 +39,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Sentences of which only the first, the conclusion, can be `bad`.
+    /// Returns a finding in which only the first sentence, the conclusion, can be `bad`.
     pub fn concluding(bad: bool, sentences: Vec<String>) -> Self {
         let sentences = sentences.into_iter().enumerate();
         let sentence = |(index, text)| Sentence {
@@ -78,7 +78,7 @@ pub struct Topic {
 }
 
 impl Topic {
-    /// A topic of the whole run; `None` without sentences.
+    /// Returns a topic of the whole run; `None` without sentences.
     pub(crate) fn of_run(
         id: &'static str,
         title: &'static str,
@@ -100,8 +100,8 @@ impl Topic {
     }
 }
 
-/// Answers the question that a search for faults asks, in one sentence; `None` for runs that
-/// measure rates alone.
+/// Answers the question of a search for faults in one sentence; `None` for runs that only measure
+/// rates.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let found = capacity::answer(summary)
         .or_else(|| soak::answer(summary))
@@ -121,7 +121,7 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     })
 }
 
-/// Topics of a run in reading order.
+/// Returns the topics of a run in reading order.
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let capacity = of_each(summary, |detail| match detail {
         StepDetail::Capacity(step) => capacity::finding(step),
@@ -160,7 +160,7 @@ pub fn loss(detail: &StepDetail) -> Option<String> {
     })
 }
 
-/// The losses of a run by job, how many trials had one, and the first one's sentence.
+/// Returns the losses of a run by job: the number of affected trials and the first description.
 pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
     let of_job = |job: &JobSummary<'_>| {
         let trials = job.trials.iter();
@@ -175,10 +175,10 @@ pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
     summary.jobs.iter().filter_map(of_job).collect()
 }
 
-/// Trials of a job in which data was not kept.
+/// Trials of a job in which data was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The job.
+    /// Name of the job.
     pub job: String,
     /// Number of affected trials.
     pub trials: usize,

@@ -1,4 +1,4 @@
-//! Results of power cuts, in words and in counts.
+//! Describes and counts the results of power cuts.
 
 use crate::results::findings::{Finding, Sentence};
 use crate::words::format::percent;
@@ -12,35 +12,35 @@ use assay_model::work::powercut::{CutStep, StreamFound};
 use assay_stats::proportion::upper_bound;
 use std::collections::BTreeMap;
 
-/// So many examples are shown.
+/// Maximum number of examples.
 const EXAMPLES: usize = 8;
-/// So many lines of a check are examples.
+/// Maximum number of lines from a file system check among the examples.
 const DAMAGE_LINES: usize = 3;
 
 /// Totals over all cycles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Cycles.
+    /// Number of cycles.
     pub cycles: u32,
-    /// Cycles in which something was not as it was promised.
+    /// Number of cycles in which a guarantee was broken.
     pub bad: u32,
-    /// Cycles that say nothing: no write had been acknowledged before the cut.
+    /// Number of cycles without a result: no write had been acknowledged before the cut.
     pub idle: u32,
-    /// Cycles after which the file system was not mounted.
+    /// Number of cycles after which the file system could not be mounted.
     pub not_mounted: u32,
-    /// Cycles after which the file system was checked.
+    /// Number of cycles after which the file system was checked.
     pub file_system_checks: u32,
-    /// Cycles after which that found it damaged.
+    /// Number of cycles after which the check found damage.
     pub damaged: u32,
-    /// Each way to write, in the order in which they came.
+    /// Results by way of writing, in order of first occurrence.
     pub streams: Vec<StreamFound>,
     /// Kernel log messages, with their counts.
     pub said: BTreeMap<String, u32>,
-    /// The first of what is wrong.
+    /// First examples of damage.
     pub examples: Vec<String>,
 }
 
-/// The cuts of a run; `None` when it has none.
+/// Sums up the power cuts of a run; `None` if it has none.
 pub fn total(run: &Run) -> Option<Total> {
     let mut total = Total::default();
     for trial in &run.trials {
@@ -104,12 +104,12 @@ impl Total {
         self.streams.iter().map(of).sum()
     }
 
-    /// Why the command fails, in English; `None` when nothing was lost.
+    /// Returns the error message of the command, in English; `None` if nothing was lost.
     pub fn failure(&self) -> Option<String> {
         in_english(|| (self.bad > 0).then(|| self.conclusion()))
     }
 
-    /// The verdict in a sentence.
+    /// Returns the verdict in a sentence.
     pub fn conclusion(&self) -> String {
         let acknowledged = self.sum(|stream| stream.acknowledged);
         let checked = self.sum(|stream| stream.checked);
@@ -150,7 +150,7 @@ fn join(known: &mut StreamFound, found: &StreamFound) {
     known.beyond += found.beyond;
 }
 
-/// Answers whether acknowledged data survives a cut of the power; `None` if there was none.
+/// Answers whether acknowledged data survives a power cut; `None` if there was none.
 pub fn answer(run: &Run) -> Option<Sentence> {
     let total = total(run)?;
     let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
@@ -231,7 +231,7 @@ fn of_stream(found: &StreamFound) -> String {
     )
 }
 
-/// A cycle in a line.
+/// Describes a cycle in a line.
 pub fn in_brief(step: &CutStep) -> String {
     let after = Nanos(step.after_ns);
     let away = Nanos(step.away_ns);

@@ -1,4 +1,4 @@
-//! Results of a replay, in words.
+//! Describes the results of a replay.
 
 use crate::results::findings::Finding;
 use crate::words::text::clean;
@@ -9,7 +9,7 @@ use assay_model::work::replay::ReplayStep;
 use assay_stats::latency::Distribution;
 use assay_stats::percentile::Percentile;
 
-/// A replay that is later than this at its median did not keep the recorded times.
+/// Median delay above which a replay did not keep the recorded times, in nanoseconds.
 const IN_TIME_NS: u64 = 1_000_000;
 
 /// Describes the I/O of a replay, and whether it kept the recorded times.

@@ -1,4 +1,4 @@
-//! The acts of a scenario, one line each, and how long all of it took.
+//! Describes the acts of a scenario, one line each, and their total duration.
 
 use crate::results::describe;
 use crate::results::summary::{Figure, Group, JobSummary, Summary};
@@ -13,20 +13,20 @@ use assay_model::work::scenario::{Deadlines, ScenarioStep};
 use assay_stats::acts;
 use assay_stats::summary::Summary as Statistics;
 
-/// One act.
+/// Line on one act.
 #[derive(Clone, Debug)]
 pub struct ActLine {
-    /// Name of the place.
+    /// Name of the act.
     pub name: String,
     /// Duration of the act.
     pub time: String,
-    /// Bytes, files or transactions per second; empty where there are none.
+    /// Rate in bytes, files or transactions per second; empty without one.
     pub rate: String,
-    /// The slowest operation of all trials.
+    /// Latency of the slowest operation of all trials.
     pub slowest: String,
-    /// The longest time without any completion.
+    /// Longest time without any completion.
     pub gap: String,
-    /// Deadlines missed, of how many.
+    /// Number of missed deadlines and of all deadlines.
     pub missed: String,
     /// Labels of the metric.
     pub labels: Labels,
@@ -34,7 +34,7 @@ pub struct ActLine {
     pub found: Option<String>,
 }
 
-/// The acts of a run, in their order; empty when it is of no scenario.
+/// Returns the acts of a run, in their order; empty if it has no scenario.
 pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
     let planned = &summary.run.header.plan.jobs;
     let place = |job: &&JobSummary<'_>| {
@@ -76,7 +76,7 @@ pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     figures.collect()
 }
 
-/// The acts in which operations were over too late.
+/// Returns the acts with missed deadlines.
 pub fn late(summary: &Summary<'_>) -> Vec<String> {
     let missed = |job: &&JobSummary<'_>| {
         let kept = steps(job).into_iter().filter_map(|step| step.deadlines);
@@ -136,7 +136,7 @@ fn rate(job: &JobSummary<'_>, median: &dyn Fn(&str) -> String) -> String {
     let there: Vec<&(String, String)> = rates.iter().filter(|(_, rate)| !rate.is_empty()).collect();
     match there[..] {
         [(_, rate)] => rate.clone(),
-        // What is read is written: one of them says it.
+        // Everything that is read is also written: one of the rates suffices.
         [_, (_, rate)] if job.job.rw.writes() => rate.clone(),
         _ => String::new(),
     }

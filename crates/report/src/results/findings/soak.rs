@@ -1,5 +1,5 @@
-//! A soak in words: whether every block held what was written to it, how fast, and what
-//! it cost of the device's life.
+//! Describes a soak: whether every block retained its data, the rate, and the used life of the
+//! device.
 
 use crate::results::describe;
 use crate::results::findings::{Sentence, Topic};
@@ -14,9 +14,9 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::work::soak::{Fault, Health, HeldContent, SoakStep, Stretch};
 use assay_stats::course::Course;
 
-/// The rate is told at so many places of the time.
+/// Number of times at which the rate is reported.
 const PARTS: usize = 10;
-/// So many faults are told.
+/// Maximum number of faults to list.
 const FAULTS_TOLD: usize = 16;
 
 /// Returns the findings of a soak; empty for other runs.
@@ -40,8 +40,8 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     all.into_iter().flatten().collect()
 }
 
-/// Answers whether errors were found, how much was written, and what that cost of the device's
-/// life; `None` if the run is no soak.
+/// Answers whether errors were found, how much was written, and how much of the device's life that
+/// used; `None` if the run is no soak.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let steps = steps(summary);
     let (_, last) = steps.last()?;
@@ -75,22 +75,22 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     })
 }
 
-/// Returns true if the soak reached its end, and all of the area was checked then.
+/// Returns true if the soak reached its end, and the whole area was checked then.
 fn is_whole(summary: &Summary<'_>, last: &SoakStep) -> bool {
     summary.run.status == RunStatus::Finished && last.of == Stretch::Checking
 }
 
-/// A step with its trial.
+/// Step with its trial.
 pub(crate) type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
 
-/// The steps of a soak, in their order; none for other runs.
+/// Returns the steps of a soak, in their order; empty for other runs.
 pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
     let trials = summary.run.trials.iter();
     let soak = |trial: &'a TrialRecord| Some((trial, trial.detail.as_deref()?.soak()?));
     trials.filter_map(soak).collect()
 }
 
-/// The sentence that counts.
+/// Returns the main result in a sentence.
 fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
     let state = &last.checkpoint;
     let (verified, written) = (Bytes(state.verified_bytes), Bytes(state.written_bytes));
@@ -121,7 +121,7 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
     Sentence { bad, text }
 }
 
-/// Blocks that did not hold what was written to them, one by one.
+/// Describes each block whose data differed.
 fn faults(steps: &[Taken<'_>]) -> Vec<Sentence> {
     let faults = steps.iter().flat_map(|(_, step)| &step.faults);
     let line = |fault| Sentence {
@@ -212,8 +212,8 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
     lines
 }
 
-/// The stretches that wrote, as one measurement of their whole intervals: in those that
-/// a stretch ended in, the clock ran for a part only. `None` when there is none.
+/// Joins the writing stretches to one measurement of their complete intervals. The last interval of
+/// a stretch is shorter and left out. Returns `None` without such a stretch.
 pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
     let mut whole: Option<Measurement> = None;
     for one in written(steps).filter_map(|(trial, _)| trial.measured.as_ref()) {
@@ -283,7 +283,7 @@ fn rates(steps: &[Taken<'_>]) -> Vec<String> {
     lines
 }
 
-/// Write rates in equal parts of the time.
+/// Describes the write rates in equal parts of the time.
 fn by_time(whole: &Measurement) -> Option<String> {
     let points = &whole.series.points;
     let parts = points.chunks(points.len().div_ceil(PARTS).max(1));
@@ -303,7 +303,7 @@ fn by_time(whole: &Measurement) -> Option<String> {
     })
 }
 
-/// Write rates while the area is written for the first time.
+/// Describes the write rates while the area is written for the first time.
 fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
     let mut filled = 0;
     let mut words = Vec::new();
@@ -316,7 +316,7 @@ fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
             filled = step.filled_bytes;
         }
     }
-    // Few places of a long list are enough.
+    // A few values of a long list are enough.
     let every = words.len().div_ceil(PARTS).max(1);
     let some: Vec<String> = words.into_iter().step_by(every).collect();
     (!some.is_empty()).then(|| {
@@ -327,7 +327,7 @@ fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
     })
 }
 
-/// The hottest thermal zone at the begin, at the end and at most.
+/// Describes the hottest thermal zone at the beginning, at the end and at its maximum.
 fn temperature(steps: &[Taken<'_>]) -> Option<String> {
     let zones = steps
         .iter()
@@ -346,7 +346,7 @@ fn temperature(steps: &[Taken<'_>]) -> Option<String> {
     ))
 }
 
-/// Health that the device reported before the soak and after it.
+/// Returns the health that the device reported before and after the soak.
 fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Option<Health>) {
     let before = summary.run.header.storage.device();
     let before = before.and_then(|layer| Health::of(&layer.identity));
@@ -354,7 +354,7 @@ fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Optio
     (before, after)
 }
 
-/// Before and after.
+/// Describes the health before and after the soak.
 fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
     match healths(summary, steps) {
         (None, None) => vec![tr!("the device does not report its wear").to_owned()],

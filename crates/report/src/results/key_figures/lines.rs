@@ -1,4 +1,4 @@
-//! The lines: how fast the device is at what people ask for.
+//! Lines of key figures: the speed of the device at common tasks.
 
 use super::KeyFigure;
 use super::over::{Over, View, views};
@@ -29,10 +29,10 @@ pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     lines
 }
 
-/// Jobs of a run up to which each has a line.
+/// Number of jobs up to which each job of a run has a line.
 const FEW_JOBS: usize = 6;
 
-/// The other jobs of a run of a few, which were asked for by name.
+/// Returns lines for the remaining jobs of a run with few jobs, which the user selected by name.
 fn others<'a>(views: &[View<'a>]) -> Vec<KeyFigure> {
     if views.iter().any(|view| view.jobs.len() > FEW_JOBS) {
         return Vec::new();
@@ -79,20 +79,20 @@ fn others<'a>(views: &[View<'a>]) -> Vec<KeyFigure> {
     told_of.collect()
 }
 
-/// Data that was not kept, before any rate.
+/// Reports lost data, which precedes any rate.
 fn lost(summary: &Summary<'_>) -> Option<KeyFigure> {
     let losses = losses(summary);
     let first = &losses.first()?.first;
     line(tr!("Data kept?"), &[tr!("no: {first}", first)])
 }
 
-/// The jobs of one group, in reading order.
+/// Returns the jobs of one group, in reading order.
 fn group<'v, 'a>(view: &'v View<'a>, group: Group) -> impl Iterator<Item = &'v JobSummary<'a>> {
     view.jobs.iter().filter(move |job| job.group == group)
 }
 
-/// The direct sequential transfers; for writes that are not flushed also the
-/// ladder's rate with a flush at the end.
+/// Describes direct sequential transfers; if writes are not flushed, also the ladder's rate with a
+/// flush at the end.
 fn sequential(views: &[View<'_>]) -> Option<KeyFigure> {
     let read = Over::of(views, |view| direct(view, Rw::Read)?.figure("read_bw"));
     let written = Over::of(views, direct_write);
@@ -118,7 +118,7 @@ fn direct_write(view: &View<'_>) -> Option<Figure> {
     direct(view, Rw::Write)?.figure("write_bw")
 }
 
-/// The ladder's rate with a flush at the end, where the direct write has none.
+/// Returns the ladder's rate with a flush at the end, unless the direct write includes one.
 fn flushed_write(view: &View<'_>) -> Option<Figure> {
     let is_durable = |figure: &Figure| figure.labels.agreed() == Some("device");
     let flushed = group(view, Group::WriteLadder)
@@ -128,8 +128,8 @@ fn flushed_write(view: &View<'_>) -> Option<Figure> {
     (is_durable(&flushed) && is_news).then_some(flushed)
 }
 
-/// Random I/O of the smallest blocks, one at a time or at the largest depth. Reads and writes
-/// stand together if block size and depth are the same.
+/// Describes random I/O of the smallest blocks, at depth 1 or at the largest depth. Reads and
+/// writes share a line if block size and depth are the same.
 fn small_random(views: &[View<'_>], deep: bool) -> Vec<KeyFigure> {
     let mut told_of: Vec<(String, Vec<String>)> = Vec::new();
     for group in [Group::RandomRead, Group::RandomWrite] {
@@ -172,7 +172,7 @@ fn append<'v, 'a>(view: &'v View<'a>) -> Option<&'v JobSummary<'a>> {
 
 fn durable_append(views: &[View<'_>]) -> Option<KeyFigure> {
     let of = |percentile: &str| {
-        // Runs from before that was measured have the flush alone.
+        // Runs of older versions only measured the flush itself.
         let found = |subject: &str| {
             let name = format!("{subject}_lat_{percentile}");
             Over::of(views, |view| append(view)?.figure(&name))
@@ -200,7 +200,7 @@ fn durable_append(views: &[View<'_>]) -> Option<KeyFigure> {
     line(&tr!("Append {block}", block), &[text + &median.under()])
 }
 
-/// The one long write, or the median of several with the longest stall.
+/// Describes one long write, or the median of several, with the longest stall.
 fn sustained(views: &[View<'_>]) -> Option<KeyFigure> {
     let jobs = views
         .iter()
@@ -269,7 +269,7 @@ pub(super) fn line(subject: &str, words: &[String]) -> Option<KeyFigure> {
     })
 }
 
-/// A figure with what it measured: `15.9 MB/s flushed`.
+/// Formats a figure with its label: `15.9 MB/s flushed`.
 fn told(found: &Over<'_>) -> String {
     let (value, labels) = (found.value(), found.labels());
     let how = match labels.agreed() {

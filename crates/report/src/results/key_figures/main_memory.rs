@@ -1,4 +1,4 @@
-//! A run of main memory in a few lines: how fast it is copied, and how long a load takes.
+//! Key figures of main memory: its copy rate and the latency of a load.
 
 use super::KeyFigure;
 use super::lines::line;
@@ -16,7 +16,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     lines.into_iter().flatten().collect()
 }
 
-/// Copies with the fewest and with the most threads.
+/// Describes copies with the fewest and with the most threads.
 fn bandwidth(views: &[View<'_>]) -> Option<KeyFigure> {
     let words = ends(views, threads_of_copy)
         .into_iter()
@@ -34,7 +34,7 @@ fn bandwidth(views: &[View<'_>]) -> Option<KeyFigure> {
     line(tr!("Bandwidth"), &words.collect::<Vec<_>>())
 }
 
-/// Loads from the smallest and from the largest working set.
+/// Describes loads from the smallest and from the largest working set.
 fn latency(views: &[View<'_>]) -> Option<KeyFigure> {
     let words = ends(views, latency_set).into_iter().filter_map(|set| {
         let loaded = |job: &&JobSummary<'_>| latency_set(job) == Some(set);
@@ -50,7 +50,7 @@ fn latency(views: &[View<'_>]) -> Option<KeyFigure> {
     line(tr!("Latency"), &words.collect::<Vec<_>>())
 }
 
-/// The smallest and the largest value that jobs have, once if they are the same.
+/// Returns the smallest and the largest value of the jobs, once if they are equal.
 fn ends<T: Copy + Ord>(views: &[View<'_>], of: impl Fn(&JobSummary<'_>) -> Option<T>) -> Vec<T> {
     let jobs = views.iter().flat_map(|view| &view.jobs);
     let values: Vec<T> = jobs.filter_map(of).collect();
@@ -59,12 +59,12 @@ fn ends<T: Copy + Ord>(views: &[View<'_>], of: impl Fn(&JobSummary<'_>) -> Optio
     least.into_iter().chain(most).copied().collect()
 }
 
-/// A figure with its label.
+/// Formats a figure with its label.
 fn told(found: &Over<'_>) -> String {
     format!("{} ({}){}", found.value(), found.labels(), found.under())
 }
 
-/// The doubt about rates of arrays that a processor's caches can hold.
+/// Returns the doubt about rates of arrays that fit into a processor's caches.
 pub fn doubt(summary: &Summary<'_>) -> Option<Doubt> {
     let rates = summary
         .jobs

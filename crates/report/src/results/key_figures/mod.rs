@@ -1,7 +1,6 @@
-//! A run in a few lines, for someone who has ten seconds: how fast the device
-//! really is, and whether to believe it. Built from the figures, their labels
-//! and the warnings alone. Of a sweep a figure is its range over the conditions, with
-//! the conditions that make its ends.
+//! Key figures of a run in a few lines: the actual speed of the device, and whether the figures are
+//! trustworthy. They use only figures, labels and warnings. In a sweep, a figure is a range over
+//! the conditions, with the conditions of its ends.
 
 use assay_lang::tr;
 mod lines;
@@ -10,44 +9,44 @@ mod over;
 use crate::results::summary::{JobSummary, Summary};
 use crate::results::warnings::{Doubt, Warning};
 
-/// One line: its subject, and what is to be said about it. Safe to show.
+/// Line with a subject and its figures. Safe to display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFigure {
-    /// For example `Sequential`.
+    /// Subject, for example `Sequential`.
     pub subject: String,
-    /// For example `read 166 MB/s; write 15.9 MB/s not flushed`.
+    /// Figures, for example `read 166 MB/s; write 15.9 MB/s not flushed`.
     pub text: String,
 }
 
 /// Trustworthiness of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belief {
-    /// Nothing in the evidence speaks against them.
+    /// Reliable: the evidence raises no doubt.
     Yes,
-    /// They are what they seem, but less exact.
+    /// Less exact than they look.
     WithCare,
-    /// Some are missing, or not what they seem.
+    /// Partly missing or misleading.
     InPart,
-    /// None is the device's.
+    /// None of the figures is the device's.
     No,
 }
 
-/// The few lines.
+/// Key figures of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFigures {
-    /// Figures, one subject a line.
+    /// Lines of figures, one per subject.
     pub lines: Vec<KeyFigure>,
     /// Trustworthiness of the figures.
     pub belief: Belief,
-    /// Why, in one sentence that begins with the answer.
+    /// Reason in one sentence that begins with the answer.
     pub because: String,
 }
 
-/// Reasons named; the warnings tell all.
+/// Maximum number of reasons; the warnings contain all.
 const REASONS: usize = 3;
 
 impl KeyFigures {
-    /// The digest of a run with its warnings.
+    /// Derives the key figures of a run with its warnings.
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
         let mut doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
         if summary.jobs.iter().any(JobSummary::is_cuts) {
@@ -66,7 +65,7 @@ impl KeyFigures {
         }
     }
 
-    /// Cuts of the power have a verdict of their own, and no figures.
+    /// Returns the key figures of power cuts, which have a separate verdict and no figures.
     fn of_cuts() -> Self {
         let because = tr!(
             "yes: each cut is proved by another start of the kernel, and what was checked was read after it"

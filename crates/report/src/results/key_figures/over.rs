@@ -1,5 +1,5 @@
-//! A figure over the conditions of a sweep: its range, and which conditions make its
-//! ends. Of a run without conditions it is one figure.
+//! Figure over the conditions of a sweep: its range, and the conditions of its ends. A run without
+//! conditions has a single value.
 
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::sweep::{Verdicts, plain_name};
@@ -9,26 +9,26 @@ use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use std::rc::Rc;
 
-/// The jobs of a run with their trials under one condition.
+/// Jobs of a run with their trials under one condition.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// The condition; `None` where all trials ran under the same.
+    /// The condition; `None` if all trials ran under the same one.
     condition: Option<&'a str>,
-    /// The jobs that have such trials, in reading order.
+    /// Jobs with such trials, in reading order.
     pub jobs: Vec<JobSummary<'a>>,
     /// Verdicts on all conditions.
     verdicts: Option<Rc<Verdicts>>,
 }
 
 impl<'a> View<'a> {
-    /// Name of one of its jobs, without the condition.
+    /// Returns the name of a job without the condition.
     pub fn name_of(&self, job: &JobSummary<'a>) -> &'a str {
         plain_name(&job.job.name, self.condition.unwrap_or_default())
     }
 }
 
-/// One view for each condition, in the order of the plan; a single one of a run that
-/// knows no conditions, or whose trials ran under one alone.
+/// Returns a view for each condition, in the order of the plan; a single view for a run without
+/// conditions, or with trials under only one.
 pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
     let planned = &summary.run.header.plan.conditions;
     let verdicts = Verdicts::of(summary.run).map(Rc::new);
@@ -52,10 +52,10 @@ pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
     views
 }
 
-/// A figure under a condition.
+/// Figure under a condition.
 type ConditionFigure<'a> = (Option<&'a str>, Figure);
 
-/// A figure under each condition that has it.
+/// Figure under each condition that has it.
 #[derive(Debug)]
 pub struct Over<'a> {
     figures: Vec<ConditionFigure<'a>>,
@@ -64,7 +64,7 @@ pub struct Over<'a> {
 }
 
 impl<'a> Over<'a> {
-    /// `None` where no condition has it.
+    /// Collects a figure; `None` if no condition has it.
     pub fn of(views: &[View<'a>], figure: impl Fn(&View<'a>) -> Option<Figure>) -> Option<Self> {
         let found = views
             .iter()
@@ -101,8 +101,8 @@ impl<'a> Over<'a> {
         labels.cloned().collect()
     }
 
-    /// Names the conditions of the ends in brackets if a verdict says that these differ; empty
-    /// where there is one condition.
+    /// Names the conditions of the ends in brackets, if a verdict shows that they differ; empty if
+    /// there is one condition.
     pub fn under(&self) -> String {
         if self.views < 2 {
             return String::new();
@@ -134,7 +134,7 @@ impl<'a> Over<'a> {
         verdicts.is_some_and(|found| found.tells_apart((&low.1.job, &low.1.name), conditions))
     }
 
-    /// The least and the largest; with a single figure both are that one.
+    /// Returns the smallest and the largest figure; a single figure is both.
     fn ends(&self) -> (&ConditionFigure<'a>, &ConditionFigure<'a>) {
         let median = |at: &usize| self.figures[*at].1.stats.median;
         let by_median = |a: &usize, b: &usize| median(a).total_cmp(&median(b));

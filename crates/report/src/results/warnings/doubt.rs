@@ -4,20 +4,20 @@ use super::Warning;
 use assay_lang::{counted, tr};
 use assay_model::job::Direction;
 
-/// A reason not to take the figures as they are, one clause.
+/// Reason to doubt figures, as a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// None of the figures is that of a device that works.
+    /// None of the figures is that of a working device.
     All(String),
-    /// Some figures are missing, or not what they seem.
+    /// Some figures are missing or misleading.
     Some(String),
-    /// The figures are what they seem, but less exact.
+    /// The figures are correct, but less exact than they look.
     Exactness(String),
 }
 
 impl Warning {
-    /// The doubt that follows from the warning; `None` where it tells about
-    /// the storage rather than about the figures.
+    /// Returns the doubt that follows from the warning; `None` if the warning concerns the storage
+    /// rather than the figures.
     pub fn doubt(&self) -> Option<Doubt> {
         Some(match self {
             Self::Memory { what } => Doubt::All(what.clone()),
@@ -83,7 +83,8 @@ fn count<T>(jobs: &[T]) -> String {
     counted!(jobs.len(), "{n} job", "{n} jobs")
 }
 
-/// A figure whose trials differ by more than 100 % says nothing.
+/// Returns the doubt about varying figures. A coefficient of variation above 100 % makes a figure
+/// meaningless.
 fn spread(list: &[(String, f64)], of: usize) -> Doubt {
     let wild = list.iter().filter(|(_, cv)| *cv > 1.0).count();
     let jobs = counted!(of, "{n} job", "{n} jobs");

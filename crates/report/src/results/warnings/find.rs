@@ -1,5 +1,4 @@
-//! Warnings about the trials: what they measured, how they ended, how much
-//! they differ.
+//! Finds warnings about the trials: their labels, their outcomes, their variation.
 
 use super::{Stalled, Warning};
 use crate::results::describe;
@@ -19,11 +18,11 @@ use assay_stats::derive::{TOOL_LIMITS_FROM, in_flight, processor_share};
 use assay_stats::steps::stalls as stalls_in;
 use assay_stats::summary::Summary as Statistics;
 
-/// A coefficient of variation above this is a warning.
+/// Coefficient of variation above which a warning is given.
 const WIDE_SPREAD: f64 = 0.10;
-/// Fewer trials than this are a warning.
+/// Number of trials below which a warning is given.
 const ENOUGH_TRIALS: usize = 3;
-/// A longer time without a completion is a stall.
+/// Time without a completion above which it is a stall.
 const STALL: Nanos = Nanos::millis(500);
 
 /// Returns all warnings found.
@@ -86,8 +85,8 @@ fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
     })
 }
 
-/// Returns the number of errors that speak against the medium: a full file system (`ENOSPC`,
-/// `EDQUOT`) does not.
+/// Returns the number of errors that indicate a bad medium; a full file system (`ENOSPC`, `EDQUOT`)
+/// does not.
 fn of_medium(errors: &IoErrors) -> u64 {
     const NO_ROOM: [i32; 2] = [28, 122];
     match errors.first.first().and_then(|first| first.errno) {
@@ -110,7 +109,7 @@ fn describe_first(errors: &IoErrors) -> Option<String> {
     ))
 }
 
-/// Failed trials; those with I/O errors or lost data have a warning already.
+/// Warns about failed trials, except those with a warning about I/O errors or lost data.
 fn failed(summary: &Summary<'_>) -> Option<Warning> {
     let error = |trial: &TrialRecord| match &trial.outcome {
         Outcome::Failed { error } => {
@@ -159,8 +158,8 @@ fn memory(summary: &Summary<'_>) -> Option<Warning> {
     Some(Warning::Memory { what })
 }
 
-/// The plain way of the ladder is there to show the page cache; a job that
-/// wants a warm cache is too.
+/// Returns true if a job measures the device. The plain step of the ladder and jobs with a warm
+/// cache measure the page cache on purpose.
 fn means_the_device(job: &JobSummary<'_>) -> bool {
     let shows_cache = job.group == Group::WriteLadder && WriteMode::of(job.job) == WriteMode::Plain;
     !shows_cache && job.job.cache_state != assay_model::job::CacheState::Warm
@@ -179,7 +178,7 @@ fn page_cache(summary: &Summary<'_>) -> Vec<Warning> {
         Warning::PageCache {
             direction,
             jobs,
-            // Of a work nobody knows the size of its files beforehand.
+            // The size of a workload's files is not known in advance.
             fits_in: (Bytes(0) < file && file < memory).then_some((file, memory)),
         }
     });
@@ -202,14 +201,14 @@ fn mixed(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
 }
 
-/// From this share of the clock on, the tool cannot be excluded as the limit of a job with one
-/// I/O at a time: its processor time and the device's follow each other, and from one half on the
-/// tool's is the longer one. What a faster tool would give may be up to twice as much.
+/// Share of the clock from which on the tool may limit a job with one I/O at a time. Processor time
+/// and device time follow each other, and from one half on the processor time is the longer one: a
+/// faster tool could give up to twice the rate.
 const LIMITS_ONE_BY_ONE_FROM: f64 = 0.5;
 
-/// The share of the clock from which on the tool cannot be excluded as the limit of a job. With
-/// several I/Os in flight the device works while the tool does, so only threads that hardly
-/// wait at all hold it up.
+/// Returns the share of the clock from which on the tool may limit a job. With several I/Os in
+/// flight the device works concurrently with the tool, so that only threads that hardly wait at all
+/// limit it.
 fn limits_from(job: &Job) -> f64 {
     let queued = job.ioengine.is_asynchronous() && job.iodepth > 1;
     match queued || job.numjobs > 1 {
@@ -218,8 +217,8 @@ fn limits_from(job: &Job) -> f64 {
     }
 }
 
-/// Jobs whose figures claim the device, or may be the device's, while the threads that
-/// measure had little time to wait for it.
+/// Warns about figures of the device, or possibly of the device, whose measuring threads had little
+/// time to wait for it.
 fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
     let processors = summary.run.header.system.cpus.max(1);
     let claims = |label: &Measured| {
@@ -242,21 +241,21 @@ fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
 }
 
-/// Below this share of the depth asked for, the queue was not kept full.
+/// Share of the requested depth below which the queue was not kept full.
 const KEPT_DEPTH: f64 = 0.9;
-/// Fewer I/Os than this for each place of the queue, and filling and draining it counts.
+/// I/Os per place of the queue below which filling and draining affect the mean depth.
 const IOS_PER_PLACE: u64 = 20;
 
-/// Returns true if nothing in a job asks for waits: its queue is to be full throughout.
+/// Returns true if a job is meant to keep its queue full: no option makes it wait.
 fn keeps_queue_full(job: &Job) -> bool {
     use EngineKind::{IoUring, Libaio, Posixaio};
     let queues = matches!(job.ioengine, IoUring | Libaio | Posixaio) && job.iodepth > 1;
     let waits = job.rate.is_some() || job.pause.is_some() || job.flush.every.is_some();
-    // Threads that have a share each end one after the other.
+    // Threads with a fixed share end at different times.
     queues && !waits && (job.numjobs == 1 || job.time_based)
 }
 
-/// The same of a stream of a load, which can ask for more.
+/// Returns true if a stream of a load is meant to keep its queue full; it has more options to wait.
 fn stream_keeps_queue_full(stream: &Stream) -> bool {
     let engine = &stream.engine;
     let batch = engine.batch_complete_min.max(engine.batch_complete_max);
@@ -265,7 +264,8 @@ fn stream_keeps_queue_full(stream: &Stream) -> bool {
     whole && !orders && !engine.serialize_overlap && stream.pace.latency_target.is_none()
 }
 
-/// Jobs with fewer I/Os in flight than they asked for. A device that is the limit has them all.
+/// Warns about jobs with fewer I/Os in flight than requested. If the device is the limit, all are
+/// in flight.
 fn shallow_queue(summary: &Summary<'_>) -> Option<Warning> {
     let jobs = details(summary, |job| {
         let asked = u64::from(job.job.iodepth) * u64::from(job.job.numjobs.max(1));
@@ -330,9 +330,9 @@ fn stalls(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::Stalls { jobs })
 }
 
-/// The stalls of one job; the wait for a flush that it asked for is none.
+/// Returns the stalls of one job, without waits for requested flushes.
 fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
-    // Failed trials too: a device that hangs and then fails has stalled.
+    // Includes failed trials: a device that hangs and then fails has stalled.
     let stalled = || {
         let trials = job.trials.iter();
         trials.filter_map(|trial| Some((trial, trial.measured()?)))
@@ -349,7 +349,8 @@ fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
     })
 }
 
-/// The agent was stopped for at least half of the longest gap: that is no stall of the storage.
+/// Returns true if the agent was stopped for at least half of the longest gap, which is then not a
+/// stall of the storage.
 fn stood_still(trial: &JudgedTrial<'_>, measured: &Measurement) -> bool {
     let evidence = trial.record.evidence.as_ref();
     let after = evidence.and_then(|evidence| evidence.after.hindrances.as_ref());
@@ -363,8 +364,8 @@ fn stood_still(trial: &JudgedTrial<'_>, measured: &Measurement) -> bool {
     stopped_ns >= gap.length_ns.div_ceil(2)
 }
 
-/// A gap of half a second, or intervals without a completion; on storage so
-/// slow that every I/O takes that long it must also stand out.
+/// Returns true for a gap of half a second, or intervals without a completion. On storage so slow
+/// that every I/O takes that long, the gap must also stand out.
 fn has_stalled(measured: &Measurement) -> bool {
     let ios = (measured.read.ios + measured.write.ios).max(1);
     let usual_ns = measured.elapsed_ns / ios;
@@ -374,8 +375,7 @@ fn has_stalled(measured: &Measurement) -> bool {
     stands_out && (gap_ns > STALL.0 || empty)
 }
 
-/// Figures that are to be the device's: how fast memory was is beside the
-/// point.
+/// Warns about the variation of figures of the device; variation of memory is not relevant.
 fn spread(summary: &Summary<'_>) -> Option<Warning> {
     let repeated = summary.jobs.iter().filter(|job| means_the_device(job));
     let mut jobs: Vec<(String, f64)> = repeated
@@ -391,9 +391,8 @@ fn spread(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::Spread { jobs, of })
 }
 
-/// Jobs with some figure but few of them. One sustained write is by design:
-/// what matters in it is its course. That a stopped run has fewer is said
-/// already.
+/// Warns about jobs with a figure but few trials. A single sustained write is intended: its course
+/// is the result. A stopped run has fewer trials, which another warning reports.
 fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
     if summary.run.status != RunStatus::Finished {
         return None;
@@ -440,7 +439,7 @@ fn details(
         .collect()
 }
 
-/// Jobs whose trials count more than 0, with the sum.
+/// Returns the jobs whose trials sum up to more than 0, with the sum.
 fn sums(summary: &Summary<'_>, of: impl Fn(&JudgedTrial<'_>) -> u64) -> Vec<(String, u64)> {
     let sums = summary.jobs.iter().map(|job| {
         let counts = job.trials.iter().map(&of);

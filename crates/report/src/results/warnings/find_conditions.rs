@@ -1,5 +1,5 @@
-//! Warnings about the conditions of the trials: other processes, CPU speed,
-//! heat, and the agent.
+//! Finds warnings about the conditions of the trials: other processes, CPU speed, heat, and the
+//! agent.
 
 use super::Warning;
 use crate::results::summary::{JudgedTrial, Summary};
@@ -11,14 +11,13 @@ use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
 use assay_model::units::{Bytes, MIB};
 use std::cmp::Reverse;
 
-/// Foreign I/O below this is the system's own housekeeping.
+/// Bytes of foreign I/O up to which it is normal system activity.
 const FOREIGN_FLOOR: u64 = MIB;
-/// Foreign I/O above this share of the trial's bytes is a warning.
+/// Divisor of a trial's bytes: more foreign I/O is a warning.
 const FOREIGN_SHARE: u64 = 100;
-/// A process that moved less than this part of the foreign I/O is not named.
+/// Divisor of the foreign I/O: a process that moved less is not named.
 const GOOD_PART: u64 = 10;
-/// The fastest CPU may end a trial at this share of its frequency before; less
-/// is more than the flicker of boost clocks.
+/// Share of its frequency that the fastest CPU must keep during a trial; boost clocks vary by less.
 const FREQUENCY_KEPT_PERCENT: u64 = 80;
 
 /// Returns all warnings about the conditions.
@@ -50,7 +49,7 @@ fn evidence<'s, 'a>(
     trials(summary).filter_map(|trial| Some((trial, trial.record.evidence.as_ref()?)))
 }
 
-/// Adds a trial to its job: `seq-read-1m #1 #3`.
+/// Adds a trial to those of its job: `seq-read-1m #1 #3`.
 fn name(named: &mut Vec<(String, String)>, trial: &JudgedTrial<'_>) {
     let (job, number) = (&trial.record.job.name, numbered(trial.record.trial));
     match named.last_mut() {
@@ -95,7 +94,7 @@ fn hindered(summary: &Summary<'_>) -> Option<Warning> {
         }
         all.extend(found);
     }
-    // Of a kind that took time in several trials, the longest.
+    // Keeps the longest hindrance of each kind that took time in several trials.
     all.sort_by_key(|hindrance| (hindrance.kind, Reverse(hindrance.time_ns), &hindrance.words));
     all.dedup_by(|a, b| a.kind == b.kind && (a.time_ns > 0 || a.words == b.words));
     (!all.is_empty()).then(|| Warning::Hindered {
@@ -104,8 +103,8 @@ fn hindered(summary: &Summary<'_>) -> Option<Warning> {
     })
 }
 
-/// Names of the processes that can have done a good part of it, busiest first;
-/// programs that ran several times (`dd [7]`, `dd [9]`) are one.
+/// Names the processes that may have done a good part of the I/O, the busiest first. Several
+/// processes of a program (`dd [7]`, `dd [9]`) count as one.
 fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
     let mut programs: Vec<(String, u64)> = Vec::new();
     for process in busy {
@@ -121,7 +120,7 @@ fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
     programs.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Foreign I/O of a trial, if it is enough to disturb.
+/// Returns the foreign I/O of a trial, if it is enough to disturb.
 fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
     let foreign = trial.derived.judgement.as_ref()?.foreign.clone()?;
     let measured = trial.measured()?;
@@ -134,7 +133,7 @@ fn governor(summary: &Summary<'_>) -> Option<Warning> {
     let conditions = summary.run.header.plan.conditions.iter();
     let mut settings = conditions.flat_map(|condition| &condition.settings);
     if settings.any(|setting| setting.subject == Subject::Governor) {
-        // It is what was asked for.
+        // The run asked for these settings.
         return None;
     }
     let mut governors = Vec::new();
@@ -152,8 +151,8 @@ fn governor(summary: &Summary<'_>) -> Option<Warning> {
     (!governors.is_empty()).then_some(Warning::Governor { governors })
 }
 
-/// Only under the governor `performance`: others change the frequency by
-/// design, and their warning says so.
+/// Warns about a falling frequency, only under the governor `performance`: others change it by
+/// design, and have another warning.
 fn throttled(summary: &Summary<'_>) -> Option<Warning> {
     let (mut concerned, mut hottest) = (Vec::new(), None);
     for (trial, evidence) in evidence(summary) {

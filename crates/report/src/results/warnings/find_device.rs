@@ -1,4 +1,4 @@
-//! Warnings about the device: what is beneath it, its wear, its bus.
+//! Finds warnings about the device: the layers below it, its wear, its bus.
 
 use super::Warning;
 use crate::results::summary::Summary;
@@ -23,7 +23,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found
 }
 
-/// Unless it reads and writes its file past the page cache (`loop/dio`).
+/// Warns about a loop device, unless it does direct I/O to its file (`loop/dio`).
 fn loop_device(layer: &Layer) -> Option<Warning> {
     let file = layer.cached_file()?;
     Some(Warning::Loop {
@@ -32,9 +32,9 @@ fn loop_device(layer: &Layer) -> Option<Warning> {
     })
 }
 
-/// The kernel gives each loop device that can be written a volatile cache when it is set up
-/// (`loop_update_limits`), whatever its file is on. Since Linux 6.11 another setting outlives
-/// the one who made it.
+/// Warns about a loop device without a volatile cache. The kernel gives each writable loop device
+/// one when it is set up (`loop_update_limits`), independent of the storage of its file. Since
+/// Linux 6.11 a changed setting remains in force after the command that changed it.
 fn forced_write_through(layer: &Layer, summary: &Summary<'_>) -> Option<Warning> {
     let through = |record: &TrialRecord| {
         let written = record.measured.as_ref().is_some_and(|m| m.write.bytes > 0);
@@ -65,21 +65,21 @@ fn of_bus(layer: &Layer) -> Option<Warning> {
     })
 }
 
-/// A bus that is slower than nearly every device of its kind, in words.
+/// Describes a bus that is slower than nearly all devices of its kind.
 pub fn slow_bus(identity: &DeviceIdentity) -> Option<String> {
     slow_usb(identity)
         .or_else(|| slow_card(identity))
         .or_else(|| slow_pcie(identity))
 }
 
-/// A USB link of at most 480 Mbit/s.
+/// Describes a USB link of at most 480 Mbit/s.
 fn slow_usb(identity: &DeviceIdentity) -> Option<String> {
     let speed = identity.raw.get("speed").map(|speed| speed.trim())?;
     let slow = identity.kind == DeviceKind::Usb && speed.parse::<f64>().ok()? <= 480.0;
     slow.then(|| tr!("USB at {speed} Mbit/s", speed))
 }
 
-/// Modes that every eMMC since 4.5 and every SD card since 1.1 exceeds.
+/// Describes a mode that every eMMC since 4.5 and every SD card since 1.1 exceeds.
 fn slow_card(identity: &DeviceIdentity) -> Option<String> {
     let bus = identity.bus.as_ref()?;
     let slow = match identity.kind {
@@ -90,12 +90,12 @@ fn slow_card(identity: &DeviceIdentity) -> Option<String> {
     slow.then(|| bus.clone())
 }
 
-/// A PCIe link that is narrower or slower than device and slot allow.
+/// Describes a PCIe link that is narrower or slower than device and slot allow.
 fn slow_pcie(identity: &DeviceIdentity) -> Option<String> {
     let get = |key| identity.raw.get(key).map(String::as_str);
     let (speed, width) = (get("current_link_speed")?, get("current_link_width")?);
     let (most_speed, most_width) = (get("max_link_speed")?, get("max_link_width")?);
-    // A link that the kernel knows nothing of, as in virtual machines.
+    // The kernel does not know the link, for example in a virtual machine.
     if [speed, most_speed]
         .iter()
         .any(|speed| speed.starts_with("Unknown"))

@@ -1,5 +1,5 @@
-//! Warnings for a reader of the figures, each with its remedy. A warning is only given on evidence,
-//! and names all jobs it concerns instead of appearing once per trial.
+//! Warnings for readers of the figures, each with its remedy. A warning requires evidence, and
+//! lists all affected jobs instead of appearing once per trial.
 
 mod doubt;
 mod find;
@@ -14,29 +14,29 @@ use crate::results::summary::Summary;
 use assay_model::job::Direction;
 use assay_model::units::{Bytes, Nanos};
 
-/// Jobs named in one warning where lines are short; the HTML report names all.
+/// Maximum number of jobs in one warning if lines are short; the HTML report names all.
 pub const NAMES: usize = 4;
 
-/// One thing to know. All texts in it are safe to show.
+/// Warning. All texts in it are safe to display.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
-    /// The run did not come to its end.
+    /// The run did not finish.
     Unfinished {
-        /// End of the run.
+        /// End of the run, in words.
         how: String,
     },
-    /// Written data is missing.
+    /// Written data was lost.
     DataLost {
-        /// Jobs, each with its number of such trials.
+        /// Jobs, each with its number of affected trials.
         jobs: Vec<(String, u64)>,
         /// Description of the first loss.
         first: String,
     },
-    /// The storage, or a device on the way, returned errors.
+    /// The storage, or a device on the path to it, returned errors.
     IoErrors {
         /// Jobs and their number of errors.
         jobs: Vec<(String, u64)>,
-        /// The first one in words.
+        /// Description of the first error.
         first: String,
     },
     /// Trials ended with an error.
@@ -46,7 +46,7 @@ pub enum Warning {
         /// The first error.
         first: String,
     },
-    /// Jobs did not run for that reason.
+    /// Jobs were skipped for one reason.
     Skipped {
         /// The reason.
         reason: String,
@@ -55,7 +55,7 @@ pub enum Warning {
     },
     /// The measured storage is memory.
     Memory {
-        /// For example `/tmp is a tmpfs`.
+        /// Storage, for example `/tmp is a tmpfs`.
         what: String,
     },
     /// Figures that should be the device's are the page cache's.
@@ -64,36 +64,36 @@ pub enum Warning {
         direction: Direction,
         /// Jobs.
         jobs: Vec<String>,
-        /// Test file and RAM, where the file is the smaller one.
+        /// Size of the test file and of RAM, if the file is smaller.
         fits_in: Option<(Bytes, Bytes)>,
     },
-    /// Figures that are neither the cache's nor the device's.
+    /// Figures that mix the page cache and the device.
     Mixed {
         /// Jobs with their device shares.
         jobs: Vec<(String, String)>,
     },
-    /// Threads of the tool filled the clock.
+    /// The tool's threads were busy for so much of the time that they may limit the figures.
     ToolLimit {
-        /// Jobs with the share of the clock.
+        /// Jobs with the busy share of the time.
         jobs: Vec<(String, String)>,
     },
-    /// Fewer I/Os were in flight than the job asked for.
+    /// Fewer I/Os were in flight than requested.
     ShallowQueue {
-        /// Jobs with the mean number in flight and the depth asked for.
+        /// Jobs with the mean and the requested depth.
         jobs: Vec<(String, String)>,
     },
-    /// Trials of one job measured different things.
+    /// Trials of one job have different labels.
     Disagreement {
         /// Jobs with their labels.
         jobs: Vec<(String, String)>,
     },
-    /// It is not known what was measured.
+    /// The label of a measurement is unknown.
     Unknown {
-        /// Why.
+        /// Reason.
         why: String,
         /// Jobs.
         jobs: Vec<String>,
-        /// True if it already ran as root.
+        /// True if assay ran as root.
         root: bool,
     },
     /// Written data may still be in the device's volatile cache.
@@ -101,32 +101,32 @@ pub enum Warning {
         /// Jobs.
         jobs: Vec<String>,
     },
-    /// Somebody else used the device.
+    /// Other programs used the device.
     ForeignIo {
         /// The device.
         device: String,
-        /// Bytes others read.
+        /// Bytes read by other programs.
         read: Bytes,
-        /// Bytes others wrote.
+        /// Bytes written by other programs.
         written: Bytes,
         /// Trials by job, as `job #1 #3`.
         trials: Vec<String>,
-        /// Processes that did most I/O then, on this or another device.
+        /// Processes with the most I/O meanwhile, on this or another device.
         processes: Vec<String>,
     },
-    /// Something besides the storage kept the agent waiting.
+    /// Other causes than the storage delayed the agent.
     Hindered {
-        /// The hindrances, in words.
+        /// Descriptions of the causes.
         what: Vec<String>,
         /// Trials by job, as `job #1 #3`.
         trials: Vec<String>,
     },
-    /// Nothing completed for a long time.
+    /// No I/O completed for a long time.
     Stalls {
         /// Jobs, worst first.
         jobs: Vec<Stalled>,
     },
-    /// Trials of one job differ much.
+    /// Trials of one job vary a lot.
     Spread {
         /// Jobs and the coefficient of variation of their figure, widest
         /// first.
@@ -134,19 +134,19 @@ pub enum Warning {
         /// Number of jobs with a coefficient of variation.
         of: usize,
     },
-    /// Too few trials to tell noise from fact.
+    /// Too few trials to separate effects from noise.
     FewTrials {
         /// Jobs and their completed trials.
         jobs: Vec<(String, u64)>,
-        /// All of them search for faults, which one trial is enough for.
+        /// True if all jobs search for faults, for which one trial is enough.
         checks: bool,
     },
-    /// The kernel moved less than was asked for.
+    /// The kernel transferred less than requested.
     ShortTransfers {
-        /// Jobs and how many.
+        /// Jobs with the number of short transfers.
         jobs: Vec<(String, u64)>,
     },
-    /// The CPU's speed was left to a governor.
+    /// The CPU frequency was controlled by a governor.
     Governor {
         /// Governors in force.
         governors: Vec<String>,
@@ -158,33 +158,33 @@ pub enum Warning {
         /// Highest temperature seen, in thousandths of a degree Celsius.
         hottest_millicelsius: Option<i64>,
     },
-    /// A loop device says that it has no volatile cache, which only a setting makes it say.
+    /// A loop device reports that it has no volatile cache, which is the result of a setting.
     ForcedWriteThrough {
         /// Name of the device.
         name: String,
     },
-    /// A loop device: another page cache is in between.
+    /// The storage is a loop device, which adds another page cache.
     Loop {
         /// Name of the device.
         name: String,
         /// Backing file of the loop device.
         file: String,
     },
-    /// The agent that measured is of another build than assay.
+    /// The agent has another build than assay.
     OtherAgent {
         /// Build of the agent.
         agent: String,
         /// Build of assay.
         host: String,
     },
-    /// Most of the device's life is used, or its reserves are.
+    /// Most of the device's life, or of its reserves, is used.
     Worn {
         /// Device.
         device: String,
         /// Wear state reported by the kernel.
         state: String,
     },
-    /// The bus is slower than such devices can be.
+    /// The bus is slower than such devices support.
     SlowBus {
         /// Device.
         device: String,
@@ -193,7 +193,7 @@ pub enum Warning {
     },
 }
 
-/// The stalls of one job.
+/// Stalls of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
     /// The job.
@@ -202,7 +202,7 @@ pub struct Stalled {
     pub longest: Nanos,
     /// Trial it happened in.
     pub trial: u32,
-    /// When, from clock start.
+    /// Start of that time, from the start of the clock.
     pub start: Nanos,
 }
 

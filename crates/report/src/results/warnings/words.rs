@@ -1,4 +1,4 @@
-//! Each warning in words, and its remedy.
+//! Describes each warning and its remedy.
 
 use super::{Stalled, Warning};
 use crate::words::format::{celsius, percent};
@@ -262,7 +262,7 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
     }
 }
 
-/// Less than this is not worth a word next to more.
+/// Amount below which bytes are not mentioned beside larger ones.
 const WORTH_A_WORD: Bytes = Bytes::mib(1);
 
 fn foreign(
@@ -296,7 +296,7 @@ fn foreign(
     )
 }
 
-/// `a (2x)` for every pair.
+/// Formats pairs: `a (2x)`.
 fn times(jobs: &[(String, u64)]) -> Vec<String> {
     jobs.iter()
         .map(|(job, n)| format!("{job} ({n}x)"))
@@ -309,9 +309,9 @@ fn in_brackets(jobs: &[(String, String)]) -> Vec<String> {
         .collect()
 }
 
-/// The first `most` items, and how many more there are.
+/// Lists the first `most` items and counts the others.
 fn shortened(items: &[String], most: usize) -> String {
-    // One item is not replaced by "1 more".
+    // A single item is not replaced by "1 more".
     if items.len() <= most.saturating_add(1) {
         return enumerate(items);
     }

@@ -12,7 +12,8 @@ use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::run::Run;
 use assay_model::units::Bytes;
 
-/// What the kernel said around all trials, and their course through the run.
+/// Returns the settings that the kernel reported around all trials, and their course through the
+/// run.
 pub(super) fn section(summary: &Summary<'_>, session: Option<&Chart>) -> Section {
     let mut section = Section::new("conditions", tr!("Conditions"));
     section.table(varied(summary.run));
@@ -30,7 +31,7 @@ pub(super) fn section(summary: &Summary<'_>, session: Option<&Chart>) -> Section
     section
 }
 
-/// The conditions of a sweep: what was set, and what was read back.
+/// Returns the conditions of a sweep: the settings made, and the values read back.
 pub(crate) fn varied(run: &Run) -> Table {
     let rows = run.header.plan.conditions.iter().map(|condition| {
         let set = condition.settings.iter().map(ToString::to_string);
@@ -70,7 +71,7 @@ fn trials(run: &Run, condition: &Condition) -> String {
     }
 }
 
-/// Everything that was read back under a condition, each once.
+/// Returns all values read back under a condition, each once.
 fn read_back(run: &Run, condition: &Condition) -> String {
     let own = run
         .trials
@@ -170,7 +171,7 @@ fn span<T: Ord + Copy>(
     })
 }
 
-/// The hottest zone, coolest to hottest moment.
+/// Describes the temperature of the hottest zone, from the coolest to the hottest moment.
 fn heat<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Option<String> {
     let hottest = snapshots.filter_map(|s| s.thermal.iter().map(|zone| zone.millicelsius).max());
     let hottest: Vec<i64> = hottest.collect();

@@ -1,4 +1,4 @@
-//! The evidence of every trial: what it measured, and why.
+//! Evidence of every trial: its label, and the reasons for it.
 
 use crate::document::{Block, Cell, Column, Keep, Section, Table, TableRow};
 use crate::results::describe;
@@ -16,7 +16,7 @@ use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
 use std::collections::BTreeMap;
 
-/// The evidence folded away by job, of as many trials as a page has room for.
+/// Returns the evidence, folded by job, of as many trials as fit a page.
 pub(super) fn section(summary: &Summary<'_>) -> Section {
     let mut section = Section::new("evidence", tr!("Evidence"));
     let has_measured =
@@ -41,12 +41,12 @@ pub(super) fn section(summary: &Summary<'_>) -> Section {
 /// Returns the number of trials listed for each of `jobs` jobs: a page must stay small enough to be
 /// opened.
 fn room(jobs: usize) -> usize {
-    /// Rows of a page.
+    /// Maximum number of rows on a page.
     const ROWS: usize = 600;
     (ROWS / jobs.max(1)).clamp(2, 40)
 }
 
-/// The trials that are listed: first of all those whose labels are the rarest.
+/// Selects the trials to list: those with the rarest labels first.
 fn listed<'j, 'a>(job: &'j JobSummary<'a>, most: usize) -> Vec<&'j JudgedTrial<'a>> {
     let measured = job.trials.iter().filter(|trial| trial.measured().is_some());
     let mut trials: Vec<&JudgedTrial<'a>> = measured.collect();
@@ -95,7 +95,7 @@ fn of_job(job: &JobSummary<'_>, most: usize) -> Section {
     section
 }
 
-/// Every trial of a run: cells of matrices in the order they were measured in, other jobs in
+/// Returns every trial of a run: cells of matrices in the order of measurement, other jobs in
 /// reading order.
 pub(crate) fn of_all(summary: &Summary<'_>) -> Table {
     let mut jobs: Vec<&JobSummary<'_>> = summary.jobs.iter().collect();
@@ -106,7 +106,7 @@ pub(crate) fn of_all(summary: &Summary<'_>) -> Table {
     table(jobs.into_iter().flat_map(|job| &job.trials))
 }
 
-/// A row for each direction, one for a trial that moved nothing.
+/// Returns a row for each direction, and one for a trial without I/O.
 fn table<'t, 'a: 't>(trials: impl Iterator<Item = &'t JudgedTrial<'a>>) -> Table {
     Table {
         columns: vec![
@@ -220,7 +220,7 @@ fn queues(evidence: &Evidence) -> Cell {
     queues.collect::<Vec<_>>().join("; ").into()
 }
 
-/// I/O of others on the device; `None` where the kernel does not tell.
+/// Describes the I/O of other programs on the device; `None` if the kernel does not report it.
 fn others(trial: &JudgedTrial<'_>) -> Option<String> {
     let foreign = trial.derived.judgement.as_ref()?.foreign.as_ref()?;
     if foreign.read_bytes == 0 && foreign.write_bytes == 0 {

@@ -1,4 +1,4 @@
-//! Method behind the figures, and its limits.
+//! Method of the measurement and its limits.
 
 use crate::document::{Block, Fact, Section};
 use crate::results::stopping::sentences;
@@ -48,12 +48,12 @@ fn written(plan: &Plan) -> String {
     )
 }
 
-/// Returns true if the trials are steps of a work, which has no test file of its own.
+/// Returns true if the trials are steps of a workload, which has no test file.
 fn is_of_steps(plan: &Plan) -> bool {
     plan.file_size == Bytes(0)
 }
 
-/// The order of trials.
+/// Describes the order of trials.
 fn order(plan: &Plan) -> String {
     if is_of_steps(plan) {
         return tr!(
@@ -67,7 +67,7 @@ fn order(plan: &Plan) -> String {
     )
 }
 
-/// Labels with their meanings.
+/// Returns the labels with their meanings.
 pub(crate) fn labels() -> [Block; 2] {
     let meanings = MEANINGS.iter().map(|(label, meaning)| Fact {
         name: translated(label).to_owned(),
@@ -80,7 +80,7 @@ pub(crate) fn labels() -> [Block; 2] {
     ]
 }
 
-/// How a run was measured, and what its figures cannot tell.
+/// Describes how a run was measured, and the limits of its figures.
 pub(super) fn section(summary: &Summary<'_>) -> Section {
     let plan = &summary.run.header.plan;
     let mut section = Section::new("method", tr!("Method and limits"));

@@ -1,4 +1,4 @@
-//! A run: the answer, the figures, what puts them in doubt.
+//! A run: the answer, the figures, and doubts about them.
 
 pub(crate) mod conditions;
 pub(crate) mod evidence;
@@ -30,9 +30,9 @@ use assay_model::plan::Place;
 use assay_model::run::Run;
 use assay_model::storage::Backing;
 
-/// A run for someone at a terminal.
+/// Returns a run for a terminal.
 pub fn document(run: &Run) -> Document {
-    // Trials of one job differ between conditions: each is a job of its own.
+    // Trials of one job differ between conditions: each condition is treated as a separate job.
     let apart = by_condition(run.clone());
     let summary = Summary::of(&apart);
     let mut document = titled(run);
@@ -43,7 +43,7 @@ pub fn document(run: &Run) -> Document {
     }
     let found = warnings::collect(&summary);
     let digest = KeyFigures::of(&summary, &found);
-    // The title is the answer of a stress test.
+    // The title of a stress test is already its answer.
     if !(summary.is_of_memory() && digest.lines.is_empty()) {
         document.push(in_short(&digest));
     }
@@ -59,14 +59,14 @@ pub fn document(run: &Run) -> Document {
     document
 }
 
-/// A document named after the storage, with what a user calls the run.
+/// Returns a document named after the storage, with the user's name for the run.
 fn titled(run: &Run) -> Document {
     let mut document = Document::new(title(&Summary::of(run)));
     document.header = annotated(&run.annotation);
     document
 }
 
-/// The device; after the answer where the run searched for faults.
+/// Names the device; for a search for faults, after the answer.
 pub fn title(summary: &Summary<'_>) -> String {
     let device = identity::name(&summary.run.header.storage);
     match findings::answer(summary) {
@@ -75,7 +75,7 @@ pub fn title(summary: &Summary<'_>) -> String {
     }
 }
 
-/// Name, tags and note that a user gave.
+/// Returns name, tags and note given by the user.
 pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
     let name = annotation.name.as_deref().map(|name| (tr!("Name"), name));
     let tags = annotation.tags.join(", ");
@@ -88,7 +88,7 @@ pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
     section.blocks
 }
 
-/// A line on what a document is of, before what a user calls it.
+/// Returns a line on the origin of a document, and the user's annotation.
 pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
     let mut section = Section::default();
     section.say(origin, Some(Tone::Soft));
@@ -96,9 +96,8 @@ pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
     section.blocks
 }
 
-/// A run with all that is known of it, for pages and workbooks; of a sweep each job is one
-/// job for each condition. Charts are those of the gallery; sections on the conditions
-/// come `first`.
+/// Returns a run with all its facts, for pages and workbooks. Each condition of a sweep is a
+/// separate job. The charts are those of the gallery; sections on the conditions come `first`.
 pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>) -> Document {
     let run = summary.run;
     let mut document = Document::new(title(summary));
@@ -123,7 +122,7 @@ pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>
     document
 }
 
-/// A run of single reads with pauses: their latency first.
+/// Returns a run of single reads with pauses, with their latency first.
 pub fn ping(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = titled(run);
@@ -142,7 +141,7 @@ pub fn ping(run: &Run) -> Document {
     document
 }
 
-/// Smallest, typical and largest latency over all trials, with its label.
+/// Describes smallest, typical and largest latency over all trials, with their label.
 fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
     let figure = |statistic| job.figure(&format!("read_lat_{statistic}"));
     let (min, median, max) = (figure("min")?, figure("p50")?, figure("max")?);
@@ -159,7 +158,7 @@ fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
     })
 }
 
-/// A run for a mail: the answer first, and how to get it again.
+/// Returns a run for a mail: the answer first, and how to reproduce it.
 pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = titled(run);
@@ -177,7 +176,7 @@ pub fn mail(run: &Run) -> Document {
     document
 }
 
-/// A run that ended before its first trial did has no tables.
+/// Returns the section of a run that ended before its first trial; such a run has no tables.
 fn nothing(summary: &Summary<'_>) -> Option<Section> {
     let mut section = Section::new("summary", "");
     section.say(summary.nothing_measured()?, Some(Tone::Bad));
@@ -225,7 +224,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
     section
 }
 
-/// The key figures and whether to believe them.
+/// Returns the key figures and their trustworthiness.
 pub(super) fn in_short(digest: &KeyFigures) -> Section {
     let mut section = Section::new("summary", tr!("In short, medians of the trials"));
     let tone = match digest.belief {
@@ -244,7 +243,7 @@ pub(super) fn in_short(digest: &KeyFigures) -> Section {
     section
 }
 
-/// Rates relative to the ceiling of the bus and to a datasheet.
+/// Compares rates with the ceiling of the bus and with a datasheet.
 fn limits(summary: &Summary<'_>) -> Section {
     let mut section = Section::new("limits", tr!("Compared with bus and datasheet"));
     for sentence in reference::sentences(summary) {
@@ -253,7 +252,7 @@ fn limits(summary: &Summary<'_>) -> Section {
     section
 }
 
-/// Device, place, machine and time of a run.
+/// Describes device, location, machine and time of a run.
 pub(super) fn origin(summary: &Summary<'_>) -> Section {
     let run = summary.run;
     let mut section = Section::new("origin", "");
@@ -286,7 +285,7 @@ pub(super) fn origin(summary: &Summary<'_>) -> Section {
     section
 }
 
-/// Path, file system, device node.
+/// Describes path, file system and device node.
 fn place(summary: &Summary<'_>) -> String {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());

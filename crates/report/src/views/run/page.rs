@@ -1,4 +1,4 @@
-//! Sections of a run that only pages and workbooks have room for.
+//! Sections of a run for pages and workbooks only.
 
 use super::{conditions, evidence, method};
 use crate::charts::data::Gallery;
@@ -20,7 +20,7 @@ use assay_model::units::Bytes;
 use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
 
-/// Percentiles of the table of latencies.
+/// Percentiles in the table of latencies.
 const PERCENTILES: [Percentile; 5] = [
     Percentile::P50,
     Percentile::P90,
@@ -29,10 +29,10 @@ const PERCENTILES: [Percentile; 5] = [
     Percentile::P99_99,
 ];
 
-/// Charts of one kind on a page; its data has them all.
+/// Maximum number of charts of one kind on a page; the page's data contains all.
 const DRAWN: usize = 60;
 
-/// Charts with what they show.
+/// Returns charts with a description.
 pub(in crate::views) fn drawn(
     id: &'static str,
     title: &str,
@@ -57,7 +57,7 @@ pub(in crate::views) fn drawn(
     section
 }
 
-/// Every trial of every metric.
+/// Draws every trial of every metric.
 pub(super) fn trials(gallery: &Gallery) -> Section {
     drawn(
         "trials",
@@ -70,8 +70,8 @@ pub(super) fn trials(gallery: &Gallery) -> Section {
     )
 }
 
-/// Rate over time of sequential and sustained jobs, and of every other trial in which
-/// something stood still.
+/// Draws the rate over time of sequential and sustained jobs, and of every other trial with a
+/// stall.
 pub(super) fn course(gallery: &Gallery) -> Section {
     let mut section = drawn(
         "course",
@@ -94,7 +94,7 @@ pub(super) fn course(gallery: &Gallery) -> Section {
     section
 }
 
-/// Latency of each job: curves by percentile, distributions and a table.
+/// Draws the latency of each job: curves by percentile, distributions and a table.
 pub(super) fn latency(summary: &Summary<'_>, gallery: &Gallery) -> Section {
     let mut section = drawn(
         "latency",
@@ -167,7 +167,7 @@ fn latency_row(job: &JobSummary<'_>, subject: Option<Direction>) -> TableRow {
     TableRow::new(cells)
 }
 
-/// Matrices of file and record sizes: each figure with what it measured.
+/// Returns matrices of file and record sizes, each figure with its label.
 pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
     let mut section = Section::new("matrices", tr!("File and record sizes"));
     let matrices = matrices(summary.run);
@@ -179,7 +179,7 @@ pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
             Some(Tone::Soft),
         );
     }
-    // A map and a surface of each.
+    // Each matrix has two charts: a map and a surface.
     for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) {
         let title = format!("{}, {}", clean(&matrix.title), matrix.unit.name());
         section.heading(title);
@@ -216,7 +216,7 @@ fn by_size(matrix: &Matrix) -> Table {
     }
 }
 
-/// Device, path, run and machine.
+/// Describes device, path, run and machine.
 pub(in crate::views) fn storage(summary: &Summary<'_>) -> Section {
     let run = summary.run;
     let storage = &run.header.storage;
@@ -246,8 +246,8 @@ fn headed(section: &mut Section, title: &str, facts: Vec<Fact>) {
     section.facts(facts);
 }
 
-/// Trials without a result: skipped, failed, interrupted, never begun. None is left out
-/// silently: a row for each job, outcome and reason.
+/// Lists trials without a result: skipped, failed, interrupted, never started. Each job, outcome
+/// and reason has a row, so that none is omitted silently.
 fn unfinished(summary: &Summary<'_>) -> Section {
     let mut section = Section::new("unfinished", tr!("Trials without a result"));
     let heads = [tr!("Job"), tr!("Trials"), tr!("Outcome"), tr!("Why")];
@@ -288,7 +288,7 @@ fn unfinished_rows(job: &JobSummary<'_>) -> Vec<TableRow> {
     rows.collect()
 }
 
-/// Why a trial has no result; `None` when it has one.
+/// Returns the reason why a trial has no result; `None` if it has one.
 fn why(record: &TrialRecord) -> Option<String> {
     match &record.outcome {
         Outcome::Completed => None,
@@ -298,7 +298,7 @@ fn why(record: &TrialRecord) -> Option<String> {
     }
 }
 
-/// Sections on the evidence, the conditions and the method of a run.
+/// Adds sections on the evidence, the conditions and the method of a run.
 pub(super) fn background(summary: &Summary<'_>, gallery: &Gallery, document: &mut Document) {
     document.push(evidence::section(summary));
     document.push(conditions::section(summary, gallery.session.as_ref()));

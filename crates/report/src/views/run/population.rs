@@ -1,4 +1,4 @@
-//! Standing of a run's figures among those of other units of its kind.
+//! Rank of a run's figures among those of other units of its kind.
 
 use crate::document::{Cell, Column, Keep, Section, Table, TableRow};
 use crate::results::describe;
@@ -9,7 +9,7 @@ use crate::words::text::clean;
 use assay_lang::{counted, tr, translated};
 use assay_stats::population::FEWEST_UNITS;
 
-/// A row for each figure that decides and that enough other units have.
+/// Returns a row for each deciding figure that enough other units have.
 pub fn section(standings: &Standings) -> Section {
     let mut section = Section::new("population", tr!("Among other units of its kind"));
     let kind = match standings.bus.as_str() {
@@ -80,7 +80,7 @@ fn row(placed: &Placed) -> TableRow {
     TableRow::new(cells)
 }
 
-/// `P38 (21 to 55), of 44 units`.
+/// Formats a rank: `P38 (21 to 55), of 44 units`.
 fn standing(placed: &Placed) -> String {
     let [low, high] = placed.band;
     let of = counted!(placed.units, "{n} unit", "{n} units");

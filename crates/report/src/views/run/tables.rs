@@ -20,14 +20,14 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::SampleKind;
 use assay_model::work::memory::MemoryStepResult;
 
-/// Longer names are shortened where there is little room; assay's own are at most 20 with
+/// Maximum length of a name if space is limited; assay's own names have at most 20 characters with
 /// their direction.
 const LONGEST_NAME: usize = 24;
 const LONGEST_TAIL: usize = 20;
-/// Points of a curve; a terminal has fewer columns.
+/// Maximum number of points of a curve; a terminal has fewer columns.
 const POINTS: usize = 400;
 
-/// A table that ends with what each row measured.
+/// Returns a table whose last column is the label of each row.
 fn measured<const N: usize>(columns: [Column; N], rows: Vec<TableRow>) -> Table {
     let last = Column::text(tr!("measured")).keep(Keep::IfRoom);
     Table {
@@ -45,9 +45,10 @@ fn without_figure(name: String, job: &JobSummary<'_>) -> TableRow {
     TableRow::new(vec![name.into(), no_figure(job).into()])
 }
 
-/// A row per figure; in full below the titles of their groups, without jobs that have none.
+/// Returns a row per figure; in full, below the titles of their groups and without jobs that have
+/// none.
 pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
-    // Samples have a table of their own, with another mean.
+    // Samples have a separate table, with another mean.
     let sampled: Vec<&str> = extent::jobs(summary)
         .iter()
         .map(|(_, job)| job.job.name.as_str())
@@ -134,7 +135,7 @@ fn median(figure: &Figure) -> Cell {
     }
 }
 
-/// Lowest and highest trial.
+/// Returns the lowest and the highest trial.
 fn ends(figure: &Figure) -> Cell {
     let stats = &figure.stats;
     match stats.n {
@@ -158,7 +159,7 @@ fn p99(job: &JobSummary<'_>, figure: &Figure) -> Cell {
     }
 }
 
-/// Why a job has no figure.
+/// Explains why a job has no figure.
 fn no_figure(job: &JobSummary<'_>) -> String {
     if job.trials.is_empty() {
         return tr!("not run").to_owned();
@@ -174,7 +175,7 @@ fn no_figure(job: &JobSummary<'_>) -> String {
         .trials
         .iter()
         .filter_map(|trial| trial.record.detail.as_deref());
-    // A stress of memory has no rate to be judged by.
+    // A memory stress test has no rate to judge.
     let stressed = details.filter_map(|detail| match &detail.memory()?.found {
         MemoryStepResult::Stress(found) => Some(found.moved_bytes),
         _ => None,
@@ -190,7 +191,7 @@ fn no_figure(job: &JobSummary<'_>) -> String {
     }
 }
 
-/// One transfer in several ways, with what had reached the device and what that means.
+/// Compares the ways to do one transfer: the share that had reached the device, and its meaning.
 pub(super) fn ladder(ladder: Ladder, summary: &Summary<'_>, detail: Detail) -> Section {
     let Some(title) = ladder.title(summary) else {
         return Section::default();
@@ -242,7 +243,7 @@ fn ladder_row(ladder: Ladder, job: &JobSummary<'_>) -> TableRow {
     }
 }
 
-/// The steps of a scenario.
+/// Returns the steps of a scenario.
 pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
     let mut section = Section::new("scenario", tr!("What was done, step by step"));
     let columns = [
@@ -286,7 +287,7 @@ pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
     section
 }
 
-/// How slow the slowest I/Os were: random I/O and flushes, over all trials.
+/// Returns tail latencies of random I/O and flushes, over all trials.
 pub(super) fn tails(summary: &Summary<'_>) -> Section {
     let tails = of_run(summary.run);
     let mut section = Section::new("tails", tr!("Tail latency"));
@@ -301,8 +302,8 @@ pub(super) fn tails(summary: &Summary<'_>) -> Section {
     section
 }
 
-/// The farthest percentile of each operation that all trials know, else that they
-/// know together; of one trial there is nothing more to say than among the results.
+/// Returns the highest percentile of each operation that every trial supports, or else the one that
+/// all trials together support. With one trial, the results already contain it.
 fn tail_rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<TableRow> {
     let of = |operation: Operation| {
         let own = tails
@@ -344,7 +345,7 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
     row(cells, job.labels_of(metric))
 }
 
-/// Samples over an extent: lowest, average and highest, and a curve for each trial.
+/// Returns samples over an extent: lowest, average and highest, and a curve for each trial.
 pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
     let jobs = extent::jobs(summary);
     let mut trials = jobs.iter().flat_map(|(_, job)| &job.trials);
@@ -384,7 +385,7 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
     section
 }
 
-/// The medians of the trials.
+/// Returns the medians of the trials.
 fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
     let figure = |statistic| job.figure(&format!("{}_{statistic}", metric(kind)));
     let [least, mean, most] = [figure("min")?, figure("mean")?, figure("max")?];
@@ -394,7 +395,7 @@ fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
     Some(row(cells, mean.labels))
 }
 
-/// A sustained job over time, with its stalls.
+/// Shows a sustained job over time, with its stalls.
 pub(super) fn over_time(job: &JobSummary<'_>) -> Section {
     let title = tr!("{job} over time", job = clean(&job.job.name));
     let mut section = Section::new("course", title);
@@ -413,7 +414,7 @@ pub(super) fn over_time(job: &JobSummary<'_>) -> Section {
     section
 }
 
-/// A table of conditions for each metric of a sweep.
+/// Returns a table of conditions for each metric of a sweep.
 pub(super) fn sweep(sweep: &Sweep<'_>) -> Vec<Section> {
     if sweep.metrics.is_empty() {
         let mut section = Section::new("conditions", "");
@@ -444,7 +445,7 @@ fn arm_row(arm: &Arm<'_>, unit: Unit) -> TableRow {
         let why = arm.missing.clone().unwrap_or(tr!("not run").to_owned());
         return TableRow::new(vec![name.into(), why.into()]);
     };
-    // Where a value is 0 there is no geometric mean.
+    // There is no geometric mean if a value is 0.
     let centre = match figure.stats.geometric_mean {
         Some(mean) => Cell::quantity(mean, unit.name()),
         None => tr!("mean {mean}", mean = quantity(unit, figure.stats.mean)).into(),

@@ -4,16 +4,16 @@ use crate::verdict::arm::Arm;
 use assay_model::figures::{Better, Figure, Sample};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// The test that all conditions are alike.
+/// Test of the hypothesis that all conditions are equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Omnibus {
     /// Welch's F.
     pub f: f64,
-    /// Degrees of freedom above, k - 1.
+    /// Degrees of freedom of the numerator, k - 1.
     pub df1: f64,
-    /// Degrees of freedom below.
+    /// Degrees of freedom of the denominator.
     pub df2: f64,
-    /// P(F is at least that).
+    /// Probability that F is at least this large.
     pub p: f64,
 }
 
@@ -44,10 +44,9 @@ fn moments(sample: &Sample) -> Option<Moments> {
     }
 }
 
-/// Welch (1951): w = n/s^2, W their sum, m' the weighted mean,
-/// A = sum w (m - m')^2 / (k - 1), L = sum (1 - w/W)^2 / (n - 1),
-/// F = A / (1 + 2 (k - 2) L / (k^2 - 1)), df2 = (k^2 - 1) / (3 L).
-/// `None` when a condition does not vary.
+/// Computes Welch's test (1951): w = n/s^2, W their sum, m' the weighted mean, A = sum w (m - m')^2
+/// / (k - 1), L = sum (1 - w/W)^2 / (n - 1), F = A / (1 + 2 (k - 2) L / (k^2 - 1)), df2 = (k^2 - 1)
+/// / (3 L). `None` if a condition does not vary.
 fn welch(conditions: &[Moments]) -> Option<Omnibus> {
     let k = conditions.len() as f64;
     if k < 2.0

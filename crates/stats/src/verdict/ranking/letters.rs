@@ -1,8 +1,8 @@
 //! Compact letters for a table of pairs.
 
-/// Letters such that two items share one exactly when they do not differ
-/// (insert and absorb, Piepho 2004). `differ` is symmetric; items are in the
-/// order of the table, so that the first has an `a`.
+/// Assigns letters such that two items share one exactly if they do not differ (insert and absorb,
+/// Piepho 2004). `differ` is symmetric; items are in the order of the table, so that the first has
+/// an `a`.
 ///
 /// ```
 /// use assay_stats::verdict::ranking::letters::assign;
@@ -22,7 +22,7 @@ pub fn assign(differ: &[Vec<bool>]) -> Vec<String> {
             columns = absorb(split(columns, i, j));
         }
     }
-    // Compared item by item, the column that has the first item comes first.
+    // Columns are compared item by item, so the column with the first item comes first.
     columns.sort_by(|one, other| other.cmp(one));
     let letters = |item: usize| {
         let of_item = columns
@@ -34,12 +34,12 @@ pub fn assign(differ: &[Vec<bool>]) -> Vec<String> {
     (0..k).map(letters).collect()
 }
 
-/// Each two of `k` items once.
+/// Returns each pair of `k` items once.
 pub(super) fn pairs(k: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..k).flat_map(move |i| (i + 1..k).map(move |j| (i, j)))
 }
 
-/// A column with both items becomes two with one each.
+/// Splits a column with both items into two with one each.
 fn split(columns: Vec<Vec<bool>>, i: usize, j: usize) -> Vec<Vec<bool>> {
     let mut split = Vec::new();
     for column in columns {
@@ -56,7 +56,7 @@ fn split(columns: Vec<Vec<bool>>, i: usize, j: usize) -> Vec<Vec<bool>> {
     split
 }
 
-/// Columns that are part of another are left out.
+/// Drops columns that are subsets of another.
 fn absorb(columns: Vec<Vec<bool>>) -> Vec<Vec<bool>> {
     let mut kept: Vec<Vec<bool>> = Vec::new();
     for column in columns {
@@ -70,7 +70,7 @@ fn absorb(columns: Vec<Vec<bool>>) -> Vec<Vec<bool>> {
     kept
 }
 
-/// a to z, then a1, b1, ...
+/// Returns the name of a letter: a to z, then a1, b1, ...
 fn letter(number: usize) -> String {
     let name = (b'a'..=b'z').nth(number % 26).map_or('?', char::from);
     match number / 26 {

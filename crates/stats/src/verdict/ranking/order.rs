@@ -1,4 +1,4 @@
-//! Drift over the session of all conditions.
+//! Drift over the session in a ranking.
 
 use super::ConditionTrials;
 use super::letters::pairs as each_two;
@@ -8,9 +8,8 @@ use crate::verdict::line::Options;
 use crate::verdict::note::Note;
 use crate::verdict::order::{self, is_confounded};
 
-/// Takes the drift that all conditions share out of the trials; nothing is done where the
-/// order is not known. Tells what is said of pairs of which one was run after the other,
-/// where there are any.
+/// Removes the common drift of all conditions from the trials; does nothing if the order is not
+/// known. Returns a note on pairs that were run one after the other, if there are any.
 pub(super) fn straighten(entries: &mut [ConditionTrials<'_>], options: &Options) -> Option<Note> {
     let mut arms: Vec<&mut Arm> = entries.iter_mut().map(|entry| &mut entry.arm).collect();
     order::rank(&mut arms);
@@ -33,7 +32,8 @@ pub(super) fn straighten(entries: &mut [ConditionTrials<'_>], options: &Options)
     let total = slope * (last - first);
     let mut pairs = each_two(entries.len());
     let confounded = pairs.any(|(i, j)| is_confounded(&entries[i].places, &entries[j].places));
-    // Drift within so short parts says little of the whole session: it need not even show.
+    // Drift within such short parts is no bound for the whole session, and may not even be
+    // detectable.
     let note =
         confounded.then(|| Note::OneAfterAnother(100.0 * total.exp_m1(), 100.0 * options.margin));
     let known = entries.iter().all(|entry| !entry.arm.positions.is_empty());

@@ -16,18 +16,18 @@ use assay_model::verdict::Verdict;
 /// Results for all pairs of one metric.
 pub(super) struct PairResults {
     pub pairs: Vec<Pair>,
-    /// `slower[i][j]`: condition i is called slower than j.
+    /// `slower[i][j]`: the verdict is that condition i is slower than j.
     pub slower: Vec<Vec<bool>>,
-    /// `below[i][j]`: the same, and also where the difference is within the margin.
+    /// `below[i][j]`: as `slower`, including differences within the margin.
     pub below: Vec<Vec<bool>>,
-    /// `equivalent[i][j]`: they are equivalent.
+    /// `equivalent[i][j]`: the conditions are equivalent.
     pub equivalent: Vec<Vec<bool>>,
-    /// `judged[i][j]`: there were trials enough to tell.
+    /// `judged[i][j]`: there were enough trials for a judgement.
     judged: Vec<Vec<bool>>,
 }
 
 impl PairResults {
-    /// Results of the pairs of `entries`; a pair of others is ignored.
+    /// Collects the results of the pairs of `entries`; pairs of other conditions are ignored.
     pub fn of(pairs: Vec<Pair>, entries: &[ConditionTrials<'_>]) -> Self {
         let none = vec![vec![false; entries.len()]; entries.len()];
         let mut found = Self {
@@ -61,7 +61,7 @@ impl PairResults {
         found
     }
 
-    /// Returns true if condition `i` was compared with any other.
+    /// `true` if condition `i` was compared with any other.
     pub fn is_judged(&self, i: usize) -> bool {
         self.judged[i].contains(&true)
     }
@@ -74,13 +74,13 @@ impl Pair {
     }
 }
 
-/// Every two conditions.
+/// Returns every pair of conditions.
 pub(super) fn all(conditions: &[String]) -> Vec<(&str, &str)> {
     let names = |(i, j): (usize, usize)| (conditions[i].as_str(), conditions[j].as_str());
     each_two(conditions.len()).map(names).collect()
 }
 
-/// Each condition against `baseline`.
+/// Returns the pairs of each condition with `baseline`.
 pub(super) fn against<'a>(conditions: &'a [String], baseline: &'a str) -> Vec<(&'a str, &'a str)> {
     let others = conditions.iter().filter(|name| *name != baseline);
     others.map(|other| (baseline, other.as_str())).collect()
@@ -89,16 +89,15 @@ pub(super) fn against<'a>(conditions: &'a [String], baseline: &'a str) -> Vec<(&
 /// Family of tests that a pair of conditions belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// The metrics of a pair, each held to the test of all pairs besides: a ranking calls nothing
-    /// different that a comparison of the two leaves open.
+    /// The metrics of a pair. Each must also pass the test of all pairs: a ranking finds no
+    /// difference that a comparison of the two leaves open.
     EachPair,
-    /// Comparisons of a baseline with each other condition, in all metrics together.
+    /// The comparisons of a baseline with each other condition, in all metrics together.
     AllPairs,
 }
 
-/// Judges pairs of conditions as a comparison of these two does, and returns the pairs of each
-/// metric. Of conditions that are alike a ranking shows any difference at most as often as one
-/// comparison.
+/// Judges pairs of conditions as a comparison of the two does, and returns the pairs of each
+/// metric. For equal conditions a ranking shows any difference at most as often as one comparison.
 pub(super) fn judge(
     metrics: &[RankingTable<'_>],
     pairs: &[(&str, &str)],
@@ -148,7 +147,7 @@ pub(super) fn judge(
     found
 }
 
-/// Variances of the conditions of a metric, 0 where unknown.
+/// Returns the variances of the conditions of a metric, 0 if unknown.
 fn variances(metric: &RankingTable<'_>) -> Vec<(f64, f64)> {
     let arms = metric.entries.iter().map(|entry| &entry.arm);
     arms.map(|arm| (arm.variance.unwrap_or(0.0), arm.n as f64 - 1.0))
@@ -157,7 +156,7 @@ fn variances(metric: &RankingTable<'_>) -> Vec<(f64, f64)> {
 
 type Judged = Result<Candidate, Unjudged>;
 
-/// A pair on one metric; `None` where a side has no usable trials.
+/// Judges a pair on one metric; `None` if a side has no usable trials.
 fn judged(
     metric: &RankingTable<'_>,
     (a, b): &(&str, &str),
@@ -167,7 +166,7 @@ fn judged(
 ) -> Option<Judged> {
     let (a, b) = (metric.entry(a)?, metric.entry(b)?);
     let mut judged = candidate(a.figure, b.figure, Level::Trials, options, tables);
-    // Two conditions are one comparison.
+    // A ranking of two conditions is a single comparison.
     let several = family == Family::EachPair && metric.entries.len() > 2;
     if let (Ok(candidate), true, Ok(linear)) = (&mut judged, several, Linear::of(&a.arm, &b.arm)) {
         candidate.hold_to(AmongAll {

@@ -1,19 +1,19 @@
-//! Summary of all conditions in one sentence.
+//! Summary of a ranking in one sentence.
 
 use super::RankingTable;
 use assay_lang::{enumerate, tr};
 use std::fmt::{self, Display, Formatter};
 
-/// Who is at the front, who is slower and on how many metrics; told by its
-/// `Display`.
+/// Best conditions, slower conditions and the number of metrics on which they are slower; formatted
+/// by `Display`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standings {
     front: Front,
-    /// Conditions beside a baseline.
+    /// Results of conditions compared with a baseline.
     beside: Vec<Beside>,
-    /// The most often slower first.
+    /// Slower conditions, sorted by the number of metrics.
     slower: Vec<Slower>,
-    /// Slower than another, but not than those at the front.
+    /// Conditions that are slower than another, but not than the best ones.
     apart: Vec<String>,
     /// Conditions that no metric can judge.
     unjudged: Vec<String>,
@@ -21,26 +21,27 @@ pub struct Standings {
     metrics: usize,
 }
 
-/// The conditions that no other one beats.
+/// Best conditions, which no other one beats.
 #[derive(Clone, Debug, PartialEq)]
 enum Front {
     /// No condition can be judged.
     Unjudged,
-    /// Every condition.
+    /// All conditions.
     Everyone(Vec<String>),
-    /// None: each is beaten somewhere.
+    /// No condition: each is slower than another on some metric.
     Nobody,
-    /// One alone.
+    /// A single condition.
     One(String),
-    /// Several that are equivalent on every metric.
+    /// Several conditions that are equivalent on every metric.
     Equivalent(Vec<String>),
-    /// Several others.
+    /// Several conditions that are not all equivalent.
     NotApart(Vec<String>),
-    /// A baseline, which is all that the others were compared with.
+    /// The baseline, with which all others were compared.
     Baseline(String),
 }
 
-/// A condition beside the baseline: on how many metrics it is better, worse and equivalent.
+/// Comparison with the baseline: numbers of metrics on which the condition is better, worse and
+/// equivalent.
 #[derive(Clone, Debug, PartialEq)]
 struct Beside {
     name: String,
@@ -49,7 +50,7 @@ struct Beside {
     equivalent: usize,
 }
 
-/// Counts what each condition is against `baseline`.
+/// Counts the results of each condition against `baseline`.
 pub(super) fn against(
     tables: &[&RankingTable<'_>],
     conditions: &[String],
@@ -78,17 +79,17 @@ pub(super) fn against(
     }
 }
 
-/// A condition that is slower than some at the front.
+/// A condition that is slower than some of the best ones.
 #[derive(Clone, Debug, PartialEq)]
 struct Slower {
     name: String,
-    /// Than which; empty where it is slower than all of them.
+    /// Best conditions that it is slower than; empty if it is slower than all of them.
     than: Vec<String>,
-    /// On how many metrics.
+    /// Number of metrics on which it is slower.
     on: usize,
 }
 
-/// Finds out who stands where.
+/// Determines the best, slower and unjudged conditions.
 pub(super) fn of(tables: &[&RankingTable<'_>], conditions: &[String]) -> Standings {
     let loses = |name: &str, others: &[&String]| {
         let lost =
@@ -128,7 +129,7 @@ pub(super) fn of(tables: &[&RankingTable<'_>], conditions: &[String]) -> Standin
     }
 }
 
-/// Which rivals beat a condition; none where all do, which goes without saying.
+/// Returns the rivals that beat a condition; empty if all do, which needs no mention.
 fn than(tables: &[&RankingTable<'_>], name: &str, rivals: &[&String]) -> Vec<String> {
     let beats = |rival: &&&String| tables.iter().any(|table| table.is_slower(name, rival));
     let better: Vec<&String> = rivals.iter().filter(beats).copied().collect();
@@ -242,7 +243,7 @@ impl Beside {
 }
 
 impl Slower {
-    /// The first one has the verb.
+    /// Formats the clause; only the first one contains the verb.
     fn told(&self, first: bool, metrics: usize) -> String {
         let (name, on, than) = (&self.name, self.on, enumerate(&self.than));
         match (first, than.is_empty()) {

@@ -5,25 +5,25 @@ use assay_model::rng::SplitMix64;
 /// Deviation of a trial, in standard deviations of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// Each trial on its own.
+    /// Each trial is independent.
     Independent,
-    /// Each is like the one before it, with this correlation (AR(1)): heat, what
-    /// else the machine does.
+    /// Each trial is correlated with the one before it (AR(1)), for example by heat or other work
+    /// of the machine.
     Neighbours(f64),
-    /// It wanders, as far as one standard deviation within the session.
+    /// The level wanders by up to one standard deviation within the session.
     Walk,
-    /// It falls by three standard deviations somewhere in the session: a full
+    /// The level falls by three standard deviations at some point of the session, as with a full
     /// cache.
     Step,
-    /// The first of every two trials is better by this much: a rest in between.
+    /// The first of every two trials is better by this much, as after a pause.
     FirstOfTwo(f64),
-    /// Each takes this share of its deviation from the next one (a moving
-    /// average): writes left to be done.
+    /// Each trial takes this share of its deviation from the next one (a moving average), as with
+    /// pending writes.
     Owed(f64),
 }
 
 impl Noise {
-    /// The deviations of `n` trials in a row.
+    /// Returns the deviations of `n` consecutive trials.
     pub(super) fn of_session(self, n: usize, normal: &mut Normal) -> Vec<f64> {
         let mut own: Vec<f64> = (0..n).map(|_| normal.next()).collect();
         let places = 0..n;
@@ -64,7 +64,7 @@ impl Noise {
     }
 }
 
-/// Normal values of a seed, by Box and Muller (1958).
+/// Normal random values from a seed, by Box and Muller (1958).
 pub(crate) struct Normal {
     pub(crate) rng: SplitMix64,
     spare: Option<f64>,

@@ -1,4 +1,4 @@
-//! Statements of users on PostgreSQL: within a transaction that only reads, for a limited time.
+//! Statements of users on PostgreSQL, in a read-only transaction with a time limit.
 
 use super::errors::{Failures, words};
 use super::types::is_read;
@@ -11,19 +11,20 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::{Client, Column, Error};
 use std::fmt::Write as _;
 
-/// Rights to read files of the server or to start programs there, which superusers have.
+/// Query for the right to read files of the server or to start programs there, which superusers
+/// have.
 const REACHES_FILES: &str = "SELECT bool_or(pg_has_role(asker, role, 'MEMBER')) \
     FROM (VALUES (current_user), (session_user)) AS askers (asker), \
     (VALUES ('pg_read_server_files'), ('pg_write_server_files'), ('pg_execute_server_program')) \
     AS roles (role)";
 
-/// Gives each row of an answer to `row`; names of the columns.
+/// Calls `row` with each row of an answer. Returns the names of the columns.
 ///
-/// A statement could change its own role with `set_config`, so that asking as a reader on the
-/// connection of a superuser is no protection: superusers are refused.
+/// Superusers are refused: a statement can change its own role with `set_config`, so that a switch
+/// to a reader's role does not confine a superuser's connection.
 ///
 /// # Errors
-/// When the statement is not a single SELECT, takes longer than its time, or fails otherwise.
+/// If the statement is not a single SELECT, exceeds its time limit, or fails.
 pub fn ask(
     client: &mut Client,
     failures: Failures<'_>,
@@ -39,7 +40,7 @@ pub fn ask(
         ))
         .map_err(failed)?;
     let asked = within(client, failures, question, row);
-    // If this fails, the connection is lost, and the transaction with it.
+    // If this fails, the connection is lost and the server rolls back.
     let _ = client.batch_execute("ROLLBACK");
     asked
 }
@@ -72,7 +73,8 @@ fn within(
     let wrong = |reason: &str| StoreError::Question {
         reason: reason.to_owned(),
     };
-    // Alone first: only one statement can be prepared, so that none gets out of the brackets.
+    // Prepared alone first: only a single statement can be prepared, so that none escapes the
+    // brackets.
     let alone = client.prepare(sql).map_err(refused)?;
     if !alone.params().is_empty() {
         return Err(wrong(
@@ -84,7 +86,7 @@ fn within(
     if names.is_empty() {
         return Err(wrong("it has no columns"));
     }
-    // Between brackets there is no other statement than one that reads.
+    // Within brackets PostgreSQL permits only a statement that reads.
     let bracketed = client.prepare(&bracketed(sql, alone.columns()));
     let statement = bracketed.map_err(refused)?;
     let none: [Value; 0] = [];
@@ -98,7 +100,7 @@ fn within(
     Ok(names)
 }
 
-/// A statement around another one: its columns by their place, those of further types as text.
+/// Wraps a statement to select its columns by position; columns of other types are cast to text.
 fn bracketed(sql: &str, columns: &[Column]) -> String {
     let (mut wanted, mut names) = (String::new(), String::new());
     for (at, column) in columns.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Errors of PostgreSQL and its client, in the words of this crate.
+//! Conversion of PostgreSQL errors to errors of this crate.
 
 use crate::error::StoreError;
 use crate::location::Location;
@@ -7,17 +7,17 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-/// Makes errors of one store.
+/// Converts the errors of one store.
 #[derive(Clone, Copy)]
 pub struct Failures<'a> {
     store: &'a Location,
-    /// A password file that is there but was not used.
+    /// Password file that exists but was not used.
     ignored: Option<&'a Path>,
 }
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 pub enum Problem {
-    /// The client or the server says so.
+    /// Error of the client or the server.
     Postgres(postgres::Error),
     /// Certificates cannot be read.
     Tls(String),
@@ -29,7 +29,7 @@ impl From<postgres::Error> for Problem {
     }
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 pub fn chain(error: &dyn Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
@@ -43,7 +43,7 @@ pub fn chain(error: &dyn Error) -> String {
     words.replace('\n', " ")
 }
 
-/// Message of the server, else of the client.
+/// Returns the message of the server if there is one, otherwise that of the client.
 pub fn words(error: &postgres::Error) -> String {
     let Some(said) = error.as_db_error() else {
         return chain(error);
@@ -54,7 +54,7 @@ pub fn words(error: &postgres::Error) -> String {
     format!("{}{detail}", said.message()).replace('\n', " ")
 }
 
-/// The connection is gone, for whatever reason.
+/// Returns true if the connection was lost.
 pub fn is_lost(error: &postgres::Error) -> bool {
     if error.is_closed() {
         return true;
@@ -75,17 +75,17 @@ pub fn is_lost(error: &postgres::Error) -> bool {
 }
 
 impl<'a> Failures<'a> {
-    /// Makes errors of this store; `ignored` is a password file that was not used.
+    /// Returns a converter for this store; `ignored` is a password file that was not used.
     pub fn new(store: &'a Location, ignored: Option<&'a Path>) -> Self {
         Self { store, ignored }
     }
 
-    /// The store whose errors they are.
+    /// Returns the store of the errors.
     pub fn store(&self) -> &'a Location {
         self.store
     }
 
-    /// Error of a connection that was not made.
+    /// Converts an error of connecting.
     pub fn connecting(&self, problem: &Problem) -> StoreError {
         let store = self.store.clone();
         let error = match problem {
@@ -104,16 +104,16 @@ impl<'a> Failures<'a> {
         if *state == SqlState::INVALID_CATALOG_NAME {
             return StoreError::NoDatabase { store, reason };
         }
-        // A rule of the server about encryption stands in its words.
+        // The server has no error code for its encryption rules, only a message.
         if reason.contains("no encryption") {
             let reason = format!("{reason}; add sslmode=require to the address");
             return StoreError::Insecure { store, reason };
         }
-        // Class 28: who asks.
+        // Class 28: invalid authorization.
         if state.code().starts_with("28") || *state == SqlState::INSUFFICIENT_PRIVILEGE {
             return self.denied(&reason);
         }
-        // A parameter of the address, such as options, that the server does not know or take.
+        // The server does not know or refuses a parameter of the address, such as `options`.
         let parameter = [
             SqlState::INVALID_PARAMETER_VALUE,
             SqlState::UNDEFINED_OBJECT,
@@ -125,10 +125,10 @@ impl<'a> Failures<'a> {
         StoreError::Unreachable { store, reason }
     }
 
-    /// Error of a connection that the client itself gave up.
+    /// Converts an error with which the client gave up connecting.
     fn unconnected(&self, error: &postgres::Error, reason: String) -> StoreError {
         let store = self.store.clone();
-        // The kinds of the client's errors are private, their words are not.
+        // The client's error kinds are private; their messages are not.
         let kind = error.to_string();
         match kind.as_str() {
             "error performing TLS handshake" => StoreError::Insecure { store, reason },
@@ -148,7 +148,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Error of a statement.
+    /// Converts the error of a statement.
     pub fn failed(&self, error: &postgres::Error) -> StoreError {
         let (store, reason) = (self.store.clone(), words(error));
         if is_lost(error) {
@@ -170,7 +170,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Error of data that could not be sent.
+    /// Converts an error of sending data.
     pub fn interrupted(&self, error: &io::Error) -> StoreError {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {

@@ -1,4 +1,4 @@
-//! Makes the tables of a store, and brings older ones to the newest format.
+//! Creates the tables of a store, and upgrades older ones to the newest format.
 
 use super::errors::Failures;
 use crate::backend::views::VIEWS;
@@ -8,7 +8,7 @@ use crate::schema::{APPLICATION_ID, NEWEST, STEPS};
 use postgres::error::SqlState;
 use postgres::{Client, Error, Transaction};
 
-/// Brings the tables to the newest format, all steps or none.
+/// Upgrades the tables to the newest format, all steps or none.
 pub fn migrate(
     client: &mut Client,
     failures: &Failures<'_>,
@@ -48,7 +48,7 @@ pub fn migrate(
     }
 }
 
-/// The format; `None` where there are no tables yet.
+/// Returns the format version; `None` if there are no tables.
 fn version(client: &mut Client) -> Result<Option<u32>, Error> {
     match client.query_opt("SELECT version FROM assay_store", &[]) {
         Ok(row) => Ok(row.and_then(|row| u32::try_from(row.get::<_, i64>(0)).ok())),
@@ -57,7 +57,7 @@ fn version(client: &mut Client) -> Result<Option<u32>, Error> {
     }
 }
 
-/// Nobody else does the same at the same time. What fails takes back all of it.
+/// Upgrades in one transaction under a lock, so that two processes do not upgrade at the same time.
 fn upgrade(client: &mut Client) -> Result<(), Error> {
     let mut transaction = client.transaction()?;
     transaction.execute(
@@ -68,7 +68,7 @@ fn upgrade(client: &mut Client) -> Result<(), Error> {
         .batch_execute("CREATE TABLE IF NOT EXISTS assay_store (version bigint NOT NULL)")?;
     let row = transaction.query_opt("SELECT version FROM assay_store", &[])?;
     let done = row.map_or(0, |row| row.get::<_, i64>(0));
-    // Another may just have done it.
+    // Another process may have upgraded while this one waited for the lock.
     for step in STEPS.iter().skip(usize::try_from(done).unwrap_or(0)) {
         transaction.batch_execute(&Dialect::Postgres.tables(step))?;
     }
@@ -84,7 +84,7 @@ fn upgrade(client: &mut Client) -> Result<(), Error> {
     transaction.commit()
 }
 
-/// The views for people and other programs. A released version of them is never changed.
+/// Creates the views for users and other programs. A released version of a view is never changed.
 fn make_views(transaction: &mut Transaction<'_>) -> Result<(), Error> {
     for view in &VIEWS {
         let select = view.select(Dialect::Postgres, "");

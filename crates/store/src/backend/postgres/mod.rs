@@ -21,14 +21,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-/// An open database. Its connection is made anew when it was lost between two uses.
+/// Open database. Reconnects if the connection was lost between two uses.
 pub struct Postgres {
     location: Location,
     settings: Settings,
     link: RefCell<Option<Link>>,
 }
 
-/// A connection and the statements that the server has prepared for it.
+/// Connection with its prepared statements.
 struct Link {
     client: Client,
     prepared: HashMap<String, postgres::Statement>,
@@ -41,8 +41,8 @@ impl fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    /// Connects. With [`Access::Create`] the tables are made; older ones are brought to the
-    /// newest format except with [`Access::Read`].
+    /// Connects. [`Access::Create`] creates the tables; older ones are upgraded except with
+    /// [`Access::Read`].
     pub fn open(server: &Server, access: Access) -> Result<Self, StoreError> {
         let location = Location::Server(server.clone());
         let settings = Settings::of(server, access)?;
@@ -69,7 +69,7 @@ impl Postgres {
         })
     }
 
-    /// A connection that was not closed as far as is known.
+    /// Returns the connection, or a new one if the client knows that it is closed.
     fn alive(&self, link: Option<Link>) -> Result<Link, StoreError> {
         match link {
             Some(link) if !link.client.is_closed() => Ok(link),
@@ -77,8 +77,8 @@ impl Postgres {
         }
     }
 
-    /// Begins a transaction; on a new connection if the server closed this one since its last
-    /// use, which shows only now.
+    /// Begins a transaction. Reconnects if the server closed the connection since its last use,
+    /// which only this first statement detects.
     fn begin(&self, link: &mut Link, sql: &str) -> Result<(), StoreError> {
         match link.client.batch_execute(sql) {
             Err(error) if errors::is_lost(&error) => {
@@ -103,15 +103,15 @@ impl Postgres {
                 committed.map_err(|error| self.failures().failed(&error))
             }
             Err(error) => {
-                // If this fails too, the connection is lost, and the transaction with it.
+                // If this fails too, the connection is lost and the server rolls back.
                 let _ = link.client.batch_execute("ROLLBACK");
                 Err(error)
             }
         }
     }
 
-    /// Statements that each stand for themselves; the first is repeated on a new connection if
-    /// the server closed this one since its last use.
+    /// Runs statements outside of a transaction. The first is repeated on a new connection if the
+    /// server closed this one since its last use.
     fn read(
         &self,
         link: &mut Link,
@@ -155,7 +155,7 @@ impl Backend for Postgres {
         came
     }
 
-    /// On a connection of its own: what a statement may change of a session is no others' business.
+    /// Uses a separate connection, because a user's statement can change settings of the session.
     fn ask(
         &self,
         question: &Question<'_>,

@@ -6,9 +6,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Connection for which a password is looked for.
+/// Connection whose password is looked up.
 pub struct Place<'a> {
-    /// `localhost` for the usual socket.
+    /// Host name; `localhost` for the default socket.
     pub host: &'a str,
     /// Port.
     pub port: u16,
@@ -18,11 +18,11 @@ pub struct Place<'a> {
     pub user: &'a str,
 }
 
-/// Others can read the file: it is not used.
+/// The password file is not used because other users can read it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exposed;
 
-/// The password of the first line that fits. A file that cannot be read has none.
+/// Returns the password of the first matching line; `None` if the file cannot be read.
 pub fn find(path: &Path, place: &Place<'_>) -> Result<Option<String>, Exposed> {
     let Ok(mut file) = File::open(path) else {
         return Ok(None);
@@ -40,7 +40,7 @@ pub fn find(path: &Path, place: &Place<'_>) -> Result<Option<String>, Exposed> {
     Ok(text.lines().find_map(|line| password(line, place)))
 }
 
-/// The password of a line that fits.
+/// Returns the password of a line if it matches.
 fn password(line: &str, place: &Place<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -54,7 +54,7 @@ fn password(line: &str, place: &Place<'_>) -> Option<String> {
         }
         rest = after;
     }
-    // More fields are not used.
+    // Further fields are ignored.
     let password = field(rest).map_or(rest, |(field, _)| field);
     Some(unescaped(password))
 }

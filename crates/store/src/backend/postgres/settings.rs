@@ -1,4 +1,4 @@
-//! Settings of a connection: the URL, and what psql's users keep in the environment.
+//! Settings of a connection, from the URL and the environment variables of psql.
 
 use super::errors::{Problem, chain};
 use super::passfile::{self, Place};
@@ -14,17 +14,17 @@ use std::time::Duration;
 
 /// Time limit for connecting to each address of the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Sent data that nobody acknowledges ends the connection after this time.
+/// Time after which sent but unacknowledged data ends the connection.
 const LOST_AFTER: Duration = Duration::from_secs(60);
 
-/// Settings of the whole session. A statement that never ends, a lock that is never
-/// released and a transaction whose client went away must not stop others.
+/// Settings of the session. An endless statement, an unreleased lock or the open transaction of a
+/// disconnected client must not block other users.
 const SESSION: &str = "SET lock_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '5min'; SET client_min_messages = 'warning'";
 const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '2min'";
 const READ_ONLY: &str = "SET default_transaction_read_only = on";
 
-/// Folder where PostgreSQL of distributions has its socket.
+/// Socket directory of PostgreSQL packages of distributions.
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// Settings of a connection.
@@ -33,7 +33,7 @@ pub struct Settings {
     mode: Protection,
     roots: Option<PathBuf>,
     session: Vec<&'static str>,
-    /// A password file that is there but was not used.
+    /// Password file that exists but was not used.
     pub ignored: Option<PathBuf>,
 }
 
@@ -80,7 +80,7 @@ impl Settings {
         let is_local = matches!(self.config.get_hosts().first(), Some(Host::Unix(_)));
         let mut client = match self.mode {
             Protection::Off => self.config.connect(NoTls)?,
-            // Nobody listens in between.
+            // A Unix socket does not leave the machine: no encryption is needed.
             _ if is_local => {
                 let mut config = self.config.clone();
                 config.ssl_mode(SslMode::Disable).connect(NoTls)?
@@ -95,7 +95,7 @@ impl Settings {
     }
 }
 
-/// Parameters of a URL that the client does not know, or not all of their values.
+/// URL parameters that the client library does not support, or only with some of their values.
 #[derive(Default)]
 struct Own {
     mode: Option<String>,
@@ -122,7 +122,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Fills in what the URL does not say: from the variables of libpq, else its defaults.
+/// Completes the settings from the variables of libpq, then from its defaults.
 fn fill(config: &mut Config) -> Result<(), String> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let sockets = Path::new(SOCKETS).is_dir();
@@ -164,7 +164,8 @@ fn fill(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The password: of the URL, the environment or the password file; the file if it is ignored.
+/// Sets the password from the URL, the environment or the password file. Returns the path of an
+/// ignored password file.
 fn fill_password(config: &mut Config, server: &Server) -> Option<PathBuf> {
     let given = server.password().map(str::to_owned);
     if let Some(password) = given.or_else(|| variable("PGPASSWORD")) {

@@ -10,19 +10,19 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use std::io::Write;
 
-/// Most statements that the server keeps prepared for a connection.
+/// Maximum number of prepared statements of a connection.
 const MOST_PREPARED: usize = 100;
 
-/// A connection that is held.
+/// Connection in use by a session.
 pub struct Open<'a> {
     link: &'a mut Link,
     failures: Failures<'a>,
-    /// Makes another connection, for a first statement that changes nothing.
+    /// Opens another connection, if the first statement fails and may be repeated.
     renew: Option<&'a dyn Fn() -> Result<Link, StoreError>>,
 }
 
 impl<'a> Open<'a> {
-    /// Within a transaction, which ends with its connection.
+    /// Wraps a connection within a transaction, which cannot outlive the connection.
     pub fn new(link: &'a mut Link, failures: Failures<'a>) -> Self {
         Self {
             link,
@@ -31,7 +31,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// For statements that only read, outside of a transaction.
+    /// Wraps a connection for statements that only read, outside of a transaction.
     pub fn renewable(
         link: &'a mut Link,
         failures: Failures<'a>,
@@ -43,12 +43,13 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// The statement as the server knows it.
+    /// Returns the prepared statement, preparing it on first use.
     fn prepared(&mut self, sql: &str) -> Result<postgres::Statement, postgres::Error> {
         if let Some(known) = self.link.prepared.get(sql) {
             return Ok(known.clone());
         }
-        // Statements differ by the numbers of their values: without a limit they would pile up.
+        // Statements with lists of values differ by their length: without a limit they would
+        // accumulate.
         if self.link.prepared.len() >= MOST_PREPARED {
             self.link.prepared.clear();
         }
@@ -60,7 +61,7 @@ impl<'a> Open<'a> {
         Ok(statement)
     }
 
-    /// Tries once; `true` if the connection was lost before anything came.
+    /// Executes once; returns true if the connection was lost before the first row.
     fn attempt(
         &mut self,
         sql: &str,
@@ -103,7 +104,7 @@ impl Statements for Open<'_> {
             }
             self.attempt(sql, values, row)?;
         }
-        // The next one may come after this one's result was used.
+        // Later statements may follow a used result: only the first can be repeated.
         self.renew = None;
         Ok(())
     }
@@ -147,7 +148,7 @@ impl Statements for Open<'_> {
     }
 }
 
-/// A number for a name (FNV-1a).
+/// Returns the lock number of a name (FNV-1a).
 fn hash(name: &str) -> i32 {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

@@ -14,23 +14,24 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Values of `sslmode`.
+/// Value of `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// `disable`.
     Off,
-    /// `prefer`: encrypted if the server offers it; keeps out nobody who can pose as the server.
+    /// `prefer`: encrypted if the server offers it; does not detect an impostor.
     IfOffered,
-    /// `require`: encrypted, with whoever answers.
+    /// `require`: encrypted; the server's certificate is not checked.
     Always,
-    /// `verify-ca`: encrypted, with someone whose certificate is signed.
+    /// `verify-ca`: encrypted, and the certificate is signed by a trusted authority.
     Signed,
-    /// `verify-full`: encrypted, with the server of that name.
+    /// `verify-full`: like `verify-ca`, and the certificate is valid for the host name.
     Named,
 }
 
 impl Protection {
-    /// Reads a value; by default `prefer`. With certificates of its own `require` checks them.
+    /// Parses a value; the default is `prefer`. `require` with its own root certificates checks
+    /// them.
     pub fn parse(text: Option<&str>, has_roots: bool) -> Result<Self, String> {
         Ok(match text {
             None | Some("prefer" | "allow") => Self::IfOffered,
@@ -48,7 +49,7 @@ impl Protection {
     }
 }
 
-/// Maker of encrypted connections.
+/// Returns a TLS connector for the mode.
 pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let checker = match mode {
@@ -69,16 +70,16 @@ pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsCon
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Certificates of authorities, and the check against them.
+/// Trusted certificates and the verifier that uses them.
 #[derive(Debug)]
 struct Checker {
     verifier: Arc<WebPkiServerVerifier>,
-    /// Certificates of a file. A server may show one of them itself.
+    /// Certificates from a file. The server's own certificate may be one of them.
     named: Vec<CertificateDer<'static>>,
 }
 
 impl Checker {
-    /// Certificates of a file, else the system's.
+    /// Loads the certificates of a file, or the system's.
     fn new(roots: Option<&Path>, provider: Arc<CryptoProvider>) -> Result<Self, String> {
         let mut named = Vec::new();
         let mut store = RootCertStore::empty();
@@ -107,7 +108,7 @@ impl Checker {
     }
 }
 
-/// Checks as much as the mode asks for; signatures of the handshake always.
+/// Certificate verifier: checks what the mode requires, and always the signatures of the handshake.
 #[derive(Debug)]
 struct Verifier {
     checker: Option<Checker>,
@@ -128,7 +129,8 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         if checker.named.iter().any(|named| named == end) {
-            // Often such a one may sign others, which no server's may otherwise.
+            // A self-signed certificate is often marked as an authority, which the verifier refuses
+            // as a server's.
             if self.checks_name {
                 verify_server_name(&ParsedCertificate::try_from(end)?, name)?;
             }

@@ -1,4 +1,4 @@
-//! Values as PostgreSQL sends and takes them.
+//! Conversion of values from and to PostgreSQL's formats.
 
 use crate::backend::Value;
 use crate::backend::row::Columns;
@@ -32,7 +32,7 @@ impl Columns for postgres::Row {
     }
 }
 
-/// Returns true if values of a type are read as they are sent; those of others are read as text.
+/// Returns true if values of a type are read in binary form; other types are cast to text.
 pub fn is_read(kind: &Type) -> bool {
     let known = [
         Type::BOOL,
@@ -70,7 +70,7 @@ impl<'a> FromSql<'a> for Value {
             Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::JSON => {
                 Self::Text(std::str::from_utf8(raw)?.to_owned())
             }
-            // Text after a number of its format.
+            // Text after a byte with the version of the format.
             Type::JSONB => {
                 Self::Text(std::str::from_utf8(raw.get(1..).unwrap_or_default())?.into())
             }
@@ -88,8 +88,8 @@ impl<'a> FromSql<'a> for Value {
     }
 }
 
-/// A number of any size: a count of digits to the base 10000, their weight, the sign, the digits
-/// behind the point, and the digits. Whole ones that fit stay whole.
+/// Reads a number of any size: count of base-10000 digits, weight, sign, scale, and the digits.
+/// Whole numbers that fit remain whole.
 fn numeric(raw: &[u8]) -> Option<Value> {
     let mut words = raw.chunks_exact(2).map(|word| {
         <[u8; 2]>::try_from(word)
@@ -106,7 +106,7 @@ fn numeric(raw: &[u8]) -> Option<Value> {
         0x4000 => -1.0,
         _ => return Some(Value::Real(f64::NAN)),
     };
-    // As text, so that the nearest number is found.
+    // Parsed as text, so that the result is the nearest number.
     let mut text = String::from("0");
     for &digit in &digits {
         let _ = write!(text, "{digit:04}");
@@ -120,7 +120,7 @@ fn numeric(raw: &[u8]) -> Option<Value> {
     }
 }
 
-/// Microseconds since 2000 as `2026-03-14T09:26:53.589Z`.
+/// Formats microseconds since 2000 as `2026-03-14T09:26:53.589Z`.
 fn timestamp(raw: &[u8]) -> Option<Value> {
     const FROM_1970: i64 = 946_684_800_000;
     let micros = i64::from_be_bytes(raw.try_into().ok()?);
@@ -147,7 +147,7 @@ impl ToSql for Value {
             },
             Self::Text(text) => match *kind {
                 Type::BYTEA => Err(unfit(self, kind)),
-                // The one character that PostgreSQL has no text with.
+                // PostgreSQL's text cannot contain this character.
                 _ => text.replace('\0', "\u{fffd}").to_sql(kind, out),
             },
             Self::Blob(bytes) => match *kind {
@@ -184,7 +184,7 @@ fn unfit(value: &Value, kind: &Type) -> Anything {
     format!("{} was given for the type {kind}", value.kind()).into()
 }
 
-/// Adds a line for COPY, in its text format.
+/// Appends a line in the text format of COPY.
 pub fn copied(values: &[Value], line: &mut Vec<u8>) {
     for (index, value) in values.iter().enumerate() {
         if index > 0 {

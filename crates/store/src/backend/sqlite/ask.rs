@@ -1,5 +1,4 @@
-//! Statements of users on an SQLite file: a connection of its own, which can only read, and only
-//! the views.
+//! Statements of users on an SQLite file, on a separate connection that can only read the views.
 
 use super::file::RECORD_LOCKS;
 use super::migrate;
@@ -19,13 +18,13 @@ use std::time::{Duration, Instant};
 /// Time limit for waiting on a writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Instructions of SQLite's machine between two looks at the clock.
+/// SQLite instructions between two checks of the time limit.
 const STEPS: i32 = 10_000;
 
-/// Longest text or row that a statement can make.
+/// Maximum length of a text or row in a statement, in bytes.
 const MOST_BYTES: i32 = 64 << 20;
 
-/// Functions that reach beyond the database where they exist.
+/// Functions that reach beyond the database, where SQLite has them.
 const FORBIDDEN: [&str; 5] = [
     "load_extension",
     "readfile",
@@ -34,13 +33,13 @@ const FORBIDDEN: [&str; 5] = [
     "fts3_tokenizer",
 ];
 
-/// Tables that functions make of their arguments alone.
+/// Table-valued functions that read only their arguments.
 const OF_ARGUMENTS: [&str; 2] = ["json_each", "json_tree"];
 
-/// Gives each row of an answer to `row`; names of the columns.
+/// Calls `row` with each row of an answer. Returns the names of the columns.
 ///
 /// # Errors
-/// When the statement does more than read views, takes longer than its time, or fails otherwise.
+/// If the statement does more than read views, exceeds its time limit, or fails.
 pub fn ask(
     path: &Path,
     question: &Question<'_>,
@@ -80,11 +79,11 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes the views, and says how the names of those begin that read tables.
+/// Creates the views and returns the secret prefix of those that read tables.
 ///
-/// The authorizer is told the innermost view that reads a table, but a name that a user gives to a
-/// part of a statement (`WITH assay_runs AS (SELECT * FROM runs)`) looks the same. So the views that
-/// read tables have names that nobody can guess, and those with known names read them.
+/// The authorizer receives the name of the innermost view that reads a table, but a common table
+/// expression with the name of a view (`WITH assay_runs AS (SELECT * FROM runs)`) looks the same.
+/// Therefore the views that read tables have unpredictable names, and the known views read those.
 fn make_views(connection: &Connection) -> rusqlite::Result<String> {
     let secret: String =
         connection.query_row("SELECT 'v' || lower(hex(randomblob(16)))", [], |row| {
@@ -103,7 +102,7 @@ fn make_views(connection: &Connection) -> rusqlite::Result<String> {
     Ok(secret)
 }
 
-/// From here on the connection only reads the views, for a limited time.
+/// Confines the connection to reading the views, for a limited time.
 fn confine(connection: &mut Connection, secret: String, time: Duration) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -123,8 +122,8 @@ fn is_allowed(context: &AuthContext<'_>, secret: &str) -> bool {
     match &context.action {
         AuthAction::Select | AuthAction::Recursive => true,
         AuthAction::Function { function_name } => !FORBIDDEN.contains(function_name),
-        // Rows are counted without a column: those of views, of parts of a statement, and of a
-        // table. How many rows a table has is no secret; what stands in them is.
+        // An empty column name stands for counting rows, of a view, a common table expression or a
+        // table. The row count of a table is not secret.
         AuthAction::Read {
             column_name: "", ..
         } => true,
@@ -143,7 +142,7 @@ fn is_allowed(context: &AuthContext<'_>, secret: &str) -> bool {
     }
 }
 
-/// Says why a statement was refused, in words that tell what is allowed.
+/// Describes why a statement was refused, with the names of the permitted views.
 fn reason(error: &rusqlite::Error, question: &Question<'_>) -> String {
     use rusqlite::ErrorCode;
     match error {

@@ -1,6 +1,6 @@
-//! Looks at the file of a store without SQLite. Only a file that is assay's, or that does
-//! not exist yet, is ever given to SQLite, because SQLite may change any file
-//! it opens (it rolls back what a crash left).
+//! Inspects the file of a store without SQLite. SQLite only opens files that belong to assay or do
+//! not exist yet, because it may change any file that it opens: it rolls back an interrupted
+//! transaction.
 
 use crate::error::StoreError;
 use crate::location::Location;
@@ -11,20 +11,20 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-/// SQLite locks the file with POSIX record locks, and the kernel drops all of
-/// those that a process has on a file as soon as it closes *any* descriptor
-/// of that file (<https://sqlite.org/howtocorrupt.html>, 2.2). Whoever uses a
-/// connection holds this to read; [`inspect`], which opens and closes the
-/// file by itself, holds it to write.
+/// Lock around record locks of the process. SQLite locks the file with POSIX record locks, and the
+/// kernel drops all of a process's record locks on a file as soon as the process closes *any*
+/// descriptor of that file (<https://sqlite.org/howtocorrupt.html>, 2.2). Users of a connection
+/// hold this lock for reading; [`inspect`], which opens and closes the file itself, holds it for
+/// writing.
 pub static RECORD_LOCKS: RwLock<()> = RwLock::new(());
 
-/// Device and inode of the file that a path leads to now.
+/// Returns device and inode of the file at a path.
 pub fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let file = fs::metadata(path)?;
     Ok((file.dev(), file.ino()))
 }
 
-/// SQLite takes names like `:memory:` for something else than a file.
+/// Returns an absolute path: SQLite does not treat names like `:memory:` as files.
 pub fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|source| StoreError::Access {
         action: "find the store",
@@ -42,7 +42,7 @@ pub enum StoreFileKind {
     Store,
 }
 
-/// Looks at the file without SQLite.
+/// Inspects the file without SQLite.
 pub fn inspect(path: &Path) -> Result<StoreFileKind, StoreError> {
     let _held = RECORD_LOCKS.write().unwrap_or_else(PoisonError::into_inner);
     let access = |source| StoreError::Access {
@@ -73,8 +73,8 @@ pub fn inspect(path: &Path) -> Result<StoreFileKind, StoreError> {
     Ok(StoreFileKind::Store)
 }
 
-/// Bytes of an SQLite file that tell what it is: magic, user version at 60,
-/// application id at 68, both big-endian (<https://sqlite.org/fileformat.html>).
+/// Length of the part of an SQLite file that identifies it: magic, user version at 60, application
+/// id at 68, both big-endian (<https://sqlite.org/fileformat.html>).
 const HEADER_BYTES: usize = 72;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -103,9 +103,8 @@ fn check_header(header: &[u8; HEADER_BYTES], path: &Path) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Creates missing folders so that a power cut does not take them, and the
-/// store in them, away again: a folder's entry is safe when its parent is
-/// synced.
+/// Creates missing folders, safe against a power cut: a folder's entry is durable once its parent
+/// is synced.
 pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.is_dir() {
         return Ok(());
@@ -124,7 +123,7 @@ pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
         _ => {}
     }
     if let Some(parent) = folder.parent() {
-        // Some file systems cannot sync a folder; they keep it or not.
+        // Some file systems cannot sync a folder; durability is up to them then.
         let _: io::Result<()> = File::open(parent).and_then(|parent| parent.sync_all());
     }
     Ok(())

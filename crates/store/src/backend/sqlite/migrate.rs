@@ -1,12 +1,11 @@
-//! Brings an SQLite file to the newest format.
+//! Upgrades an SQLite file to the newest format.
 
 use crate::backend::Dialect;
 use crate::schema::{APPLICATION_ID, NEWEST, STEPS};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// Brings the file to the newest format, all steps or none. The caller has
-/// made sure that the file is assay's or empty. One that may only be read is
-/// read as it is.
+/// Upgrades the file to the newest format, all steps or none. The caller has checked that the file
+/// is assay's or empty. A read-only file keeps its format and gets the newer tables in memory.
 pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     let found = version(connection)?;
     if found >= NEWEST {
@@ -16,7 +15,7 @@ pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
         return stand_in(connection, found);
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    // Again under the lock: another process may just have done it.
+    // Read again under the lock: another process may have upgraded meanwhile.
     let done = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(&Dialect::Sqlite.tables(step))?;
@@ -28,14 +27,14 @@ pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// A table with columns that were added to it.
+/// Table that got columns in a later step.
 struct Grown {
     table: &'static str,
-    /// Step that made it.
+    /// Step that created the table.
     made: usize,
-    /// Step that added to it.
+    /// Step that added the columns.
     grown: usize,
-    /// Columns that were added, each with its value for rows of an older file.
+    /// Added columns, each with its value for rows of an older file.
     added: &'static [(&'static str, &'static str)],
 }
 
@@ -69,14 +68,14 @@ const GROWN: &[Grown] = &[
     },
 ];
 
-/// Puts what newer steps made beside an old file, in memory: new tables, empty, and for tables
-/// with new columns views that have them.
+/// Adds the tables of newer steps to an old file, in memory: new tables are empty, and tables with
+/// new columns are replaced by views.
 fn stand_in(connection: &Connection, version: u32) -> rusqlite::Result<()> {
     let done = usize::try_from(version).unwrap_or(usize::MAX);
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     for step in STEPS.iter().skip(done) {
         let step = Dialect::Sqlite.tables(step);
-        // The other statements change tables that are there.
+        // Other statements of a step change existing tables.
         for table in step.split_inclusive(';') {
             if let Some(at) = table.find("CREATE TABLE") {
                 let (_, table) = table.split_at(at);
@@ -91,7 +90,7 @@ fn stand_in(connection: &Connection, version: u32) -> rusqlite::Result<()> {
 }
 
 impl Grown {
-    /// Statements that put it beside a file of a format.
+    /// Returns the statements that add the table to a file of format `done`.
     fn stand_in(&self, done: usize) -> String {
         let table = self.table;
         if done < self.made {
@@ -107,7 +106,7 @@ impl Grown {
     }
 }
 
-/// Format of the file; 0 when it is new.
+/// Returns the format version of the file; 0 for a new file.
 pub fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -17,7 +17,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Time limit for waiting on another process. Readers and writers hold the lock for one short
-/// transaction, but flash may stall for seconds in its fsync.
+/// transaction, but an fsync on flash may stall for seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An open store file.
@@ -31,7 +31,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file; with [`Access::Create`] for writing, creating it and its folders.
+    /// Opens a file. [`Access::Create`] creates the file and its folders.
     pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         let (mut flags, mut patience) = (OpenFlags::SQLITE_OPEN_READ_WRITE, BUSY_TIMEOUT);
@@ -81,7 +81,7 @@ impl Sqlite {
         Ok(opened)
     }
 
-    /// Fails if the path leads to another file by now.
+    /// Fails if the path now leads to another file.
     fn expect_same_file(&self) -> Result<(), StoreError> {
         match identity(&self.path) {
             Ok(identity) if identity == self.identity => Ok(()),
@@ -91,7 +91,7 @@ impl Sqlite {
         }
     }
 
-    /// Uses the connection.
+    /// Runs `work` with the connection.
     fn with<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -100,14 +100,14 @@ impl Sqlite {
         work(&self.connection).map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
-    /// Statements within a transaction; it ends before this returns.
+    /// Runs statements in a transaction, which ends before this returns.
     fn transact(
         &self,
         behavior: TransactionBehavior,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let failed = |error| StoreError::from_sqlite(&self.path, error);
-        // Unchecked: it cannot lie within another, none is open between calls.
+        // Unchecked: no transaction is open between two calls.
         let transaction = Transaction::new_unchecked(&self.connection, behavior).map_err(failed)?;
         work(&mut Open::new(&transaction, &self.path, &self.location))?;
         transaction.commit().map_err(failed)
@@ -123,10 +123,10 @@ impl Backend for Sqlite {
         Dialect::Sqlite
     }
 
-    /// Fails if the open file is not the one of its name any more, also after a write: a file that
-    /// was removed or replaced takes all that is written to it, answers as it was, takes the journal
-    /// of the other file for its own, and is gone when it is closed. SQLite looks at the inode alone,
-    /// of the name that links led to when it was opened, and only before it writes.
+    /// Fails if the path leads to another file than the open one, also after a write. A removed or
+    /// replaced file still accepts writes, uses the journal of the new file, and is gone when it is
+    /// closed. SQLite itself compares only the inode, only of the resolved path, and only before a
+    /// write.
     fn work(
         &self,
         mode: Scope,
@@ -138,7 +138,7 @@ impl Backend for Sqlite {
             Scope::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
             Scope::Snapshot => self.transact(TransactionBehavior::Deferred, work),
             Scope::Write => {
-                // Nobody else writes until its end.
+                // The transaction locks out all other writers until its end.
                 let came = self.transact(TransactionBehavior::Immediate, work);
                 self.expect_same_file()?;
                 came
@@ -156,15 +156,14 @@ impl Backend for Sqlite {
     }
 }
 
-/// A rollback journal, not a write-ahead log: the log keeps the newest trials
-/// in a second file, which a copy of the first leaves behind, and it needs
-/// shared memory, which network and FUSE file systems may lack. With the
-/// journal, one file is the whole store as soon as a trial is saved.
+/// Configures the connection. The store uses a rollback journal, not a write-ahead log: a log keeps
+/// the newest trials in a second file, which a copy of the first omits, and it needs shared memory,
+/// which network and FUSE file systems may lack. With the journal, one file is the whole store as
+/// soon as a trial is saved.
 ///
-/// In this mode a transaction is committed by deleting the journal. FULL does
-/// not sync the folder afterwards, so a power cut could bring the journal back
-/// and with it the state before the trial; EXTRA does
-/// (<https://sqlite.org/pragma.html#pragma_synchronous>).
+/// In this mode, deleting the journal commits a transaction. FULL does not sync the folder
+/// afterwards, so that a power cut could restore the journal and with it the state before the
+/// trial; EXTRA does (<https://sqlite.org/pragma.html#pragma_synchronous>).
 fn configure(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(patience)?;
     connection.pragma_update(None, "journal_mode", "DELETE")?;

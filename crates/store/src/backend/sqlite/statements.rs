@@ -8,7 +8,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::path::Path;
 
-/// A connection that is held.
+/// Connection in use by a session.
 pub struct Open<'a> {
     connection: &'a Connection,
     path: &'a Path,
@@ -69,7 +69,7 @@ impl Statements for Open<'_> {
         Ok(inserted)
     }
 
-    /// Whoever writes has locked the whole file.
+    /// Does nothing: a write transaction has locked the whole file.
     fn lock(&mut self, _name: &str) -> Result<(), StoreError> {
         Ok(())
     }

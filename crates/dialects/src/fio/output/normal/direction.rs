@@ -10,9 +10,9 @@ use assay_model::load::Ddir;
 use assay_model::load::stats::StatsOptions;
 use std::io::{self, Write};
 
-/// Minimum and maximum of latencies are written with that many digits.
+/// Number of digits of minimum and maximum latencies.
 const LATENCY_DIGITS: u8 = 6;
-/// Lines of percentiles end here.
+/// Largest width of a line of percentiles.
 const LINE: usize = 80;
 
 pub(super) fn write(
@@ -26,7 +26,7 @@ pub(super) fn write(
     let scale = NumberScale::of(stats);
     let (bw, bw_other) = scale.rates(traffic.bytes_per_s());
     let (size, _) = scale.sizes(traffic.bytes);
-    // There are no zoned devices here; readers of the output look for it.
+    // assay supports no zoned devices, but programs expect the text.
     let zones = match way {
         EntryDirection::One(Ddir::Write) => "; 0 zone resets",
         _ => "",
@@ -74,7 +74,7 @@ pub(super) fn write(
     }
 }
 
-/// The flush calls.
+/// Writes the latencies of flush calls.
 pub(super) fn write_sync(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     if entry.sync.count == 0 {
         return Ok(());
@@ -102,7 +102,7 @@ fn write_moments(name: &str, record: &LatencyRecord, out: &mut dyn Write) -> io:
     )
 }
 
-/// The largest unit in which the deviation, too, is more than one.
+/// Returns the largest unit in which the deviation is more than one, too.
 fn unit_of(figures: &LatencyMoments) -> TimeUnit {
     let unit = TimeUnit::of_range(figures.min_ns, figures.max_ns);
     let smaller = TimeUnit::of_range(figures.min_ns, figures.max_ns.min(99_999_999));
@@ -145,7 +145,7 @@ fn write_percentiles(
     writeln!(out, "     |{}", lines.join(",\n     |"))
 }
 
-/// Rounded up, as fio does (in two steps to milliseconds).
+/// Converts to a unit, rounding up as fio does (in two steps to milliseconds).
 fn scaled(ns: u64, unit: TimeUnit) -> u64 {
     match unit {
         TimeUnit::Nanos => ns,
@@ -154,7 +154,8 @@ fn scaled(ns: u64, unit: TimeUnit) -> u64 {
     }
 }
 
-/// Decimals of percentages: as many as the list needs, two for fio's own list.
+/// Number of decimals of percentages: as many as the list needs, but two for
+/// fio's default list.
 fn decimals(percents: &[f64]) -> usize {
     if *percents == StatsOptions::default().percentiles {
         return 2;
@@ -164,8 +165,8 @@ fn decimals(percents: &[f64]) -> usize {
     decimals.max().unwrap_or(0).min(6)
 }
 
-/// fio divides by 1024 and says `kB` with `kb_base=1000`; here the figures
-/// are in the unit that stands beside them.
+/// Writes the bandwidth in the unit that is printed. With `kb_base=1000`, fio
+/// divides by 1024 but prints `kB`.
 fn write_bandwidth(
     samples: &Samples,
     stats: &StatsOptions,

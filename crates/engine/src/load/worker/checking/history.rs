@@ -13,31 +13,31 @@ type BlockAddress = (u32, u64);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     length: u32,
-    /// Among the writes of the stream; `None` when an earlier run wrote it.
+    /// Number of the write in the stream; `None` if an earlier run wrote it.
     pub(super) number: Option<u64>,
     pub(super) trimmed: bool,
 }
 
-/// Writes not yet read back, and those of them that are due.
+/// Writes not yet read back, and the steps that are due.
 #[derive(Debug)]
 pub(super) struct History {
     backlog: u64,
-    /// Blocks of one check; 0: all.
+    /// Number of blocks in one check; 0 means all.
     batch: u64,
     by_offset: bool,
     trims: TrimOptions,
     rng: SplitMix64,
     blocks: BTreeMap<BlockAddress, Written>,
-    /// In the order of writing, where there is a backlog.
+    /// Blocks in the order of writing, if there is a backlog.
     order: Queue,
     since_check: u64,
-    /// To be trimmed or read back next.
+    /// Steps to be done next: trims or reads.
     due: VecDeque<Step>,
     to_trim: Queue,
 }
 
-/// Places in their order, each at most once: those that are written again and
-/// again before their turn comes take no more room.
+/// Blocks in order, each at most once, so that a block that is written
+/// repeatedly needs no more memory.
 #[derive(Debug, Default)]
 struct Queue {
     places: VecDeque<BlockAddress>,
@@ -83,7 +83,8 @@ impl History {
         }
     }
 
-    /// A block was written. What it covers of earlier ones is gone.
+    /// Records a written block, which replaces all earlier blocks that it
+    /// overlaps.
     pub(super) fn wrote(&mut self, step: &Step, number: Option<u64>) {
         let place = (step.file, step.offset);
         self.forget(step);
@@ -106,7 +107,7 @@ impl History {
         self.look_at_backlogs();
     }
 
-    /// A block was trimmed: it reads as zeros, or as anything.
+    /// Records a trimmed block. Its content is zeros, or unknown.
     pub(super) fn trimmed(&mut self, step: &Step, for_check: bool) {
         if for_check && self.trims.verify_zero {
             if let Some(written) = self.blocks.get_mut(&(step.file, step.offset)) {
@@ -124,7 +125,7 @@ impl History {
         self.to_trim.clear();
     }
 
-    /// Forgets the content of a block.
+    /// Removes all recorded blocks that overlap a step.
     pub(super) fn forget(&mut self, step: &Step) {
         let (file, from) = (step.file, step.offset);
         let to = from + u64::from(step.length);
@@ -181,7 +182,7 @@ impl History {
         }
     }
 
-    /// Makes due everything that is still to be checked.
+    /// Makes all remaining blocks due.
     pub(super) fn plan_all(&mut self) {
         self.order.clear();
         self.to_trim.clear();
@@ -201,8 +202,9 @@ impl History {
         self.due.front().copied()
     }
 
-    /// Takes it; what is known of that block, unless it was written anew since
-    /// it became due. A block that is read back is forgotten.
+    /// Removes the due step and returns the information about its block, unless
+    /// the block was overwritten since the step became due. Blocks that are
+    /// read back are removed from the history.
     pub(super) fn take_due(&mut self) -> Option<Written> {
         let step = self.due.pop_front()?;
         let place = (step.file, step.offset);

@@ -1,4 +1,4 @@
-//! Legend of a chart: a sample of each mark beside its name.
+//! Legend of a chart: a sample of each mark with its name.
 
 use super::marks::{ROW, shape};
 use super::{Drawing, at, text_width};
@@ -9,10 +9,10 @@ use maud::html;
 const LINE: f64 = 18.0;
 const SAMPLE: f64 = 22.0;
 const GAP: f64 = 14.0;
-/// Longer names are shortened.
+/// Maximum length of a name, in characters; longer ones are shortened.
 const LONGEST: usize = 46;
 
-/// A legend above a plane; without height where its marks need none.
+/// Draws the legend of a plane; without height if its marks need none.
 pub fn draw(plane: &Plane, width: f64) -> Drawing {
     let mut seen: Vec<&Series> = Vec::new();
     for series in plane.panels.iter().flat_map(|panel| &panel.series) {

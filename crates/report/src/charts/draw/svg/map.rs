@@ -1,4 +1,4 @@
-//! A grid as tiles: each has its colour, its value and what it measured.
+//! Draws a grid as tiles, each with a colour, its value and its label.
 
 use super::{Drawing, at, text_width};
 use crate::charts::draw::{Grid, GridCell};
@@ -67,7 +67,7 @@ fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width
     }
 }
 
-/// A label in a word.
+/// Returns a label as one word.
 fn short_label(label: &str) -> Option<&str> {
     match label {
         "" => None,
@@ -77,8 +77,8 @@ fn short_label(label: &str) -> Option<&str> {
     }
 }
 
-/// The name of a column; of a size, where there is no room, only what tells it
-/// apart: `128K`.
+/// Returns the name of a column. A size without enough room keeps only its distinctive part:
+/// `128K`.
 fn heading(name: &str, width: f64) -> String {
     if text_width(name) <= width {
         return name.to_owned();
@@ -87,7 +87,7 @@ fn heading(name: &str, width: f64) -> String {
     shorten(&short, chars(width))
 }
 
-/// A value with as many digits as a tile has room for.
+/// Formats a value with as many digits as a tile has room for.
 fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 999.5e6 => format!("{:.1}G", value / 1e9),
@@ -98,7 +98,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Characters of a small text that fit into a tile.
+/// Returns the number of small characters that fit into a tile.
 fn chars(width: f64) -> usize {
     as_usize((width / 5.6).max(3.0))
 }
@@ -112,9 +112,9 @@ pub fn share(value: f64, low: f64, high: f64) -> f64 {
     }
 }
 
-/// cividis at nine places (Nuñez, Anderton and Renslow 2018, "Optimizing
-/// colormaps with consideration for color vision deficiency"): as bright as it is
-/// high, for every kind of eye.
+/// cividis at nine points (Nuñez, Anderton and Renslow 2018, "Optimizing colormaps with
+/// consideration for color vision deficiency"): brightness grows with the value, also for
+/// colour-blind readers.
 const CIVIDIS: [[f64; 3]; 9] = [
     [0.0, 34.0, 78.0],
     [18.0, 53.0, 112.0],
@@ -127,7 +127,7 @@ const CIVIDIS: [[f64; 3]; 9] = [
     [254.0, 232.0, 56.0],
 ];
 
-/// The colour of a share, and whether it is dark.
+/// Returns the colour of a share, and true if it is dark.
 pub fn colour(share: f64) -> (String, bool) {
     let place = share.clamp(0.0, 1.0) * 8.0;
     let lower = as_usize(place).min(7);

@@ -1,4 +1,4 @@
-//! The marks of a series.
+//! Draws the marks of a series.
 
 use super::{Area, at};
 use crate::charts::draw::scale::Ruler;
@@ -7,15 +7,15 @@ use crate::words::text::clean;
 use maud::{Markup, html};
 use std::fmt::Write;
 
-/// Baseline of a text in a line of the legend.
+/// Baseline of a text in a legend line.
 pub const ROW: f64 = 12.0;
-/// More points than this say nothing of themselves when pointed at.
+/// Number of points above which a point has no tooltip.
 const TELLING: usize = 60;
 /// Half of a bar's thickness.
 const BAR: f64 = 6.0;
 
-/// Draws a series. `sideways`: the vertical axis has names, so that values run
-/// along the horizontal one.
+/// Draws a series. `sideways` means that the vertical axis has names, so that values are on the
+/// horizontal one.
 pub fn draw(series: &Series, area: Area, x: &Ruler<'_>, y: &Ruler<'_>, sideways: bool) -> Markup {
     let tint = series.tint.class();
     match series.mark {
@@ -43,7 +43,7 @@ fn line(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>) -> Markup {
     html! { path class={ "curve " (tint) } d=(path) {} }
 }
 
-/// Leaves out points less than a pixel from the one before; never the last.
+/// Drops points less than a pixel from the one before, except the last.
 fn spaced(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     let mut left_out = None;
@@ -80,7 +80,7 @@ fn steps(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>) -> Markup {
     }
 }
 
-/// A path of steps: `heights[i]` from `ends[i]` to `ends[i + 1]`.
+/// Returns a path of steps: `heights[i]` from `ends[i]` to `ends[i + 1]`.
 fn stairs(ends: &[f64], heights: &[f64]) -> String {
     let mut path = String::with_capacity(heights.len() * 12);
     for (index, (height, end)) in heights.iter().zip(&ends[1..]).enumerate() {
@@ -94,7 +94,7 @@ fn stairs(ends: &[f64], heights: &[f64]) -> String {
     path
 }
 
-/// Goes on with such steps from the last to the first, and closes the area.
+/// Continues a path of steps from the last to the first, and closes the area.
 fn stairs_back(ends: &[f64], heights: &[f64]) -> String {
     let columns = heights.iter().zip(ends).rev();
     let mut path: String = columns
@@ -123,7 +123,7 @@ fn told(point: &Point) -> Markup {
     html! { @if let Some(note) = &point.note { title { (clean(note)) } } }
 }
 
-/// A shape around a place, told apart without colours.
+/// Draws a shape around a point; shapes distinguish tints without colour.
 pub fn shape(tint: Tint, x: f64, y: f64) -> String {
     let at_left = |dx: f64, dy: f64| format!("M{} {}", at(x + dx), at(y + dy));
     let number = match tint {
@@ -206,8 +206,7 @@ fn intervals(
     }
 }
 
-/// An interval from left to right, with ticks at its ends and at the value: where it
-/// goes on beyond the area there is none.
+/// Draws a horizontal interval, with ticks at the value and at each end that is within the area.
 fn along_row(area: Area, (low, value, high): (f64, f64, f64), y: f64) -> String {
     let (from, to) = (area.within(low), area.within(high));
     let line = format!("M{} {}H{}", at(from), at(y), at(to));
@@ -216,7 +215,7 @@ fn along_row(area: Area, (low, value, high): (f64, f64, f64), y: f64) -> String 
     line + &ticks.concat()
 }
 
-/// An upright line, where that is within the area.
+/// Draws a vertical tick, if it is within the area.
 fn tick(area: Area, px: f64, y: f64, half: f64) -> String {
     match area.holds(px) {
         true => format!("M{} {}v{}", at(px), at(y - half), at(2.0 * half)),
@@ -224,7 +223,8 @@ fn tick(area: Area, px: f64, y: f64, half: f64) -> String {
     }
 }
 
-/// Levels of a line; in lanes with names, bars that cannot be too thin to be seen.
+/// Draws the levels of a line. Bars in named lanes have a minimum width, so that they remain
+/// visible.
 fn spans(
     series: &Series,
     tint: &str,

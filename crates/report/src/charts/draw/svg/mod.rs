@@ -1,6 +1,6 @@
-//! Charts as SVG. In a page they take their colours from its style; as files they
-//! bring it along, light and dark; for pictures of pixels it is written out, since
-//! renderers know no variables.
+//! Charts as SVG. In a page, the page's style sheet defines the colours. Files contain them in
+//! light and dark. For conversion to pixels the colours are written out, because renderers do not
+//! support variables.
 
 mod legend;
 mod map;
@@ -12,7 +12,7 @@ use super::{Body, Chart, Form};
 use crate::words::text::width as columns_of;
 use maud::{Markup, PreEscaped, html};
 
-/// A rectangle between axes.
+/// Rectangle between axes.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     left: f64,
@@ -27,7 +27,7 @@ impl Area {
         (self.left..=self.right).contains(&px)
     }
 
-    /// The place that is in it next to one.
+    /// Returns the nearest position within the area.
     const fn within(&self, px: f64) -> f64 {
         px.clamp(self.left, self.right)
     }
@@ -35,23 +35,23 @@ impl Area {
 
 /// Style sheet of the charts, by class; the colours are variables.
 pub const STYLE: &str = include_str!("style.css");
-/// The variables in light and in dark, a line each: `name light dark`.
+/// Colours in light and dark, one line each: `name light dark`.
 const COLOURS: &str = include_str!("colours.txt");
 
-/// Width of a chart beside others in a page, in its own units.
+/// Width of a chart that shares a row of a page, in units of the drawing.
 pub const NARROW: f64 = 420.0;
-/// Width of a chart that has a page's width for itself.
+/// Width of a chart across a whole page.
 pub const WIDE: f64 = 560.0;
-/// Width of a chart in a file of its own.
+/// Width of a chart in a separate file.
 pub const IN_FILE: f64 = 640.0;
 
-/// A drawing with its size.
+/// Drawing with its height.
 struct Drawing {
     height: f64,
     body: Markup,
 }
 
-/// The chart as a part of a page, which has [`STYLE`] and [`variables`].
+/// Draws the chart for a page that contains [`STYLE`] and [`variables`].
 pub fn in_page(chart: &Chart, width: f64) -> Markup {
     let drawing = draw(chart, width);
     html! {
@@ -61,13 +61,13 @@ pub fn in_page(chart: &Chart, width: f64) -> Markup {
     }
 }
 
-/// The chart as a file: light or dark as its viewer likes it.
+/// Draws the chart as a file that follows the viewer's light or dark mode.
 pub fn file(chart: &Chart) -> String {
     let style = format!("{}\n{STYLE}", variables());
     whole(chart, &style)
 }
 
-/// The chart as a file in which every colour is written out, light.
+/// Draws the chart as a file in light colours without variables.
 pub fn plain(chart: &Chart) -> String {
     let mut style = STYLE.to_owned();
     for (name, light, _) in colours() {
@@ -76,7 +76,7 @@ pub fn plain(chart: &Chart) -> String {
     whole(chart, &style)
 }
 
-/// The style sheet's variables, light and dark.
+/// Returns the variables of the style sheet, light and dark.
 pub fn variables() -> String {
     let list = |pick: fn(&(&str, &'static str, &'static str)) -> &'static str| {
         let all = colours();
@@ -103,7 +103,7 @@ fn colours() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 fn whole(chart: &Chart, style: &str) -> String {
-    /// Around the drawing, and for the title above it.
+    /// Margin around the drawing, and height of the title above it.
     const MARGIN: f64 = 16.0;
     const TITLE: f64 = 30.0;
     let drawing = draw(chart, IN_FILE);
@@ -139,7 +139,7 @@ fn draw(chart: &Chart, width: f64) -> Drawing {
     }
 }
 
-/// A coordinate: one decimal is a tenth of a pixel.
+/// Formats a coordinate with one decimal: a tenth of a pixel.
 pub(crate) fn at(px: f64) -> String {
     let text = format!("{px:.1}");
     match text.strip_suffix(".0") {
@@ -149,7 +149,7 @@ pub(crate) fn at(px: f64) -> String {
     }
 }
 
-/// About how wide a text of 12 px is.
+/// Estimates the width of a text of 12 px.
 fn text_width(text: &str) -> f64 {
     columns_of(text) as f64 * 7.0
 }

@@ -1,4 +1,4 @@
-//! Planes: where panels and axes go.
+//! Draws planes and places their panels and axes.
 
 use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
@@ -7,28 +7,28 @@ use crate::words::text::{clean, shorten};
 use assay_model::number::{as_u32, as_usize};
 use maud::{Markup, html};
 
-/// Height of a row with a name.
+/// Height of a named row.
 const ROW: f64 = 22.0;
-/// The same with its name above it.
+/// Height of a named row with the name above it.
 const TALL_ROW: f64 = 38.0;
-/// Heights of the first panel and of those under it.
+/// Heights of the first panel and of the panels below it.
 const HEIGHTS: [f64; 2] = [150.0, 56.0];
-/// For the label of a vertical axis, above it.
+/// Height for the label above a vertical axis.
 const LABEL: f64 = 18.0;
-/// Between panels.
+/// Gap between panels.
 const GAP: f64 = 10.0;
-/// For the numbers of the horizontal axis, and its label.
+/// Height for the numbers and the label of the horizontal axis.
 const FOOT: f64 = 36.0;
 const RIGHT: f64 = 16.0;
-/// Names left of an axis have this part of the width; longer ones stand above.
+/// Share of the width that names left of an axis may have; longer ones are above their rows.
 const WIDEST_LEFT: f64 = 0.4;
-/// Room left of an axis that has its names above.
+/// Space left of an axis that has its names above.
 const LEAST_LEFT: f64 = 10.0;
-/// Longest name that is written out, in characters.
+/// Maximum length of a name, in characters.
 const LONGEST: usize = 34;
-/// Names of a horizontal axis are not made shorter than this.
+/// Minimum length of a shortened name of a horizontal axis, in characters.
 const LEAST_NAME: usize = 8;
-/// About a label so far.
+/// Width per tick label, about.
 const TICK_EVERY: f64 = 66.0;
 
 pub fn draw(plane: &Plane, width: f64) -> Drawing {
@@ -76,7 +76,7 @@ fn height_of(panel: &Panel, number: usize, above: bool) -> f64 {
     }
 }
 
-/// Room for what stands left of an axis.
+/// Returns the width of the text left of an axis.
 fn left_of(panel: &Panel) -> f64 {
     match &panel.y.scale {
         Scale::Names(names) => {
@@ -89,7 +89,7 @@ fn left_of(panel: &Panel) -> f64 {
     }
 }
 
-/// Room for the words behind intervals.
+/// Returns the width of the text after intervals.
 fn notes(plane: &Plane) -> f64 {
     let in_rows = plane
         .panels
@@ -104,7 +104,7 @@ fn notes(plane: &Plane) -> f64 {
     notes.map(text_width).fold(0.0, f64::max)
 }
 
-/// Half of the last name of a horizontal axis stands beyond it.
+/// Returns half of the width of a horizontal axis's last name, which extends beyond the axis.
 fn last_name(axis: &Axis) -> f64 {
     match &axis.scale {
         Scale::Names(_) => 0.0,
@@ -112,7 +112,7 @@ fn last_name(axis: &Axis) -> f64 {
     }
 }
 
-/// `above`: names stand over their rows, not left of them.
+/// Draws a vertical axis; with `above`, names are above their rows, not left of them.
 fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
     let names = matches!(panel.y.scale, Scale::Names(_));
     let (from, to) = match names {
@@ -143,14 +143,14 @@ fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
     }
 }
 
-/// Characters that have room above a row.
+/// Returns the number of characters that fit above a row.
 fn fitting(area: Area) -> usize {
     as_usize((area.right - area.left) / text_width("n"))
 }
 
 fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> Markup {
     let most = as_u32(((right - left) / TICK_EVERY).max(2.0));
-    // Each of a few names has a part of the axis.
+    // A few names share the axis equally.
     let longest = match &axis.scale {
         Scale::Names(names) => (right - left) / names.len().max(1) as f64 / text_width("n") - 1.0,
         _ => LONGEST as f64,
@@ -162,7 +162,7 @@ fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> M
         .into_iter()
         .map(|(value, name)| (x.px(value), shorten(&clean(&name), longest)))
         .filter(|(px, name)| {
-            // Names never overlap: the one that comes later goes.
+            // Names never overlap: a later one is left out.
             let half = text_width(name) / 2.0;
             let fits = px - half > free;
             if fits {

@@ -1,5 +1,5 @@
-//! A grid as a surface in space, in parallel projection. The page's script draws
-//! the same from another side: `html/page.js` must project as this does.
+//! Draws a grid as a surface in space, in parallel projection. The page's script draws the same
+//! from other angles: `html/page.js` must use the same projection.
 
 use super::map::{colour, share};
 use super::{Drawing, at};
@@ -8,15 +8,15 @@ use crate::words::text::{clean, shorten};
 use assay_lang::tr;
 use maud::{Markup, html};
 
-/// Turned by so much about the upright axis, seen from so high, both in degrees.
+/// Rotation about the vertical axis and elevation of the view, both in degrees.
 pub const TURN: f64 = 35.0;
 pub const TILT: f64 = 28.0;
 const HEIGHT: f64 = 0.66;
 /// Part of the height reserved for names, above and below, in pixels.
 const ROOM: f64 = 44.0;
 
-/// Projects a place (each coordinate 0 to 1; the last upwards) to pixels; the third
-/// is how near it is.
+/// Projection of a position (coordinates 0 to 1, the last one upwards) to pixels; the third result
+/// is the distance for sorting, larger if nearer.
 struct View {
     turn: (f64, f64),
     tilt: (f64, f64),
@@ -72,7 +72,7 @@ struct Facet {
     points: String,
 }
 
-/// The place of a cell's corner along its side, 0 to 1.
+/// Returns the position of a cell's corner along its side, 0 to 1.
 fn along(index: usize, count: usize) -> f64 {
     if count > 1 {
         index as f64 / (count - 1) as f64
@@ -81,7 +81,7 @@ fn along(index: usize, count: usize) -> f64 {
     }
 }
 
-/// Between four cells that were measured there is a facet.
+/// Returns the facets, one between each four measured cells.
 fn facets(grid: &Grid, view: &View, low: f64, high: f64) -> Vec<Facet> {
     let (rows, columns) = (grid.rows.1.len(), grid.columns.1.len());
     let up = |row: usize, column: usize| {
@@ -110,7 +110,7 @@ fn facets(grid: &Grid, view: &View, low: f64, high: f64) -> Vec<Facet> {
     facets
 }
 
-/// The frame that the surface stands on, with the names of its sides.
+/// Draws the frame below the surface, with the names of its sides.
 fn floor(grid: &Grid, view: &View) -> Markup {
     let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
     let frame = corners.map(|(column, row)| {
@@ -147,7 +147,7 @@ fn name_at((x, y, _): (f64, f64, f64), (dx, dy): (f64, f64), name: &str, class: 
     }
 }
 
-/// The line across the surface at which the page cache ends.
+/// Draws the line across the surface at the edge of the page cache.
 fn edge(grid: &Grid, view: &View, low: f64, high: f64, height: f64) -> Markup {
     let Some((row, what)) = &grid.edge else {
         return html! {};

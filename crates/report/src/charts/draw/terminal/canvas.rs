@@ -1,4 +1,4 @@
-//! A field of characters that curves are drawn on.
+//! Field of characters on which curves are drawn.
 
 use super::{as_f64, as_index};
 use crate::charts::draw::scale::Ruler;
@@ -7,14 +7,14 @@ use crate::charts::draw::{Point, Series, SeriesStyle};
 /// Dots of a braille character: two across, four down (Unicode, U+2800).
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// The field.
+/// Field of characters.
 pub struct Canvas {
     cells: Vec<Vec<char>>,
     dotted: bool,
 }
 
 impl Canvas {
-    /// An empty field; `dotted`: of braille.
+    /// Returns an empty field; `dotted` uses braille.
     pub fn new(width: usize, lines: usize, dotted: bool) -> Self {
         let empty = if dotted { '\u{2800}' } else { ' ' };
         Self {
@@ -64,7 +64,7 @@ impl Canvas {
         }
     }
 
-    /// A point holds until the next; its band is drawn as a column.
+    /// Draws a step up to the next point; its band is drawn as a column.
     fn step(&mut self, pair: &[Point], x: &Ruler<'_>, y: &Ruler<'_>, sign: char) {
         let (from, to) = (x.px(pair[0].x), x.px(pair[1].x));
         let (low, high) = pair[0].ends.unwrap_or((pair[0].y, pair[0].y));
@@ -98,13 +98,13 @@ impl Canvas {
             *cell = sign;
             return;
         }
-        // Where in the character: from half a cell before its middle to half behind.
+        // Position within the character: from half a cell before its middle to half a cell after.
         let right = usize::from(x - x.round() >= 0.0);
         let down = as_index(((y - y.round() + 0.5) * 4.0).floor()).min(3);
         *cell = char::from_u32(u32::from(*cell) | DOTS[down][right]).unwrap_or(*cell);
     }
 
-    /// The lines from top to bottom.
+    /// Returns the lines from top to bottom.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.cells.iter().map(|line| {
             let line: String = line.iter().collect();

@@ -1,4 +1,4 @@
-//! A grid as a table: each value behind a shade that is as dark as it is high.
+//! Draws a grid as a table: each value follows a shade that is darker for higher values.
 
 use crate::charts::draw::Grid;
 use crate::words::style::Style;

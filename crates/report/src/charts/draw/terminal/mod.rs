@@ -1,5 +1,5 @@
-//! Charts in a terminal: curves of braille dots or of letters, rows with names,
-//! tables of shades. Colour only repeats what the characters say.
+//! Charts in a terminal: curves of braille dots or letters, named rows, shaded tables. Colour only
+//! repeats what the characters show.
 
 mod canvas;
 mod grid;
@@ -13,9 +13,9 @@ use assay_model::number::as_usize;
 use canvas::Canvas;
 use std::io::{self, Write};
 
-/// Columns for what stands left of a curve.
+/// Columns left of a curve.
 const LEFT: usize = 11;
-/// Lines of the first panel and of those under it.
+/// Lines of the first panel and of the panels below it.
 const LINES: [usize; 2] = [14, 4];
 /// Signs that distinguish several series.
 const SIGNS: [char; 7] = ['o', 'x', '+', '#', '@', '%', '&'];
@@ -23,7 +23,7 @@ const SIGNS: [char; 7] = ['o', 'x', '+', '#', '@', '%', '&'];
 /// Draws a chart for a person at a terminal.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write(chart: &Chart, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", style.strong(&clean(&chart.title)))?;
     match &chart.body {
@@ -105,7 +105,7 @@ fn write_curves(
     Ok(())
 }
 
-/// The marks of the horizontal axis; names that would overlap are left out.
+/// Writes the marks of the horizontal axis; names that would overlap are left out.
 fn write_axis(
     axis: &Axis,
     x: &Ruler<'_>,
@@ -137,12 +137,12 @@ fn write_axis(
     Ok(())
 }
 
-/// Which series is drawn with which character.
+/// Assignment of characters to series.
 struct Signs {
     style: Style,
-    /// One series alone is drawn in dots of braille.
+    /// True for a single series, drawn in braille dots.
     dotted: bool,
-    /// Each name with the mark that it has.
+    /// Names with the style of their series.
     names: Vec<(String, SeriesStyle)>,
     in_rows: bool,
 }
@@ -227,7 +227,7 @@ fn as_f64(n: usize) -> f64 {
     n as f64
 }
 
-/// The nearest column or line; far outside where there is none.
+/// Returns the nearest column or line; a value far outside if the place is not finite.
 fn as_index(place: f64) -> usize {
     if place.is_finite() && place > -0.5 {
         as_usize(place.round())

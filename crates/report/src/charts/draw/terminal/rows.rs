@@ -1,4 +1,4 @@
-//! Rows with a name: trials as points, intervals, bars and spans along a line.
+//! Draws named rows: trials as points, intervals, bars and spans along a line.
 
 use super::{Signs, as_index};
 use crate::charts::draw::scale::Ruler;

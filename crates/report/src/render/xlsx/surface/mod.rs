@@ -1,6 +1,6 @@
-//! The part of a workbook that draws figures over two axes as a surface in space
-//! (`DrawingML` charts, ISO/IEC 29500-1, 21.2: `CT_Surface3DChart`). The order of
-//! elements is that of the schema; programs refuse others.
+//! Charts that draw figures over two axes as a surface in space (`DrawingML` charts, ISO/IEC
+//! 29500-1, 21.2: `CT_Surface3DChart`). Elements are in the order of the schema; programs refuse
+//! other orders.
 
 pub mod package;
 
@@ -10,12 +10,12 @@ use assay_lang::tr;
 use rust_xlsxwriter::{Chart, Worksheet, XlsxError};
 use std::fmt::Write;
 
-/// Axes are known by number.
+/// Numbers that identify the axes.
 const COLUMNS: u32 = 50_010;
 const VALUES: u32 = 50_020;
 const ROWS: u32 = 50_030;
 
-/// Position of the matrix, counted from 0.
+/// Position of the matrix on its sheet, counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixPosition<'a> {
     /// Name of the sheet.
@@ -29,11 +29,11 @@ pub struct MatrixPosition<'a> {
 /// Labels of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// Along the columns.
+    /// Label of the axis along the columns.
     pub columns: &'a str,
-    /// Along the rows.
+    /// Label of the axis along the rows.
     pub rows: &'a str,
-    /// Upwards.
+    /// Label of the vertical axis.
     pub values: &'a str,
 }
 
@@ -42,11 +42,11 @@ pub struct Axes<'a> {
 pub struct Grid {
     /// Title of the figures.
     pub title: String,
-    /// Heads of the rows.
+    /// Headings of the rows.
     pub rows: Vec<String>,
-    /// Heads of the columns.
+    /// Headings of the columns.
     pub columns: Vec<String>,
-    /// By row, then by column; `None`: not measured.
+    /// Values by row, then by column; `None` if not measured.
     pub values: Vec<Vec<Option<f64>>>,
 }
 
@@ -65,19 +65,19 @@ impl From<&Matrix> for Grid {
     }
 }
 
-/// The chart's size in pixels.
+/// Size of the chart in pixels.
 const SIZE: (u32, u32) = (900, 520);
-/// Characters that a text in place of a picture may have.
+/// Maximum length of the alternative text of a picture, in characters.
 const LONGEST_ALTERNATIVE: usize = 255;
-/// Rows that it covers, of 20 pixels each.
+/// Rows that the chart covers, of 20 pixels each.
 pub const ROWS_COVERED: u32 = SIZE.1 / 20 + 1;
 
-/// Puts the surface of a grid that stands at `place` on its sheet, from row `below` on;
-/// what comes back is its chart. A line chart stands in for it until the file is put
-/// together. A grid of one row or one column has no surface.
+/// Places the surface of a grid on its sheet, from row `below` on, and returns the chart. `place`
+/// is the position of the grid. A line chart is the placeholder until [`package::with_charts`]
+/// replaces it. A grid of one row or one column has no surface.
 ///
 /// # Errors
-/// When it does not fit the sheet.
+/// If it does not fit the sheet.
 pub fn insert(
     sheet: &mut Worksheet,
     grid: &Grid,
@@ -127,7 +127,7 @@ fn chart(grid: &Grid, place: MatrixPosition<'_>, axes: Axes<'_>) -> String {
     )
 }
 
-/// One row of the grid: its name, the names of the columns, the values.
+/// Returns one row of the grid: its name, the names of the columns, the values.
 fn one_series(grid: &Grid, place: MatrixPosition<'_>, index: usize) -> String {
     let row = place.head_row + 1 + u32::try_from(index).unwrap_or(u32::MAX - place.head_row - 1);
     let first = place.head_column + 1;
@@ -154,12 +154,12 @@ fn one_series(grid: &Grid, place: MatrixPosition<'_>, index: usize) -> String {
     )
 }
 
-/// A head that is a number.
+/// Parses a numeric heading.
 pub fn number(head: &str) -> Option<f64> {
     head.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Heads of columns that are all numbers, or texts.
+/// Returns the headings of columns: as numbers if all are numeric, else as texts.
 fn heads(columns: &[String], range: &str) -> String {
     if columns.iter().all(|head| number(head).is_some()) {
         let numbers = columns.iter().map(|head| Some(head.clone()));
@@ -176,8 +176,7 @@ fn heads(columns: &[String], range: &str) -> String {
     )
 }
 
-/// The numbers as they were when the file was written, for programs that draw
-/// without looking at the cells.
+/// Returns the cached numbers, for programs that draw a chart without evaluating the cells.
 fn cache(numbers: impl ExactSizeIterator<Item = Option<String>>) -> String {
     let mut xml = format!(
         r#"<c:numCache><c:formatCode>General</c:formatCode><c:ptCount val="{}"/>"#,
@@ -213,7 +212,7 @@ fn axis(kind: &str, id: u32, side: &str, title: &str, crosses: u32) -> String {
     )
 }
 
-/// A title; `size` is in hundredths of a point.
+/// Returns the XML of a title; `size` is in hundredths of a point.
 fn words(text: &str, size: u32) -> String {
     format!(
         r#"<c:title><c:tx><c:rich><a:bodyPr/><a:lstStyle/><a:p><a:pPr><a:defRPr sz="{size}" b="1"/></a:pPr><a:r><a:rPr lang="en-US" sz="{size}" b="1"/><a:t>{}</a:t></a:r></a:p></c:rich></c:tx><c:overlay val="0"/></c:title>"#,
@@ -221,7 +220,7 @@ fn words(text: &str, size: u32) -> String {
     )
 }
 
-/// `A` of 0, `Z` of 25, `AA` of 26.
+/// Returns the name of a column: `A` for 0, `Z` for 25, `AA` for 26.
 fn column_name(column: u16) -> String {
     rust_xlsxwriter::utility::column_number_to_name(column)
 }

@@ -1,15 +1,15 @@
-//! The workbook's file: a zip archive of XML parts. The charts in it are
-//! exchanged here, because `rust_xlsxwriter` draws no surfaces.
+//! File of the workbook: a ZIP archive of XML parts. The charts are replaced here, because
+//! `rust_xlsxwriter` does not support surfaces.
 
 use std::io::{self, Cursor, Read, Seek, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-/// The workbook with its n-th chart replaced by the n-th of `charts`; all other
-/// parts are copied as they are.
+/// Returns the workbook with its n-th chart replaced by the n-th of `charts`; all other parts are
+/// copied unchanged.
 ///
 /// # Errors
-/// When the workbook has another number of charts.
+/// If the workbook has another number of charts.
 pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> {
     if charts.is_empty() {
         return Ok(workbook);
@@ -41,12 +41,12 @@ pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> 
     Ok(writer.finish()?.into_inner())
 }
 
-/// The text of one part of a workbook.
+/// Returns the text of one part of a workbook.
 ///
 /// # Errors
-/// When it is no workbook, has no such part, or one that is no text.
+/// If the file is not a workbook, has no such part, or the part is not text.
 pub fn part(workbook: impl Read + Seek, name: &str) -> io::Result<String> {
-    /// Far above what any part has that is asked for.
+    /// Maximum length; far above that of any requested part.
     const LONGEST: u64 = 1 << 20;
     let mut archive = ZipArchive::new(workbook)?;
     let mut text = String::new();
@@ -55,7 +55,7 @@ pub fn part(workbook: impl Read + Seek, name: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// `1` of `xl/charts/chart1.xml`.
+/// Returns the number of a chart's part: `1` for `xl/charts/chart1.xml`.
 fn chart_number(part: &str) -> Option<usize> {
     let number = part.strip_prefix("xl/charts/chart")?.strip_suffix(".xml")?;
     number.parse().ok()

@@ -64,7 +64,7 @@ fn bound(steps: &[&MemoryStep]) -> &'static str {
     }
 }
 
-/// Governors, and the lowest and highest frequency before and after all steps.
+/// Describes the governors, and the lowest and highest frequency before and after all steps.
 fn clocks(all: &[&Evidence]) -> String {
     let cpus = || {
         all.iter()
@@ -86,7 +86,7 @@ fn clocks(all: &[&Evidence]) -> String {
     )
 }
 
-/// Other processes: one of those that run is this one.
+/// Describes the load by other processes; the measuring process is not counted.
 fn load(steps: &[&MemoryStep]) -> String {
     let others = steps.iter().filter_map(|step| step.machine.running);
     let others = others.map(|running| running.saturating_sub(1));

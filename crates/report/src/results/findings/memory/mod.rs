@@ -1,5 +1,5 @@
-//! Main memory in words: what its figures were made of, where latency steps up, and
-//! whether it keeps what is written to it.
+//! Describes results of main memory: the components of its figures, the steps of its latency, and
+//! whether it retains written data.
 
 mod evidence;
 mod stress;
@@ -42,7 +42,7 @@ fn steps<'a>(summary: &Summary<'a>) -> Vec<&'a MemoryStep> {
     details.filter_map(StepDetail::memory).collect()
 }
 
-/// A kernel with so many threads, and its rate: the median and the best of all trials.
+/// Rate of a kernel with a number of threads: the median and the best of all trials.
 struct Rate {
     kernel: Kernel,
     stores: Stores,
@@ -74,7 +74,7 @@ fn bandwidth_step(detail: &StepDetail) -> Option<&BandwidthStep> {
     }
 }
 
-/// Number of threads of a job that copies with plain stores.
+/// Returns the number of threads of a job that copies with plain stores.
 pub fn threads_of_copy(job: &JobSummary<'_>) -> Option<usize> {
     let mut trials = job.completed();
     let step = trials.find_map(|trial| bandwidth_step(trial.record.detail.as_deref()?))?;
@@ -82,7 +82,7 @@ pub fn threads_of_copy(job: &JobSummary<'_>) -> Option<usize> {
     is_plain.then_some(step.cpus.len())
 }
 
-/// Size of the working set of a job that measures the latency of memory.
+/// Returns the working set size of a job that measures memory latency.
 pub fn latency_set(job: &JobSummary<'_>) -> Option<u64> {
     let mut trials = job.completed();
     let step = trials.find_map(|trial| latency_step(trial.record.detail.as_deref()?))?;
@@ -110,7 +110,7 @@ fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     lines
 }
 
-/// STREAM's figures, with its kind of stores.
+/// Returns STREAM's figures, with the kind of stores.
 fn best_of(rates: &[Rate]) -> Vec<String> {
     let mut threads: Vec<usize> = rates.iter().map(|rate| rate.threads).collect();
     threads.sort_unstable();
@@ -199,7 +199,7 @@ fn pages(pages: &Pages, of: u64) -> String {
     }
 }
 
-/// The median latency of each working set.
+/// Returns the median latency of each working set.
 pub fn points(summary: &Summary<'_>) -> Vec<Point> {
     let point = |job: &JobSummary<'_>| {
         let figure = job.figure("memory_lat")?;
@@ -287,7 +287,7 @@ fn of_rise(rise: &Rise, caches: &[Cache]) -> String {
     }
 }
 
-/// `L2 of 512 KiB`.
+/// Formats a cache: `L2 of 512 KiB`.
 fn cache_words(cache: &Cache) -> String {
     tr!(
         "L{level} of {size}",

@@ -7,7 +7,7 @@ use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
 use assay_model::work::memory::{BitFlip, MemoryStep, MemoryStepResult, StressStep};
 
-/// So many flips are told one by one.
+/// Maximum number of flips to list.
 const FLIPS_TOLD: usize = 10;
 
 fn stressed<'a>(summary: &Summary<'a>) -> Vec<&'a StressStep> {
@@ -19,7 +19,7 @@ fn stressed<'a>(summary: &Summary<'a>) -> Vec<&'a StressStep> {
     stressed.collect()
 }
 
-/// Answers whether the memory holds what is written to it; `None` if it was not stressed.
+/// Answers whether the memory retains written data; `None` if it was not stressed.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let all = stressed(summary);
     let tested = Bytes(all.iter().map(|step| step.tested_bytes).max()?);
@@ -72,7 +72,7 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
     lines
 }
 
-/// The flips of a step in a sentence; `None` of one that found none.
+/// Describes the flips of a step in a sentence; `None` without any.
 pub fn flips(step: &MemoryStep) -> Option<String> {
     match &step.found {
         MemoryStepResult::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),
