@@ -2,6 +2,13 @@
 //!
 //! Before a change, a journal records the old value. If the process is killed, the next
 //! one restores all settings from the journal ([`undo_abandoned`]).
+//!
+//! A condition is set when it differs from the one in force, and read back before every trial.
+//! Settings are restored in reverse order; a setting that the kernel changes along with another one
+//! is recorded before it, and so restored after it. Restored values are checked only at the end,
+//! because the kernel may accept one only after another.
+//!
+//! A file system is a setting too: it is made and mounted, and undone by unmounting it.
 
 mod abandoned;
 mod journal;

@@ -7,7 +7,7 @@ use assay_engine::held::{HeldFolder, shown};
 use assay_model::job::EngineKind;
 use assay_model::load::Load;
 use assay_model::wire::Refusal;
-use assay_model::work::WorkSpec;
+use assay_model::work::Work;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -40,11 +40,13 @@ pub(crate) fn of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
     Ok(held)
 }
 
-/// Holds the folders of a work's files.
+/// Holds the folders of an act's files; those of streams are held by [`of_load`] once they are
+/// known.
 ///
 /// # Errors
-/// As in [`of_load`].
-pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<HeldFolders, Refusal> {
+/// As [`of_load`].
+pub(crate) fn of_act(act: &mut Work) -> Result<HeldFolders, Refusal> {
+    let work = act.spec_mut();
     let mut held = HeldFolders::default();
     for path in work.named_files() {
         held.file(path)?;

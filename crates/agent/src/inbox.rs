@@ -4,13 +4,11 @@ use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
-#[cfg(feature = "works")]
-use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::text::no_thread;
 use assay_model::wire::ToAgent;
 #[cfg(feature = "works")]
-use assay_model::work::WorkOrder;
+use assay_model::work::acts::ActOrder;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,12 +19,9 @@ pub(crate) enum Event {
     Request(ToAgent),
     /// A plan, and the controls to stop it.
     Run(Box<Plan>, Arc<Controls>),
-    /// A load, and the controls to stop it or request a report.
+    /// Acts, and what can be asked of them meanwhile.
     #[cfg(feature = "works")]
-    RunLoad(Box<Load>, Arc<Controls>),
-    /// A work, and the controls to stop it or request a report.
-    #[cfg(feature = "works")]
-    RunWork(Box<WorkOrder>, Arc<Controls>),
+    RunActs(Box<ActOrder>, Arc<Controls>),
 }
 
 /// End of a session: the host closed the stream or a signal arrived (`Ok`), or one of the
@@ -113,9 +108,7 @@ fn listen(reader: &mut impl Read, session: &Ending) -> End {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
             #[cfg(feature = "works")]
-            ToAgent::RunLoad { load } => Event::RunLoad(load, stops.of_new_run()),
-            #[cfg(feature = "works")]
-            ToAgent::RunWork { order } => Event::RunWork(order, stops.of_new_run()),
+            ToAgent::RunActs { order } => Event::RunActs(order, stops.of_new_run()),
             request => {
                 match request {
                     ToAgent::Cancel => {

@@ -5,8 +5,8 @@
 //! plan is always awaited, since it has test files to remove; its duration is limited by
 //! that of its I/O.
 
-use assay_model::load::Load;
-use assay_model::work::WorkOrder;
+use assay_model::work::Work;
+use assay_model::work::acts::ActOrder;
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use rustix::process::{Pid, Signal, kill_process};
@@ -56,19 +56,13 @@ struct Running {
 pub(crate) struct UnderWay<'a>(&'a LastResort);
 
 impl LastResort {
-    /// Marks the beginning of a load.
-    pub(crate) fn load_begins(&self, load: &Load) -> UnderWay<'_> {
-        let schedules = load.streams.iter().map(|stream| &stream.schedule);
-        let mut commands = schedules.map(|s| s.exec_before.is_some() || s.exec_after.is_some());
-        self.begins(commands.any(|has| has))
-    }
-
-    /// Marks the beginning of a work; `None` for a work that has something to remove or
-    /// restore and is therefore awaited like a plan.
-    pub(crate) fn work_begins(&self, order: &WorkOrder) -> Option<UnderWay<'_>> {
-        let work = order.work.spec();
-        let is_waited_for = order.under.is_some() || work.waits_on_exit();
-        (!is_waited_for).then(|| self.begins(work.runs_commands()))
+    /// Acts begin; `None` if one of them has something to remove or restore: the agent waits for
+    /// its end, as for the end of a plan of jobs.
+    pub(crate) fn acts_begin(&self, order: &ActOrder) -> Option<UnderWay<'_>> {
+        let acts = || order.acts.iter().map(Work::spec);
+        let is_waited_for =
+            !order.plan.conditions.is_empty() || acts().any(|act| act.waits_on_exit());
+        (!is_waited_for).then(|| self.begins(acts().any(|act| act.runs_commands())))
     }
 
     fn begins(&self, commands: bool) -> UnderWay<'_> {
@@ -181,23 +175,20 @@ fn signal_all(signal: Signal) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::Work;
+    use assay_model::plan::{Place, Plan};
     use assay_model::work::copy::FileCopy;
 
     #[test]
     fn a_copy_is_waited_for_when_it_has_something_to_remove() {
         let last_resort = LastResort::default();
         let ends_with_the_process = |copy: FileCopy| {
-            let order = WorkOrder {
-                run_id: String::new(),
-                seed: 0,
-                trial: 1,
-                first_position: 0,
+            let order = ActOrder {
+                plan: Plan::once(String::new(), Place::Memory),
+                acts: vec![Work::Copy(Box::new(copy))],
+                seeds: vec![0],
                 destroy_data: false,
-                work: Work::Copy(Box::new(copy)),
-                under: None,
             };
-            last_resort.work_begins(&order).is_some()
+            last_resort.acts_begin(&order).is_some()
         };
         let plain = FileCopy::default();
         assert!(ends_with_the_process(plain.clone()));

@@ -11,6 +11,8 @@
 )]
 
 #[cfg(feature = "works")]
+mod act;
+#[cfg(feature = "works")]
 mod cached;
 mod checkup;
 mod conditions;
@@ -39,8 +41,6 @@ mod trial;
 mod watch;
 #[cfg(feature = "works")]
 mod watching;
-#[cfg(feature = "works")]
-mod work;
 mod workspace;
 
 pub use assay_engine::held::HeldFolder;

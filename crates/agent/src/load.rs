@@ -7,59 +7,58 @@ mod watch;
 
 use crate::frame::FrameError;
 use crate::held_by_name;
-use crate::inspected::Inspected;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
+use crate::plan::{Abort, Runner, refused};
 use crate::workspace::Workspace;
 use assay_engine::held::named;
-use assay_engine::load::{Controls, adopt};
+use assay_engine::load::adopt;
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use assay_model::plan::Place;
-use assay_model::wire::{FromAgent, Refusal};
-use assay_probe::roots::Roots;
+use assay_model::wire::{FromAgent, Refusal, RunEnd};
+use assay_model::work::WorkReport;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use watch::LoadWatch;
 
-/// Runs a load and sends messages about it to the host, including a refusal. The files of a
-/// load belong to the user: none is removed unless the load requests it.
+/// Runs streams, and sends their report to the host. Their files are the user's: none is removed
+/// unless the job file says so.
 pub(crate) fn run(
-    roots: &Roots,
-    inspected: &Inspected,
-    outbox: &Outbox,
-    load: &Load,
-    controls: &Controls,
-) -> Result<(), FrameError> {
-    let mut load = load.clone();
-    let folder = private_folder(&mut load);
-    let admitted = folder.and_then(|folder| {
-        let warnings = admit::admit(roots, &load)?;
-        for stream in &load.streams {
-            let named = stream.trace.redirect.iter().chain(&stream.files.paths);
-            inspected.check_all(roots, named)?;
-        }
-        Ok((folder, warnings))
-    });
-    let (folder, warnings) = match admitted {
-        Ok(admitted) => admitted,
-        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
-    };
+    runner: &Runner<'_>,
+    mut load: Load,
+) -> Result<(RunEnd, Option<WorkReport>), Abort> {
+    let Runner {
+        roots,
+        inspected,
+        outbox,
+        controls,
+        ..
+    } = *runner;
+    let folder = private_folder(&mut load).map_err(Abort::Refused)?;
+    let warnings = admit::admit(roots, &load).map_err(Abort::Refused)?;
+    for stream in &load.streams {
+        let named = stream.trace.redirect.iter().chain(&stream.files.paths);
+        inspected.check_all(roots, named).map_err(Abort::Refused)?;
+    }
     for text in warnings {
         outbox.warn(text)?;
     }
-    // Held until the load has ended.
-    let adopted = adopt(&mut load).map_err(|error| refuse(error.to_string()));
-    let _held = match adopted.and_then(|()| held_by_name::of_load(&mut load)) {
-        Ok(held) => held,
-        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
-    };
+    adopt(&mut load).map_err(|error| refused(error.to_string()))?;
+    // Until all is over.
+    let _held = held_by_name::of_load(&mut load).map_err(Abort::Refused)?;
     let mut watch = LoadWatch::new(roots, outbox, &load);
     let report = assay_engine::load::run(&load, controls, &mut watch);
     if let Some(problem) = folder.and_then(Workspace::clear) {
         outbox.warn(problem)?;
     }
-    watch.close(report)
+    let end = match (watch.lost(), runner.is_stopped()) {
+        (Some(error), _) => RunEnd::DeviceLost { error },
+        (None, true) => RunEnd::Cancelled,
+        (None, false) => RunEnd::Finished,
+    };
+    watch.close(report)?;
+    Ok((end, None))
 }
 
 /// Makes the folder for a file that the load makes. After a kill, the next start finds and

@@ -4,7 +4,7 @@
 use crate::frame::{FrameError, encode};
 use crate::inbox::{Ending, Event, Inbox};
 use assay_model::text::no_thread;
-use assay_model::wire::{FromAgent, LoadNote, NoteWeight, ToAgent};
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight, SlotEnd, ToAgent};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,11 +51,15 @@ impl Outbox {
         })
     }
 
-    /// Requests that the host stores the trials up to a position, and waits for it, so that the
-    /// host's writes do not overlap with the next trial. A cancel and the end of the session
-    /// end the wait.
-    pub(crate) fn keep(&self, inbox: &mut Inbox, position: u32) -> Result<(), FrameError> {
-        self.send(&FromAgent::KeepTrials { position })?;
+    /// Has the host store the trials up to a position, and waits for it: its writing must not
+    /// fall into the next trial. A cancel and the end of the session end the wait.
+    pub(crate) fn keep(
+        &self,
+        inbox: &mut Inbox,
+        position: u32,
+        slot: Option<SlotEnd>,
+    ) -> Result<(), FrameError> {
+        self.send(&FromAgent::KeepTrials { position, slot })?;
         while let Some(event) = inbox.next() {
             match event {
                 Event::Request(ToAgent::Stored { position: stored }) if stored == position => {

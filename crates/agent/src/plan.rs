@@ -10,6 +10,7 @@ use crate::permission::{is_free, refuse};
 use crate::simulated;
 use crate::trial::{Bench, EndedTrial, not_begun};
 use crate::workspace::Workspace;
+use assay_engine::load::Controls;
 use assay_engine::{EngineError, Progress, held, layout};
 use assay_model::condition::Restore;
 use assay_model::job::FileState;
@@ -18,7 +19,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Bytes;
-use assay_model::wire::{FromAgent, Refusal, RunEnd};
+use assay_model::wire::{FromAgent, Refusal, RunEnd, SlotEnd};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use rustix::fs::{Mode, OFlags};
@@ -26,68 +27,54 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Longest time for writing a test file, as a share of the time of the preceding part. Test files
 /// then take less than a fifth of the run.
 const NEW_FILE: f64 = 0.2;
 
-/// Runs a plan and sends messages about it to the host, including a refusal.
-pub(crate) fn run(
-    roots: &Roots,
-    inspected: &Inspected,
-    outbox: &Outbox,
-    inbox: &mut Inbox,
-    plan: &Plan,
-    stop: &AtomicBool,
-) -> Result<(), FrameError> {
-    let mut runner = Runner {
-        roots,
-        inspected,
-        outbox,
-        inbox,
-        plan,
-        restore: plan.restore,
-        stop,
-    };
-    let answer = match runner.run() {
-        Ok(end) => FromAgent::Done { end, report: None },
-        Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
-        Err(Abort::Link(error)) => return Err(error),
-    };
-    outbox.send(&answer)
-}
-
-/// A plan in progress.
-struct Runner<'a> {
-    roots: &'a Roots,
-    inspected: &'a Inspected,
-    outbox: &'a Outbox,
-    inbox: &'a mut Inbox,
-    plan: &'a Plan,
-    /// Preparation before the next trial.
-    restore: Restore,
-    stop: &'a AtomicBool,
+/// A plan under way.
+pub(crate) struct Runner<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) inspected: &'a Inspected,
+    pub(crate) outbox: &'a Outbox,
+    pub(crate) inbox: &'a mut Inbox,
+    pub(crate) plan: &'a Plan,
+    /// Preparation before the next slot.
+    pub(crate) restore: Restore,
+    pub(crate) controls: &'a Controls,
 }
 
 impl<'a> Runner<'a> {
-    /// Runs all trials, and returns the end of the run.
+    /// Runs the jobs of the plan, and reports each trial and the end to the host.
+    pub(crate) fn jobs(mut self) -> Result<(), FrameError> {
+        let ended = self.run();
+        self.report(ended)
+    }
+
+    /// Sends the end of the run.
+    pub(crate) fn report(&self, ended: Result<RunEnd, Abort>) -> Result<(), FrameError> {
+        self.outbox.send(&match ended {
+            Ok(end) => FromAgent::Done { end },
+            Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
+            Err(Abort::Link(error)) => return Err(error),
+        })
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.controls.stop.load(Ordering::Relaxed)
+    }
+
+    /// End of the run.
     fn run(&mut self) -> Result<RunEnd, Abort> {
-        let Plan {
-            run_id,
-            conditions: all,
-            ..
-        } = self.plan;
         let storage = self.admit()?;
         can_restore(self.roots, &storage, &self.plan.restore).map_err(refused)?;
-        let journals = conditions::journals();
-        let mut conditions =
-            Conditions::new(self.roots, &storage, run_id, all, journals).map_err(refused)?;
-        conditions.rehearse(self.stop).map_err(refused)?;
+        let mut conditions = self.conditions(&storage)?;
+        conditions.rehearse(&self.controls.stop).map_err(refused)?;
         let mut end = RunEnd::Finished;
         for stretch in self.plan.stretches() {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 end = RunEnd::Cancelled;
                 break;
             }
@@ -96,14 +83,27 @@ impl<'a> Runner<'a> {
                 break;
             }
         }
-        for problem in conditions.leave() {
-            self.outbox.warn(problem)?;
-        }
+        self.leave(&mut conditions)?;
         Ok(end)
     }
 
-    /// Inspects the path again, although the host has done so: the state may have changed, and the
-    /// agent is the side that writes.
+    /// The conditions of the plan; none is in force yet.
+    pub(crate) fn conditions(&self, storage: &Storage) -> Result<Conditions<'a>, Abort> {
+        let Plan {
+            run_id, conditions, ..
+        } = self.plan;
+        let journals = conditions::journals();
+        Conditions::new(self.roots, storage, run_id, conditions, journals).map_err(refused)
+    }
+
+    /// Undoes the condition in force.
+    pub(crate) fn leave(&self, conditions: &mut Conditions<'_>) -> Result<(), FrameError> {
+        let mut problems = conditions.leave().into_iter();
+        problems.try_for_each(|problem| self.outbox.warn(problem))
+    }
+
+    /// Looks again at what the host has already looked at: things may have
+    /// changed, and it is this side that writes.
     fn admit(&self) -> Result<Storage, Abort> {
         let path = self.plan.place.path();
         if simulated::means(path) {
@@ -156,7 +156,7 @@ impl<'a> Runner<'a> {
             roots: self.roots,
             storage,
             workspace: &workspace,
-            stop: self.stop,
+            stop: &self.controls.stop,
             seed: self.plan.seed,
         };
         let end = self.run_parts(stretch, &bench, conditions)?;
@@ -258,7 +258,7 @@ impl<'a> Runner<'a> {
         let seed = SplitMix64::new(self.plan.seed).next_u64();
         let total = self.plan.file_size;
         let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
-        layout::write(&file, path, total, seed, self.stop, &mut tell)
+        layout::write(&file, path, total, seed, &self.controls.stop, &mut tell)
     }
 
     fn run_trials(
@@ -268,7 +268,7 @@ impl<'a> Runner<'a> {
         conditions: &mut Conditions<'_>,
     ) -> Result<RunEnd, Abort> {
         for (position, slot) in self.slots(stretch) {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Ok(RunEnd::Cancelled);
             }
             let planned = self.planned(slot)?;
@@ -305,7 +305,7 @@ impl<'a> Runner<'a> {
     /// Records these trials as failed, because their file system cannot be made.
     fn fail_all(&mut self, stretch: Range<usize>, error: &str) -> Result<RunEnd, Abort> {
         for (position, slot) in self.slots(stretch) {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Ok(RunEnd::Cancelled);
             }
             self.started(slot)?;
@@ -332,7 +332,11 @@ impl<'a> Runner<'a> {
         record.condition = condition.map(|found| found.name.clone());
         let position = record.position;
         self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
-        self.outbox.keep(self.inbox, position)
+        let end = SlotEnd {
+            trial: slot.trial,
+            report: None,
+        };
+        self.outbox.keep(self.inbox, position, Some(end))
     }
 
     fn planned(&self, slot: &Slot) -> Result<&'a PlannedJob, Abort> {
@@ -355,8 +359,8 @@ fn told(progress: Progress) -> FromAgent {
     }
 }
 
-/// Reason why a plan ends early.
-enum Abort {
+/// Reason of an early end of a plan.
+pub(crate) enum Abort {
     Refused(Refusal),
     Link(FrameError),
 }
@@ -367,6 +371,6 @@ impl From<FrameError> for Abort {
     }
 }
 
-fn refused(message: String) -> Abort {
+pub(crate) fn refused(message: String) -> Abort {
     Abort::Refused(refuse(message))
 }

@@ -1,5 +1,7 @@
 //! A session: requests in, records out.
 
+#[cfg(feature = "works")]
+use crate::act;
 use crate::checkup::checkup;
 use crate::conditions;
 use crate::devices;
@@ -8,19 +10,17 @@ use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::inspect;
 use crate::inspected::Inspected;
 use crate::last_resort::LastResort;
-#[cfg(feature = "works")]
-use crate::load;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
-use crate::plan;
+use crate::plan::Runner;
 use crate::siblings::end_abandoned;
 use crate::signals::EndingSignals;
 use crate::simulated;
-#[cfg(feature = "works")]
-use crate::work;
 use crate::workspace::sweep;
+use assay_engine::load::Controls;
 use assay_engine::registers::loop_file;
 use assay_model::condition::Subject;
+use assay_model::plan::Plan;
 use assay_model::wire::{Feature, FromAgent, Greeting, Refusal, ToAgent};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
@@ -134,39 +134,29 @@ impl Session {
     fn run(&mut self) -> Result<(), FrameError> {
         while let Some(event) = self.inbox.next() {
             match event {
-                Event::Run(plan, controls) => {
-                    let Self {
-                        roots,
-                        inspected,
-                        outbox,
-                        inbox,
-                        ..
-                    } = self;
-                    let stop = &controls.stop;
-                    plan::run(roots, inspected, outbox, inbox, &plan, stop)?;
-                }
+                Event::Run(plan, controls) => self.runner(&plan, &controls).jobs()?,
                 #[cfg(feature = "works")]
-                Event::RunLoad(load, controls) => {
-                    let _under_way = self.last_resort.load_begins(&load);
-                    load::run(&self.roots, &self.inspected, &self.outbox, &load, &controls)?;
-                }
-                #[cfg(feature = "works")]
-                Event::RunWork(order, controls) => {
+                Event::RunActs(order, controls) => {
                     let last_resort = self.last_resort.clone();
-                    let _under_way = last_resort.work_begins(&order);
-                    work::run(
-                        &self.roots,
-                        &self.inspected,
-                        &self.outbox,
-                        &mut self.inbox,
-                        &order,
-                        &controls,
-                    )?;
+                    let _under_way = last_resort.acts_begin(&order);
+                    act::run(self.runner(&order.plan, &controls), &order)?;
                 }
                 Event::Request(request) => self.answer(&request)?,
             }
         }
         Ok(())
+    }
+
+    fn runner<'a>(&'a mut self, plan: &'a Plan, controls: &'a Controls) -> Runner<'a> {
+        Runner {
+            roots: &self.roots,
+            inspected: &self.inspected,
+            outbox: &self.outbox,
+            inbox: &mut self.inbox,
+            plan,
+            restore: plan.restore,
+            controls,
+        }
     }
 
     fn answer(&mut self, request: &ToAgent) -> Result<(), FrameError> {
@@ -207,15 +197,13 @@ impl Session {
                 Err(message) => FromAgent::Refused(refuse(message)),
             },
             #[cfg(not(feature = "works"))]
-            ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => {
-                FromAgent::Refused(refuse(PLANS_ONLY.to_owned()))
-            }
-            // `Run` is a separate event; the others refer to a run that has ended.
+            ToAgent::RunActs { .. } => FromAgent::Refused(refuse(PLANS_ONLY.to_owned())),
+            // A run is an event of its own; the others came too late for one.
             ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::ReportNow | ToAgent::Cancel => {
                 return Ok(());
             }
             #[cfg(feature = "works")]
-            ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => return Ok(()),
+            ToAgent::RunActs { .. } => return Ok(()),
         };
         self.outbox.send(&answer)
     }

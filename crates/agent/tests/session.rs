@@ -16,6 +16,8 @@ use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, FromAgent, Greeting, NEWEST, RunEnd, ToAgent};
+use assay_model::work::Work;
+use assay_model::work::acts::ActOrder;
 use assay_testkit::{LoopDevice, Scratch, Undo, needs, or_skip};
 use serde_json::json;
 use std::fs;
@@ -82,9 +84,9 @@ impl Host {
         loop {
             match self.hear().expect("the agent goes on") {
                 FromAgent::TrialDone(record) => outcomes.push(record.outcome),
-                FromAgent::KeepTrials { position } => self.ask(&ToAgent::Stored { position }),
+                FromAgent::KeepTrials { position, .. } => self.ask(&ToAgent::Stored { position }),
                 FromAgent::LoadNote(note) => panic!("{}", note.text),
-                FromAgent::Done { end, .. } => return (end, outcomes),
+                FromAgent::Done { end } => return (end, outcomes),
                 FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
                 _ => {}
             }
@@ -179,8 +181,13 @@ fn endless_load(directory: &Path) -> Load {
 }
 
 fn run_load(load: Load) -> ToAgent {
-    ToAgent::RunLoad {
-        load: Box::new(load),
+    ToAgent::RunActs {
+        order: Box::new(ActOrder {
+            plan: Plan::once("loadrun1".to_owned(), Place::Memory),
+            seeds: vec![load.entropy],
+            acts: vec![Work::Streams(Box::new(load))],
+            destroy_data: true,
+        }),
     }
 }
 
@@ -223,7 +230,7 @@ fn a_host_from_before_protocol_1_sees_a_version_that_is_higher_than_its_own() {
 fn a_newer_host_is_understood_as_far_as_both_know() {
     let mut host = Host::start();
     host.say(&json!({"hello": {
-        "version": 12, "oldest": 1, "newest": 2, "build": "9.0.0",
+        "version": 12, "oldest": 2, "newest": 3, "build": "9.0.0",
         "features": ["works", "of_tomorrow"], "of_tomorrow": {"more": [1]},
     }}));
     assert_eq!(host.greeting().newest, NEWEST);
@@ -350,14 +357,14 @@ fn trials_get_new_test_files_where_writing_these_takes_little_time() {
         let mut files = Vec::new();
         loop {
             match host.hear().expect("the agent goes on") {
-                FromAgent::KeepTrials { position } => {
+                FromAgent::KeepTrials { position, .. } => {
                     let file = fs::metadata(&data).unwrap();
                     assert_eq!(file.len(), 1 << 20);
                     assert!(!data.with_extension("next").exists());
                     files.push(file.ino());
                     host.ask(&ToAgent::Stored { position });
                 }
-                FromAgent::Done { end, .. } => {
+                FromAgent::Done { end } => {
                     assert_eq!(end, RunEnd::Finished);
                     break;
                 }

@@ -2,6 +2,10 @@
 //!
 //! They are read once, at the start. A process that this one starts gets them as variables and
 //! reads no file, so that all processes of a command have the same settings.
+//!
+//! To add a setting: add a row of `SETTINGS`, a field of `Values`, the look-up where the flag's
+//! default is used, and a row in `docs/config.md` (a test compares them). Other variables that
+//! assay reads are in `VARIABLES`.
 
 mod unknown;
 

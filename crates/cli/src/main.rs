@@ -30,7 +30,7 @@ use commands::measure::{
 use commands::results::{
     export, import, list, plot, pull, push, query, report, rm, serve, share, show, store, tag,
 };
-use commands::{Cli, Command, generate, language, usage};
+use commands::{Cli, Command, generate, language, resume, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -120,7 +120,7 @@ fn run_command(
     match command {
         Command::Qualify(args) => measure(own, &args.shared, |on| qualify::run(&args, on)),
         Command::Sweep(args) => measure(own, &args.shared, |on| {
-            sweep::run(&args, commands::swept::parse, on)
+            sweep::run(&args, commands::repeated::parse, on)
         }),
         Command::Mark(args) => measure(own, &args.shared, |on| mark::run(&args, on)),
         Command::Run(args) => {
@@ -151,7 +151,10 @@ fn run_command(
         Command::Doctor(args) => {
             targets::measure(&args.on, own, args.output.json, |on| doctor::run(&args, on))
         }
-        Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
+        Command::Resume(args) => {
+            targets::measure(&args.on, own, args.json, |on| resume::run(&args, on))
+        }
+        Command::Compare(args) => compare::run(&args, commands::repeated::parse),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Series(args) => series::run(&args),

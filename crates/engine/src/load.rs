@@ -1,4 +1,19 @@
 //! Running a load: the streams of a job file, their files, their schedule.
+//!
+//! Modules, in the order of a load:
+//!
+//! - `run` makes the files of all streams, then starts, follows and ends one wave after the other.
+//! - `crew` is the thread of a stream: its processor and priority, its engine, its report.
+//! - `worker` is the loop of a stream.
+//! - `source` provides its I/Os: `sequence` (direction, file, offset and length of the next I/O) or
+//!   `trace` (recording and replay).
+//! - `pace` computes when an I/O may start; it reads no clock.
+//! - `files` turns names and sizes into open files.
+//! - `logs` keeps an entry for each I/O, and writes the text files afterwards.
+//! - `priorities`, `steady`, `tally`: priorities of single I/Os, steady states, depths and times.
+//!
+//! The I/O of a stream follows from its description and its seed, not from the time. Only files
+//! that the load names for removal are removed.
 
 mod crew;
 mod files;

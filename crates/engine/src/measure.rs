@@ -1,4 +1,8 @@
 //! Running one job, as a load with one stream for each worker.
+//!
+//! A job needs features that fio does not have, as fields of the load: a `prepared` file is opened
+//! as it is, `drained` flushes wait for I/Os in flight, and `bad_spots` is the number of bad spots
+//! that do not end a trial.
 
 mod lower;
 

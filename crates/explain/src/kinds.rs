@@ -1,4 +1,8 @@
 //! Parts of the time of an I/O.
+//!
+//! To add a part: add a variant of `Kind`, compute it in `account` from the remainder of the
+//! latency, so that all parts add up, with its numbers in `Share::basis`, and add a line in
+//! `docs/explain.md`. A cause without a number goes into `Account::untold`.
 
 assay_model::named! {
     /// Part of the time of an I/O.

@@ -8,6 +8,9 @@
 //!   `program + ramp * min(n, ramp_blocks)` in the card, which is waited for in a closed
 //!   transfer and deferred in an open one;
 //! - ending an open transfer: `break`, and the deferred programming.
+//!
+//! To add a built-in part: add a file in `parts` that names the source of its figures, and a line
+//! here.
 
 use crate::time::Picos;
 use crate::{BLOCK_BYTES, FlashError};

@@ -4,6 +4,9 @@
 //! follow each other in one direction, they need no further command. The published policy (mmc:
 //! rtsx, version 3, December 2021) opens a transfer at every request; [`crate::check`] shows its
 //! flaws.
+//!
+//! To add a policy: add a variant of `Policy` and its behaviour in `Host`, which is both simulated
+//! and searched. `crate::check` must find no violated rule, or a test names it.
 
 use crate::FlashError;
 use assay_model::job::Direction;

@@ -16,6 +16,9 @@
 //! - The label of a direction applies to rates. A single buffered write returns when the page cache
 //!   has its bytes, even if flushes follow: [`DirectionEvidence::of`] returns the label of each
 //!   figure.
+//!
+//! To add a rule: change `share`, `flush` or `foreign`, add a test with evidence that needs the
+//! rule, and give the reason in `docs/evidence.md`.
 
 mod beneath;
 mod calls;

@@ -4,6 +4,10 @@
 //! **condition** consists of settings, and its name lists them. A **knob** is the place where a
 //! setting is made: one subject may have several, as a governor has one for each group of
 //! processors.
+//!
+//! To add a subject: add a variant of `Subject` with the user's word, its knobs in
+//! `assay_probe::conditions` (`knobs`), its values in `offers` there, and in `companions` the
+//! settings that the kernel changes with it; then a line in `docs/sweep.md`.
 
 mod cpus;
 mod file_system;

@@ -3,6 +3,10 @@
 //!
 //! Facts follow from a run's records and can be derived again. Agents do not use this module, and
 //! none of it is compiled into their programs.
+//!
+//! To add a circumstance that can explain a change: add a variant of `Circumstance`, its value in
+//! `report::results::facts::surroundings` and its words in `report::results::changes`, and raise
+//! `FACTS_VERSION`, so that facts of stored runs are derived again.
 
 use crate::figures::Better;
 use crate::metric::Unit;

@@ -34,7 +34,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the condition of a slot; `None` if the machine is left as it is.
+    /// Plan of one slot, as the machine is.
+    pub fn once(run_id: String, place: Place) -> Self {
+        Self {
+            run_id,
+            seed: 0,
+            place,
+            file_size: Bytes(0),
+            jobs: Vec::new(),
+            conditions: Vec::new(),
+            restore: Restore::default(),
+            order: vec![Slot::plain(0, 1)],
+        }
+    }
+
+    /// The condition of a slot; `None`: as the machine is.
     pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
         self.conditions.get(slot.condition?)
     }

@@ -7,6 +7,7 @@ use crate::system::System;
 use crate::trial::{Outcome, TrialRecord};
 use crate::units::Nanos;
 use crate::verdict::{LEVEL, Side};
+use crate::work::acts::Acts;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,10 @@ pub struct RunHeader {
     pub system: System,
     /// Storage at the start.
     pub storage: Storage,
+    /// Acts of its slots; absent if these are the jobs of the plan, and in runs from before
+    /// protocol 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acts: Option<Box<Acts>>,
     /// Conditions that may end the run before its plan does.
     #[serde(default, skip_serializing_if = "Stopping::is_nothing")]
     pub stopping: Stopping,
@@ -149,7 +154,14 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// Returns the level of verdicts on the run, which depends on the number of looks.
+    /// All trials of the plan are run.
+    pub const NEVER: Self = Self {
+        looks: None,
+        budget: None,
+    };
+
+    /// Level that verdicts on the run are held to: it was looked at more than once, or
+    /// once.
     pub fn alpha(&self) -> f64 {
         self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
     }

@@ -8,7 +8,6 @@ use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
 pub use crate::inspection::{Inspection, PathKind};
 use crate::job::Job;
-use crate::load::Load;
 #[cfg(feature = "works")]
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
@@ -16,9 +15,10 @@ use crate::trial::TrialRecord;
 use crate::units::Bytes;
 #[cfg(feature = "works")]
 use crate::work::WorkProgress;
+use crate::work::WorkReport;
+use crate::work::acts::ActOrder;
 #[cfg(feature = "works")]
 use crate::work::powercut::Word;
-use crate::work::{WorkOrder, WorkReport};
 pub use greeting::{Feature, Greeting, NEWEST, OLDEST};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -85,19 +85,14 @@ pub enum ToAgent {
         /// [`TrialRecord::position`].
         position: u32,
     },
-    /// Requests to run a load.
-    RunLoad {
-        /// The load.
-        load: Works<Box<Load>>,
+    /// Asks to carry out acts.
+    RunActs {
+        /// The acts and their slots.
+        order: Works<Box<ActOrder>>,
     },
-    /// Requests to carry out a work.
-    RunWork {
-        /// The work.
-        order: Works<Box<WorkOrder>>,
-    },
-    /// Requests one interim report of the running load or work.
+    /// Asks for an interim report of the act under way, once.
     ReportNow,
-    /// Stops the running trial, load or work, cleans up, and ends the run.
+    /// Stop the trial or act under way, clean up, and end the run.
     Cancel,
 }
 
@@ -160,11 +155,13 @@ pub enum FromAgent {
     /// A trial or a step ended. Steps can be very short, so the agent does not wait after each: see
     /// [`FromAgent::KeepTrials`].
     TrialDone(Box<TrialRecord>),
-    /// Requests to store the trials that ended so far together; the agent waits for
-    /// [`ToAgent::Stored`] with the position of the last.
+    /// The trials that ended so far are to be stored together; the agent waits
+    /// for [`ToAgent::Stored`] with this position.
     KeepTrials {
-        /// Position of the last trial.
+        /// Number of trials of this order that ended before the last one.
         position: u32,
+        /// Present when the slot of these trials ended.
+        slot: Option<SlotEnd>,
     },
     /// Progress of the running work, a few times a second.
     #[cfg(feature = "works")]
@@ -175,12 +172,10 @@ pub enum FromAgent {
     /// Event of a power-cut test that must be sent at once.
     #[cfg(feature = "works")]
     Powercut(Word),
-    /// The plan or the work ended; its temporary files are removed.
+    /// The plan ended, and the files that the agent made for it are removed.
     Done {
-        /// End state of the work.
+        /// End state of the run.
         end: RunEnd,
-        /// Findings of the whole work; `None` for a plan, and for a work that ended early.
-        report: Option<Works<Box<WorkReport>>>,
     },
     /// Message of a plan, a load or a work for the user.
     LoadNote(LoadNote),
@@ -192,8 +187,8 @@ pub enum FromAgent {
     /// one.
     #[cfg(feature = "works")]
     LoadStream(Box<StreamReport>),
-    /// Remainder of a report; its `streams` are empty, since they were sent before. Unless it is an
-    /// interim report, the load has ended.
+    /// The rest of a report; its `streams` are empty, they came before. Unless it is an interim
+    /// one, the end of its slot follows.
     #[cfg(feature = "works")]
     LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
@@ -217,7 +212,16 @@ impl FromAgent {
     }
 }
 
-/// A line for the user from a load or a work.
+/// End of a slot of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlotEnd {
+    /// Repetition that ended, from 1; 0 for one that makes no figure.
+    pub trial: u32,
+    /// Findings of the act as a whole; `None` for jobs and streams, and for an act that ended early.
+    pub report: Option<Works<Box<WorkReport>>>,
+}
+
+/// A line for the user of a load or a work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {
     /// Severity of the note.

@@ -46,6 +46,7 @@ fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         stopping: Stopping::default(),
         paired: None,
         claims: None,
+        acts: None,
         unit: None,
         project: None,
     }

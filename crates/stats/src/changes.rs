@@ -3,6 +3,9 @@
 //! [`windows`] finds candidates with the method of Apache Otava. [`find`] applies further tests to
 //! them. The result depends on the points alone, so the same points give the same changes on every
 //! machine.
+//!
+//! To add a rule: add a field of `Rules`, apply it in `judged`, and add a series to the tests that
+//! needs it. It must pass `cargo xtask calibrate --changes` and be described in `docs/series.md`.
 
 mod clean;
 mod divisive;

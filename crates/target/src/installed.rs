@@ -1,4 +1,8 @@
 //! Agents that are installed on a machine by `assay agent push` or by a package.
+//!
+//! An installed agent does not block a machine: if it fails before both sides agree on a protocol
+//! and settings are undone, it is given up, and the next shell ends it and receives this program's
+//! own agent.
 
 use assay_model::wire::{Feature, Greeting};
 

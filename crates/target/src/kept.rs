@@ -1,4 +1,10 @@
 //! An agent that outlives its link.
+//!
+//! The agent runs in a separate process, behind an abstract socket (`assay_agent`'s
+//! `pushed::keeper`). The shell of each connection starts a relay to it; a new relay replaces an
+//! older one. Both ends of the `Link` keep bytes until they are acknowledged, so the session above
+//! does not notice a lost connection: the agent ends its trial and waits until the host has stored
+//! it.
 
 use assay_link::Link;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,8 @@
 //! Targets: the machines that the agent runs on. A target starts the agent and provides the byte
 //! stream to it; it does not interpret the stream.
+//!
+//! To add a target: implement `Target`, which gives an `AgentSession`: a reader, a writer, and what
+//! ends with it. Its name is a variant of `cli::targets::on::On`.
 
 pub mod adb;
 mod agents;

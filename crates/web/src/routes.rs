@@ -1,4 +1,8 @@
 //! Table of all addresses, and the checks around each handler.
+//!
+//! To add a page or an address: add a row of the table with a function from `Asked` to `Reply`.
+//! JSON has a type in `described!`, whose fields and schema are one. A query is a method of `Store`
+//! in `store::browse`, in pages behind a `PageKey`.
 
 use crate::access::Names;
 use crate::asked::{Asked, Query, is_text};

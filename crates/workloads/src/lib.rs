@@ -50,8 +50,8 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
             "this agent was built without scenarios and power cuts: use the larger one (assay-agent-...-sqlite)"
                 .to_owned(),
         )),
-        // These need machine data from the agent, which calls them directly.
-        Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
+        // What they need of the machine is the agent's to look up.
+        Work::Streams(_) | Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
             Err(WorkError::Refused("this work is not carried out on files: it is a bug in assay, please report it".to_owned()))
         }
     }

@@ -115,6 +115,16 @@ impl House {
         counts.values().sum::<usize>() * 1000 / all.max(1)
     }
 
+    /// Comment lines with idiom, in thousandths.
+    fn idiom_permille(&self) -> usize {
+        let sum = |of: usize| {
+            self.modules()
+                .map(|module| module.comments[of])
+                .sum::<usize>()
+        };
+        sum(1) * 1000 / sum(0).max(1)
+    }
+
     /// Lists the violated limits.
     fn problems(&self, limits: &Limits) -> Vec<String> {
         let mut problems = self.problems_of_cycles(limits.in_cycles);
@@ -131,6 +141,20 @@ impl House {
                 DOC_WORDS.join(", "),
                 limits.doc_permille,
             ));
+        }
+        let lines = self.modules().map(|module| module.lines).sum();
+        for (what, found, limit) in [
+            ("lines without tests", lines, limits.lines),
+            ("files", self.modules().count(), limits.files),
+            (
+                "lines of 1,000 of comments with idiom",
+                self.idiom_permille(),
+                limits.idiom_permille,
+            ),
+        ] {
+            if found > limit {
+                problems.push(format!("{found} {what}, at most {limit}"));
+            }
         }
         let shared = self.shared_names();
         if shared.len() > limits.shared_names {
@@ -237,6 +261,7 @@ impl fmt::Display for House {
             f,
             "\ndoc comments: {all}; {permille} ‰ begin with a word for which they cannot stand alone: {counts:?}"
         )?;
+        writeln!(f, "comment lines with idiom: {} ‰", self.idiom_permille())?;
         let shared = self.shared_names();
         writeln!(
             f,
@@ -279,6 +304,12 @@ pub const TYPES_OF_A_NAME: usize = 3;
 /// Limits that the source does not meet everywhere yet.
 #[derive(Debug)]
 pub struct Limits {
+    /// Lines of all crates without tests.
+    pub lines: usize,
+    /// Files of all crates without tests.
+    pub files: usize,
+    /// Comment lines with idiom, in thousandths.
+    pub idiom_permille: usize,
     /// Share of doc comments that begin with one of [`DOC_WORDS`], in thousandths.
     pub doc_permille: usize,
     /// Number of names that more than [`TYPES_OF_A_NAME`] types share.
@@ -289,15 +320,21 @@ pub struct Limits {
 
 /// Present limits. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
-    doc_permille: 221,
+    lines: 184_500,
+    files: 1_180,
+    idiom_permille: 5,
+    doc_permille: 20,
     shared_names: 0,
-    in_cycles: &[("cli", 4)],
+    in_cycles: &[],
 };
 
 /// Goals for the limits.
 #[cfg(test)]
 pub const GOAL: Limits = Limits {
-    doc_permille: 60,
+    lines: 166_000,
+    files: 440,
+    idiom_permille: 5,
+    doc_permille: 20,
     shared_names: 0,
     in_cycles: &[],
 };

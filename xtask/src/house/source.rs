@@ -34,6 +34,8 @@ pub struct Module {
     pub types: Vec<String>,
     /// First word of each doc comment.
     pub doc_words: Vec<String>,
+    /// Lines of comments, and those of them with a word of [`IDIOM`].
+    pub comments: [usize; 2],
     /// Paths that begin in this crate.
     pub paths: Vec<ItemPath>,
     /// Items that the module defines.
@@ -94,6 +96,52 @@ impl Crate {
     }
 }
 
+/// Words on which a reader of a comment stumbles, in lower case.
+const IDIOM: [&str; 30] = [
+    "whoever",
+    "nobody",
+    "somebody",
+    "whatever",
+    "told",
+    "tells",
+    "said",
+    "says",
+    "goes on",
+    "go on",
+    "gone on",
+    "went on",
+    "going on",
+    "what is",
+    "what was",
+    "what are",
+    "what were",
+    "what has",
+    "what had",
+    "what it",
+    "what they",
+    "what comes",
+    "what follows",
+    "befalls",
+    "comes to",
+    "became of",
+    "is none",
+    "as good as",
+    "to be had",
+    "of its own",
+];
+
+/// Returns true if a comment has a word of [`IDIOM`].
+fn has_idiom(comment: &str) -> bool {
+    let words: Vec<String> = comment
+        .split(|c: char| !c.is_alphanumeric())
+        .map(str::to_lowercase)
+        .collect();
+    let text = format!(" {} ", words.join(" "));
+    IDIOM
+        .iter()
+        .any(|phrase| text.contains(&format!(" {phrase} ")))
+}
+
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut paths: Vec<PathBuf> = entries
@@ -142,6 +190,16 @@ impl Module {
             names,
             ..Self::default()
         };
+        for comment in text
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("//"))
+        {
+            let comment = comment.trim_start_matches(['/', '!']).trim();
+            if !comment.is_empty() {
+                module.comments[0] += 1;
+                module.comments[1] += usize::from(has_idiom(comment));
+            }
+        }
         let scope = module.names.clone();
         module.walk(tokens, &scope, true);
         module.lines -= module.test_lines;
@@ -399,6 +457,12 @@ mod tests {
             ["a::c", "a::d", "a::d::E", "g::h", "a::b::i", "a::b::j"]
         );
         assert_eq!(module.imports["F"].join("::"), "a::d::E");
+    }
+
+    #[test]
+    fn idiom_in_comments_is_counted() {
+        let module = read("/// Nobody waits.\n// It\'s so.\n//! Tell\nstruct A; // said\n");
+        assert_eq!(module.comments, [3, 1]);
     }
 
     #[test]

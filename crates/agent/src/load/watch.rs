@@ -83,7 +83,12 @@ impl<'a> LoadWatch<'a> {
         }
     }
 
-    /// Sends the final report, with all evidence.
+    /// The device that went away.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.lost.clone()
+    }
+
+    /// Sends the last report, with all evidence.
     pub(super) fn close(mut self, mut report: LoadReport) -> Result<(), FrameError> {
         if let Some(error) = self.unsent {
             return Err(error);

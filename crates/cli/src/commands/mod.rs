@@ -1,4 +1,8 @@
 //! The commands, in the groups of the help, and the command line that names them.
+//!
+//! The doc comment of a command or option is its help. `after_help` consists of paragraphs; one
+//! begins with `Examples:` (a test parses each example), one with `Exit codes:`. Values that shells
+//! complete are in `generate::completion`, by the name of the value.
 
 pub mod dropin;
 pub mod generate;
@@ -6,9 +10,9 @@ pub mod judge;
 pub mod language;
 pub mod machines;
 pub mod measure;
+pub mod repeated;
 pub mod results;
 pub mod resume;
-pub mod swept;
 pub mod usage;
 
 use assay_lang::key;
@@ -55,6 +59,7 @@ use results::share::ShareArgs;
 use results::show::ShowArgs;
 use results::store::StoreCommandArgs;
 use results::tag::TagArgs;
+use resume::ResumeArgs;
 use std::ffi::OsString;
 
 /// End of the help of the whole program. `assay fio` counts failed jobs, as fio does.
@@ -96,7 +101,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
         key!("Measure"),
         &[
             "qualify", "sweep", "run", "replay", "mark", "disks", "ping", "capacity", "soak",
-            "mem", "scenario", "traits", "watch", "powercut",
+            "mem", "scenario", "traits", "watch", "powercut", "resume",
         ],
     ),
     (
@@ -175,12 +180,14 @@ pub enum Command {
     Scenario(Box<ScenarioArgs>),
     /// Infer flash properties from timing: pages, erase blocks, caches.
     Traits(TraitsArgs),
+    /// Resume an interrupted run: run its missing trials.
+    Resume(ResumeArgs),
     /// List disks: identity, connection, wear, whether in use.
     Devices(DevicesArgs),
     /// Check a machine for what would spoil a measurement.
     Doctor(DoctorArgs),
     /// Compare A with B: faster, slower, equivalent or no conclusion.
-    Compare(CompareArgs),
+    Compare(Box<CompareArgs>),
     /// Run one command on many boards; optionally compare two parts.
     Campaign(Box<CampaignArgs>),
     /// Rank the conditions of a sweep and group those that do not differ.

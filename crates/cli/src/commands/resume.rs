@@ -1,18 +1,36 @@
-//! Checks of a stored run before a command resumes it (`--resume`).
+//! `assay resume RUN`, and the checks of a stored run before it is resumed.
 
 use crate::checks::admission::{self, DestroyArgs, Need};
+use crate::checks::estimate;
 use crate::commands::{Command, usage};
+use crate::driver::acts::{ActRun, all_slots};
 use crate::driver::host::Host;
+use crate::driver::plans::{self, SoFarOfPlan, never_enough};
+use crate::driver::records::entries;
+use crate::driver::runs::Done;
+use crate::driver::slot_talk::SlotTalk;
 use crate::driver::{leftovers, runs};
-use crate::exit::{DONE, Failure};
+use crate::exit::{DONE, EXIT_CODES, Failure};
+use crate::interrupt::Interrupts;
+use crate::jobs::load_trials::StreamTrials;
 use crate::output::say;
+use crate::rounds::under_conditions::{self, Rounds, execute_jobs};
 use crate::stored::keep::KeepArgs;
-use crate::stored::lookup::{run_id, whole_run};
-use assay_model::run::{Run, RunStatus};
+use crate::stored::lookup::{StoreArgs, run_id, whole_run};
+use crate::stored::owner;
+use crate::targets::on::OnArgs;
+use assay_model::load::Load;
+use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::text::clean;
-use assay_model::wire::Inspection;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Nanos;
+use assay_model::wire::{Feature, Inspection};
+use assay_model::work::Work;
+use assay_model::work::acts::Acts;
 use assay_store::Store;
 use assay_target::Target;
+use clap::Args;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -43,8 +61,10 @@ impl Resumed {
     pub fn find(keep: &KeepArgs, name: &str, target: &mut dyn Target) -> Result<Self, Failure> {
         let mut store = keep.store.open_local()?;
         let id = run_id(&store, name)?;
-        let mut host = Host::start(target)?;
         let run = whole_run(&store, &id)?;
+        let acts = run.header.acts.iter().flat_map(|acts| &acts.acts);
+        acts.for_each(|act| target.needs(Feature::of(act)));
+        let mut host = Host::start(target)?;
         is_on(&run, host.target())?;
         tell_of_builds(&run, &host);
         leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
@@ -117,4 +137,266 @@ pub fn nothing_missing(run: &Run, json: bool) -> Result<ExitCode, Failure> {
     ));
     runs::present(run, json)?;
     Ok(DONE)
+}
+
+/// Message when the user asks to stop.
+const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
+
+const EXAMPLES: &str = "\
+Examples:
+  assay resume last
+  assay resume 3f2a --on ssh://root@board --destroy-data
+";
+
+/// `assay resume`.
+#[derive(Args, Debug)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
+pub struct ResumeArgs {
+    /// Run that was interrupted: last, its name, or the first letters of its id.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Resumes a run on the target where it began.
+pub fn run(args: &ResumeArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let keep = KeepArgs {
+        store: args.store.clone(),
+        ..KeepArgs::default()
+    };
+    let resumed = Resumed::find(&keep, &args.run, target)?;
+    resume_run(resumed, &args.destroy, args.json, target)
+}
+
+/// Runs the missing trials of a run, and shows all of it.
+///
+/// # Errors
+/// If the run cannot be resumed, or the storage is not that of the run.
+pub fn resume_run(
+    resumed: Resumed,
+    destroy: &DestroyArgs,
+    json: bool,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    let Resumed {
+        store,
+        mut host,
+        mut run,
+    } = resumed;
+    is_resumable(&run)?;
+    if run.status == RunStatus::Finished {
+        return nothing_missing(&run, json);
+    }
+    let acts = run.header.acts.take();
+    let missing = match &acts {
+        Some(acts) => Missing::of_acts(&mut run, acts)?,
+        None => Missing::of_jobs(&mut run)?,
+    };
+    if missing.slots == 0 {
+        return nothing_missing(&run, json);
+    }
+    inspect_again(destroy, &run, &mut host)?;
+    say(&format!(
+        "assay: resumes run {}: {}",
+        run.header.id, missing.words
+    ));
+    run.header.acts = acts;
+    let done = match run.header.acts.clone() {
+        None => jobs(run, store, host, target),
+        Some(acts) => carry_out(run, store, host, &acts, missing.done, target),
+    };
+    done?.present(json)
+}
+
+/// Refuses runs that have a command of their own for this, or cannot be resumed.
+fn is_resumable(run: &Run) -> Result<(), Failure> {
+    let id = &run.header.id;
+    let refused = |why: String| Err(Failure::usage(format!("run {id} {why}")));
+    if let Some(paired) = &run.header.paired {
+        return refused(format!(
+            "was measured in turn with {}: its blocks cannot be continued, so begin again",
+            paired.with
+        ));
+    }
+    // Words of an older version need not be understood.
+    match began(run).ok().flatten() {
+        Some(Command::Soak(_)) => refused(format!("is a soak: use assay soak --resume {id}")),
+        Some(Command::Powercut(_)) => {
+            refused(format!("cuts the power: use assay powercut --resume {id}"))
+        }
+        Some(Command::Qualify(args)) if args.profile.is_some() => {
+            refused("has scenarios of a profile after its jobs: begin again".to_owned())
+        }
+        Some(Command::Replay(_)) => {
+            refused("replays a trace, which is not stored: begin again".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The missing part of a run.
+struct Missing {
+    /// Slots that are missing, and that are done.
+    slots: usize,
+    done: usize,
+    words: String,
+}
+
+impl Missing {
+    /// Removes the trial that was interrupted.
+    fn of_jobs(run: &mut Run) -> Result<Self, Failure> {
+        run.trials
+            .retain(|trial| trial.outcome != Outcome::Interrupted);
+        let mut positions = (0..).zip(&run.trials);
+        if !positions.all(|(at, trial)| trial.position == at) {
+            return Err(has_gaps(run));
+        }
+        let plan = &run.header.plan;
+        let (done, all) = (run.trials.len(), plan.order.len());
+        if all == 0 {
+            return Err(Failure::usage(format!(
+                "run {} was begun by an assay that did not store what it repeats: begin again",
+                run.header.id
+            )));
+        }
+        let times = estimate::of_trials(plan);
+        let left: u64 = times.iter().skip(done).map(|time| time.0).sum();
+        let slots = all.saturating_sub(done);
+        Ok(Self {
+            slots,
+            done,
+            words: format!("{slots} of {all} trials are missing, about {}", Nanos(left)),
+        })
+    }
+
+    /// Removes the trials of the last repetition, which may be incomplete.
+    fn of_acts(run: &mut Run, acts: &Acts) -> Result<Self, Failure> {
+        if let Some(Work::Copy(copy)) = acts.acts.first()
+            && (copy.input.is_none() || copy.output.is_none())
+        {
+            return Err(Failure::usage(format!(
+                "run {} copies a stream of a process that has ended: begin again",
+                run.header.id
+            )));
+        }
+        let of = |trial: &TrialRecord| (trial.trial, trial.condition.clone());
+        let mut parts: Vec<&[TrialRecord]> = run.trials.chunk_by(|a, b| of(a) == of(b)).collect();
+        parts.pop();
+        let conditions = &run.header.plan.conditions;
+        let mut planned = acts.slots.iter().map(|(slot, _)| {
+            let condition = slot.condition.and_then(|index| conditions.get(index));
+            (
+                slot.trial,
+                condition.map(|condition| condition.name.clone()),
+            )
+        });
+        if !parts
+            .iter()
+            .all(|part| planned.next() == Some(of(&part[0])))
+        {
+            return Err(has_gaps(run));
+        }
+        let (done, all) = (parts.len(), acts.slots.len());
+        let kept = parts.iter().map(|part| part.len()).sum();
+        run.trials.truncate(kept);
+        let slots = all - done;
+        Ok(Self {
+            slots,
+            done,
+            words: format!("{slots} of {all} repetitions are missing"),
+        })
+    }
+}
+
+fn has_gaps(run: &Run) -> Failure {
+    Failure::failed(format!(
+        "run {} has gaps between its trials: it cannot be resumed",
+        run.header.id
+    ))
+}
+
+/// Inspects the storage again and checks that it is the same.
+fn inspect_again(destroy: &DestroyArgs, run: &Run, host: &mut Host) -> Result<(), Failure> {
+    let inspection = inspect(run, destroy, None, host)?;
+    let (began, now) = (&run.header.system.kernel, &inspection.system.kernel);
+    if began != now {
+        let id = &run.header.id;
+        say(&format!(
+            "assay: warning: run {id} began under Linux {began}, and this is Linux {now}"
+        ));
+    }
+    Ok(())
+}
+
+/// Runs the missing jobs.
+fn jobs(
+    run: Run,
+    mut store: Store,
+    mut host: Host,
+    target: &mut dyn Target,
+) -> Result<Done, Failure> {
+    let Run { header, trials, .. } = run;
+    store.reopen_run(&header.id, &owner::this_process(), trials.len())?;
+    let executed = match header.plan.conditions.is_empty() {
+        true => plans::execute(&mut host, &header, &mut store, trials, never_enough),
+        false => execute_jobs(&mut host, &header, &mut store, trials),
+    };
+    plans::close(header, &mut store, executed, target)
+}
+
+/// Carries out the missing slots.
+fn carry_out(
+    run: Run,
+    mut store: Store,
+    mut host: Host,
+    acts: &Acts,
+    done: usize,
+    target: &mut dyn Target,
+) -> Result<Done, Failure> {
+    let interrupt = host.obey_signals(Interrupts::Caught, || say(STOPPING))?;
+    let Run { header, trials, .. } = run;
+    store.reopen_run(&header.id, &owner::this_process(), trials.len())?;
+    let mut talk = SlotTalk::new(done, acts.slots.len());
+    let (stopping, voice) = (header.stopping.clone(), talk.voice.clone());
+    let conditions = header.plan.conditions.len();
+    let rounds = Rounds {
+        conditions,
+        slots: conditions,
+        planned: acts.slots.last().map_or(0, |(slot, _)| slot.trial),
+    };
+    let mut sweep =
+        under_conditions::enough(rounds, &stopping, under_conditions::used(&header, &trials));
+    let mut enough = |header: &RunHeader, so_far: SoFarOfPlan<'_>| match conditions {
+        0 => all_slots(header, so_far),
+        _ => sweep(header, so_far, &voice),
+    };
+    let load = match acts.acts.first() {
+        Some(Work::Streams(load)) => (**load).clone(),
+        _ => Load::default(),
+    };
+    let streams = StreamTrials {
+        entries: entries(&load),
+        load: &load,
+        replay: None,
+        acts,
+        mismatches: Cell::new(0),
+    };
+    let run = ActRun {
+        done: (trials, done),
+        of_streams: Some(Box::new(|report, number| streams.trials(report, number))),
+        ..ActRun::new(header, Some(store), acts)
+    };
+    let done = run.carry_out(target, &mut host, &interrupt, &mut talk, &mut enough);
+    talk.close();
+    let mut done = done?;
+    streams.note_mismatches(&mut done);
+    Ok(done)
 }

@@ -1,7 +1,6 @@
 //! Announcement before a run starts: paths that will be written, amount, and duration.
 
 use crate::checks::free_space::Written;
-use crate::driver::works::Request;
 use crate::output::{say, talk_columns};
 use assay_lang::{counted, tr};
 use assay_model::condition::Condition;
@@ -30,10 +29,15 @@ pub fn announce(
 
 /// Announces a work that is repeated under conditions. The duration is known only after the first
 /// repetition.
-pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, store: &Path) {
-    let Some(sweep) = &request.sweep else { return };
-    let path = request.place.path().display();
-    let writes = match request.place {
+pub fn announce_work(
+    words: &str,
+    plan: &Plan,
+    slots: usize,
+    inspection: &Inspection,
+    store: &Path,
+) {
+    let path = plan.place.path().display();
+    let writes = match plan.place {
         Place::Device { .. } => tr!(
             "OVER THE DATA ON {path}: what `{words}` writes",
             path,
@@ -43,20 +47,20 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
     };
     let takes = tr!(
         "{count} repetitions of `{words}` under {conditions}; the duration is known after the first; seed {seed}",
-        count = request.count(),
+        count = slots,
         words,
-        conditions = counted!(sweep.conditions.len(), "{n} condition", "{n} conditions"),
-        seed = request.seed
+        conditions = counted!(plan.conditions.len(), "{n} condition", "{n} conditions"),
+        seed = plan.seed
     );
-    let mut facts = vec![(tr!("Storage"), storage(&request.place, &inspection.storage))];
+    let mut facts = vec![(tr!("Storage"), storage(&plan.place, &inspection.storage))];
     facts.extend(held(inspection));
     facts.extend([
         (tr!("Writes"), clean(&writes)),
-        (tr!("Sets"), clean(&sets(&sweep.conditions))),
+        (tr!("Sets"), clean(&sets(&plan.conditions))),
         (tr!("Takes"), clean(&takes)),
         (
             tr!("Keeps"),
-            clean(&keeps(tr!("step"), &sweep.run_id, store)),
+            clean(&keeps(tr!("step"), &plan.run_id, store)),
         ),
     ]);
     tell(&facts);

@@ -10,12 +10,11 @@ use assay_agent::frame::{FrameError, receive, send};
 use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject};
 use assay_model::device::DeviceList;
-use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::run::Builds;
 use assay_model::text::clean;
 use assay_model::wire::{Feature, FromAgent, Greeting, Inspection, Leftover, Refusal, ToAgent};
-use assay_model::work::WorkOrder;
+use assay_model::work::acts::ActOrder;
 use assay_target::{AgentSession, Target};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -267,16 +266,10 @@ impl Host {
         self.send(&ToAgent::Run { plan })
     }
 
-    /// Sends a load to the agent; its messages then come from [`Host::hear`].
-    pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
-        let load = Box::new(load.clone());
-        self.send(&ToAgent::RunLoad { load })
-    }
-
-    /// Sends a work to the agent; its messages then come from [`Host::hear`].
-    pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
+    /// Asks the agent to carry out acts; [`Host::hear`] receives its messages.
+    pub fn run_acts(&self, order: ActOrder) -> Result<(), Failure> {
         let order = Box::new(order);
-        self.send(&ToAgent::RunWork { order })
+        self.send(&ToAgent::RunActs { order })
     }
 
     /// Handles signals from now on: the first one cancels the agent's task, after `say`, and SIGUSR1
@@ -301,11 +294,6 @@ impl Host {
     /// Acknowledges to the agent that a trial is stored.
     pub fn stored(&self, position: u32) -> Result<(), Failure> {
         self.send(&ToAgent::Stored { position })
-    }
-
-    /// Cancels the last request.
-    pub fn cancel(&self) -> Result<(), Failure> {
-        self.send(&ToAgent::Cancel)
     }
 
     /// Receives the next message of the agent.
@@ -466,6 +454,7 @@ fn build_in_words(side: &Greeting) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::wire::NEWEST;
 
     fn agent(oldest: u32, newest: u32, features: &[Feature]) -> Greeting {
         Greeting {
@@ -478,12 +467,12 @@ mod tests {
 
     #[test]
     fn a_newer_agent_with_an_unknown_feature_is_used_as_far_as_both_know() {
-        let mut newer = agent(1, 2, &[Feature::Loads]);
+        let mut newer = agent(NEWEST, NEWEST + 1, &[Feature::Loads]);
         newer.features.push("of tomorrow".to_owned());
         let builds = agreed(newer, Some(Feature::Loads)).unwrap();
         assert_eq!(builds.agent, "0.9.0+abc");
         assert_eq!(builds.host, Greeting::of_host().build);
-        assert_eq!(builds.protocol, 1);
+        assert_eq!(builds.protocol, NEWEST);
     }
 
     #[test]
@@ -500,14 +489,14 @@ mod tests {
                 ["before protocol 1", "version is 11", UPDATE_AGENT],
             ),
             (
-                agent(2, 3, &[]),
+                agent(3, 4, &[]),
                 None,
-                ["0.9.0+abc with protocols 2 to 3", "", "update this assay"],
+                ["0.9.0+abc with protocols 3 to 4", "", "update this assay"],
             ),
             (
-                agent(1, 1, &[Feature::Works]),
+                agent(NEWEST, NEWEST, &[Feature::Works]),
                 Some(Feature::Sqlite),
-                ["has no 'sqlite'", "0.9.0+abc with protocol 1", UPDATE_AGENT],
+                ["has no 'sqlite'", "0.9.0+abc with protocol 2", UPDATE_AGENT],
             ),
         ] {
             let why = agreed(agent, needed).unwrap_err();

@@ -1,11 +1,11 @@
 //! Commands that measure by one work: admission, the order to the agent, progress.
 
 use crate::checks::admission::can_be_stored;
+use crate::driver::acts::{Request, all_slots, execute};
 use crate::driver::announce::{held, tell};
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done};
 use crate::driver::step_progress::StepTalk;
-use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
@@ -84,7 +84,15 @@ impl MeasuringCommand<'_> {
         }
         let mut talk = StepTalk::new(request.steps.len());
         let (store, found) = (&self.shared.store, bench.inspection);
-        let done = execute(target, &mut bench.host, found, &request, store, &mut talk);
+        let done = execute(
+            target,
+            &mut bench.host,
+            found,
+            &request,
+            store,
+            &mut talk,
+            &mut all_slots,
+        );
         talk.close();
         done
     }

@@ -5,7 +5,8 @@ use crate::checks::estimate;
 use crate::driver::announce::announce;
 use crate::driver::host::{Host, Requests};
 use crate::driver::runs::{Done, Ending, header, run_id};
-use crate::driver::trials::{Heard, Listener, Trials};
+use crate::driver::slot_talk::SlotTalk;
+use crate::driver::trials::{Heard, Listener, Trials, TrialsOfStreams};
 use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -20,6 +21,7 @@ use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, RunEnd};
+use assay_model::work::acts::{ActOrder, Acts};
 use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
@@ -75,12 +77,12 @@ impl Prepared {
         })
     }
 
-    /// Announces a plan and runs it until `enough` accepts its trials.
+    /// Announces a plan and runs it until `enough` accepts the slots that are done.
     pub fn run(
         mut self,
         plan: Plan,
         target: &mut dyn Target,
-        enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
+        enough: impl FnMut(SoFarOfPlan<'_>, &Voice) -> bool,
     ) -> Result<Done, Failure> {
         let (duration, store) = ((estimate::of_plan(&plan), None), &mut self.store);
         let machine = self.host.target();
@@ -92,17 +94,44 @@ impl Prepared {
     }
 }
 
-/// Never ends a plan early.
-pub fn never_enough(_: &[TrialRecord], _: &Voice) -> bool {
+/// For a plan of which all slots are wanted.
+pub fn never_enough(_: SoFarOfPlan<'_>, _: &Voice) -> bool {
     false
 }
 
-/// Store of trials, and display of the run.
+/// Part of a plan that is done.
+#[derive(Clone, Copy)]
+pub struct SoFarOfPlan<'a> {
+    /// Trials that ended.
+    pub trials: &'a [TrialRecord],
+    /// Slots that ended.
+    pub slots: usize,
+}
+
+/// Stores trials as they end, and shows them.
 pub struct Recorder<'a> {
     /// Store that contains the run of each coming trial.
     pub store: &'a mut Store,
-    /// Display of the trials.
-    pub progress: Progress,
+    /// Display of the slots.
+    pub display: SlotDisplay,
+}
+
+/// Display of the slots of a run.
+pub enum SlotDisplay {
+    /// Trials of jobs, with a forecast of each.
+    Jobs(Progress),
+    /// Acts.
+    Acts(SlotTalk),
+}
+
+impl SlotDisplay {
+    /// Output of messages above the live line.
+    pub const fn voice(&self) -> &Voice {
+        match self {
+            Self::Jobs(progress) => &progress.voice,
+            Self::Acts(talk) => &talk.voice,
+        }
+    }
 }
 
 /// Listener that shows the trials of one plan.
@@ -142,99 +171,153 @@ impl Listener for Shown<'_> {
     }
 }
 
-/// A plan under way at an agent, trial by trial.
+/// A plan under way at an agent, slot by slot.
 pub struct Execution<'a> {
     host: &'a mut Host,
     header: &'a RunHeader,
-    trials: Trials,
-    /// Position (in the agent's count) of the trial that the agent waits to have acknowledged.
+    /// The acts of the slots; `None` if these are the jobs of the plan.
+    acts: Option<&'a Acts>,
+    trials: Trials<'a>,
+    /// Slots that ended.
+    slots: usize,
+    /// Position that the agent waits for before the next slot.
     unanswered: Option<u32>,
 }
 
 impl<'a> Execution<'a> {
-    /// Makes the execution of a plan whose first `trials` have ended already.
+    /// Jobs of a plan, whose first `trials` are there.
     pub fn new(host: &'a mut Host, header: &'a RunHeader, trials: Vec<TrialRecord>) -> Self {
-        let first = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         Self {
+            slots: trials.len(),
             host,
             header,
-            trials: Trials::after(trials, first),
+            acts: None,
+            trials: Trials::after(trials),
             unanswered: None,
         }
     }
 
-    /// Returns the trials that have ended.
+    /// Acts, whose first `finished` slots are done. Trials of streams are made by `of_streams`.
+    pub fn of_acts(
+        host: &'a mut Host,
+        header: &'a RunHeader,
+        acts: &'a Acts,
+        (trials, finished): (Vec<TrialRecord>, usize),
+        of_streams: Option<TrialsOfStreams<'a>>,
+    ) -> Self {
+        Self {
+            host,
+            header,
+            acts: Some(acts),
+            trials: Trials::after(trials).of_streams(of_streams),
+            slots: finished,
+            unanswered: None,
+        }
+    }
+
+    /// The part that is done.
+    pub fn so_far(&self) -> SoFarOfPlan<'_> {
+        SoFarOfPlan {
+            trials: &self.trials.all,
+            slots: self.slots,
+        }
+    }
+
+    /// The trials that ended.
     pub fn trials(&self) -> &[TrialRecord] {
         &self.trials.all
     }
 
-    /// Ends the execution; returns its trials.
+    /// Takes the trials out, at the end.
     pub fn finish(self) -> Vec<TrialRecord> {
         self.trials.all
     }
 
-    /// Requests the missing trials on the first call; later calls let the agent begin the next trial.
-    pub fn go_on(&mut self) -> Result<(), Failure> {
-        match self.unanswered.take() {
-            None => self.host.run(&rest(&self.header.plan, self.trials())),
-            Some(position) => {
-                // A failed send means that the agent has ended: `hear` then returns its last messages,
-                // or that it ended unexpectedly.
+    /// Stores the trials that ended and are not stored, for example those of an agent that is gone.
+    pub fn keep(
+        &mut self,
+        store: Option<&mut Store>,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Failure> {
+        self.trials.keep((&self.header.id, store), listener)
+    }
+
+    /// Asks for the slots that are missing, the first time; then lets the agent begin the next
+    /// one.
+    pub fn next_slot(&mut self) -> Result<(), Failure> {
+        match (self.unanswered.take(), self.acts) {
+            (None, None) => self.host.run(&rest(&self.header.plan, self.trials())),
+            (None, Some(acts)) => {
+                let order = order(acts, &self.header.plan, self.slots, self.trials());
+                self.host.run_acts(order)
+            }
+            (Some(position), _) => {
+                // An agent that cannot read it has ended; its last messages follow, which say why.
                 let _ = self.host.stored(position);
                 Ok(())
             }
         }
     }
 
-    /// Cancels the missing trials; [`hear`](Self::hear) then returns the end.
+    /// Ends the run at the agent; its end is still to be [received](Self::hear).
     pub fn cancel(&mut self) {
         self.unanswered = None;
         self.host.requests().cancel();
     }
 
-    /// Runs the missing trials, until `enough` accepts those that have ended.
-    fn run_until(
+    /// Runs all missing slots, until `enough` accepts those that there are, or a signal comes.
+    pub fn run_until(
         &mut self,
-        recorder: &mut Recorder<'_>,
-        enough: &mut dyn FnMut(&[TrialRecord], &Voice) -> bool,
-    ) -> Result<RunEnd, Failure> {
-        let voice = recorder.progress.voice.clone();
-        let mut over = false;
-        if self.is_whole() && enough(self.trials(), &voice) {
-            return Ok(RunEnd::Finished);
+        interrupt: &Interrupt,
+        mut hear: impl FnMut(&mut Self) -> Result<Heard, Failure>,
+        mut enough: impl FnMut(SoFarOfPlan<'_>) -> bool,
+    ) -> Result<Ending, Failure> {
+        if self.is_whole() && enough(self.so_far()) {
+            return Ok(Ending::of(RunEnd::Finished, interrupt.exit_code()));
         }
-        self.go_on()?;
-        loop {
-            match self.hear(recorder)? {
-                Heard::Done(RunEnd::Cancelled, _) if over => return Ok(RunEnd::Finished),
-                Heard::Done(end, _) => return Ok(end),
-                Heard::Kept(_) if self.is_whole() && enough(self.trials(), &voice) => {
+        self.next_slot()?;
+        // A cancel before the request would not be about it.
+        if interrupt.exit_code().is_some() {
+            self.cancel();
+        }
+        let mut over = false;
+        let end = loop {
+            match hear(self)? {
+                Heard::Done(RunEnd::Cancelled) if over => break RunEnd::Finished,
+                Heard::Done(end) => break end,
+                Heard::Slot(_) if self.is_whole() && enough(self.so_far()) => {
                     over = true;
                     self.cancel();
                 }
-                Heard::Kept(_) => self.go_on()?,
+                Heard::Slot(_) => self.next_slot()?,
             }
-        }
+        };
+        Ok(Ending::of(end, interrupt.exit_code()))
     }
 
-    /// `true` if the last trial was not interrupted.
-    pub fn is_whole(&self) -> bool {
+    /// `true` if the last trial was not stopped from outside.
+    fn is_whole(&self) -> bool {
         let last = self.trials().last();
         last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
     }
 
-    /// Receives messages until a trial, or the run, has ended.
-    pub fn hear(&mut self, recorder: &mut Recorder<'_>) -> Result<Heard, Failure> {
-        let mut shown = Shown {
-            progress: &mut recorder.progress,
-            header: self.header,
-            next: self.trials().len(),
-        };
-        let store = (&*self.header.id, Some(&mut *recorder.store));
-        let heard = self.trials.hear(self.host, store, &mut shown)?;
-        if let Heard::Kept(position) = heard {
-            self.unanswered = Some(position);
-            if self.trials().len() > self.header.plan.order.len() {
+    /// Receives messages until a slot, or the run, has ended.
+    pub fn hear(
+        &mut self,
+        store: Option<&mut Store>,
+        listener: &mut dyn Listener,
+    ) -> Result<Heard, Failure> {
+        let heard = self
+            .trials
+            .hear(self.host, (&self.header.id, store), listener)?;
+        if let Heard::Slot(outcome) = &heard {
+            self.unanswered = Some(outcome.position);
+            self.slots += 1;
+            let planned = match self.acts {
+                Some(acts) => acts.slots.len(),
+                None => self.header.plan.order.len(),
+            };
+            if self.slots > planned {
                 return Err(Failure::lost(
                     "the agent reported more trials than were planned",
                 ));
@@ -244,7 +327,24 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// Trials that have ended, and the end of the run.
+impl Recorder<'_> {
+    /// Receives messages until a slot, or the run, has ended.
+    pub fn hear(&mut self, execution: &mut Execution<'_>) -> Result<Heard, Failure> {
+        match &mut self.display {
+            SlotDisplay::Jobs(progress) => {
+                let mut shown = Shown {
+                    progress,
+                    header: execution.header,
+                    next: execution.slots,
+                };
+                execution.hear(Some(self.store), &mut shown)
+            }
+            SlotDisplay::Acts(talk) => execution.hear(Some(self.store), talk),
+        }
+    }
+}
+
+/// The trials that ended, and how.
 pub struct Executed {
     /// The trials.
     pub trials: Vec<TrialRecord>,
@@ -252,25 +352,27 @@ pub struct Executed {
     pub ended: Result<Ending, Failure>,
 }
 
-/// Runs the trials of a plan that are not in `done`, until `enough` accepts those that have ended.
+/// Runs the trials of a plan that are not `done`, until `enough` accepts those that there are.
 pub fn execute(
     host: &mut Host,
     header: &RunHeader,
     store: &mut Store,
     done: Vec<TrialRecord>,
-    mut enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
+    mut enough: impl FnMut(SoFarOfPlan<'_>, &Voice) -> bool,
 ) -> Executed {
     let progress = Progress::new(steps(&header.plan, &estimate::of_trials(&header.plan)));
     let voice = progress.voice.clone();
-    let mut recorder = Recorder { store, progress };
+    let display = SlotDisplay::Jobs(progress);
+    let mut recorder = Recorder { store, display };
+    let agents = vec![host.requests()];
     let mut execution = Execution::new(host, header, done);
-    let agents = vec![execution.host.requests()];
-    let ended = interruptible(agents, &voice, |_| {
-        execution.run_until(&mut recorder, &mut enough)
+    let ended = interruptible(agents, &voice, |interrupt| {
+        let hear = |execution: &mut Execution<'_>| recorder.hear(execution);
+        execution.run_until(interrupt, hear, |so_far| enough(so_far, &voice))
     });
     Executed {
         trials: execution.finish(),
-        ended: ended.and_then(|(end, signal)| Ok(Ending::of(end?, signal))),
+        ended: ended.and_then(|(ending, _)| ending),
     }
 }
 
@@ -301,6 +403,43 @@ fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
         seed: plan.seed ^ ((first as u64) << 32),
         ..plan.clone()
     }
+}
+
+/// Makes the order for the slots after the first `finished`, which have made trials.
+fn order(acts: &Acts, plan: &Plan, finished: usize, trials: &[TrialRecord]) -> ActOrder {
+    let left = acts.slots.get(finished..).unwrap_or_default();
+    let (order, seeds) = left.iter().copied().unzip();
+    ActOrder {
+        plan: Plan {
+            order,
+            restore: plan.restore.after(trials),
+            jobs: steps_of(acts, plan, trials),
+            ..plan.clone()
+        },
+        acts: acts.acts.clone(),
+        seeds,
+        destroy_data: acts.destroy_data,
+    }
+}
+
+/// Steps of the acts: those that were planned, else those of the trials.
+fn steps_of(acts: &Acts, plan: &Plan, trials: &[TrialRecord]) -> Vec<PlannedJob> {
+    let mut steps = plan.jobs.clone();
+    let planned = |job: &Job| PlannedJob {
+        job: job.clone(),
+        trials: 0,
+    };
+    if steps.is_empty() {
+        for trial in trials {
+            if !steps.iter().any(|step| step.job.name == trial.job.name) {
+                steps.push(planned(&trial.job));
+            }
+        }
+    }
+    if steps.is_empty() {
+        steps.extend(acts.stand_in.as_ref().map(planned));
+    }
+    steps
 }
 
 /// Stores the end of a run, and removes the test files of a lost agent. A run that the agent refused

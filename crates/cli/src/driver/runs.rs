@@ -53,6 +53,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         stopping: Stopping::default(),
         paired: None,
         claims: None,
+        acts: None,
         unit: origin.unit.clone(),
         project: project.cloned(),
     }

@@ -6,15 +6,17 @@ use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::progress::{SoFar, Voice};
 use assay_model::job::Job;
-use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{FromAgent, LoadNote, RunEnd};
+use assay_model::wire::{FromAgent, LoadNote, RunEnd, SlotEnd};
 use assay_model::work::{WorkProgress, WorkReport};
 use assay_store::Store;
 
 /// Limit on the trials of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
+/// Streams that are taken of one slot.
+const MOST_STREAMS: usize = 1_000_000;
 
 /// Listener to the messages of a plan, a work or a load.
 pub trait Listener {
@@ -64,19 +66,32 @@ pub trait Listener {
     }
 }
 
-/// Message that the caller has to react to.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one is returned at a time, and none is kept"
-)]
+/// Event that needs an answer.
 pub enum Heard {
-    /// Trials were stored; the agent waits for an acknowledgement with this position.
-    Kept(u32),
-    /// The plan or the work has ended.
-    Done(RunEnd, Option<WorkReport>),
+    /// A slot of the plan ended, and its trials are stored. The agent waits for
+    /// [`Host::stored`] with the position of the outcome.
+    Slot(Box<SlotOutcome>),
+    /// The plan ended.
+    Done(RunEnd),
 }
 
-/// Event that is passed to the listener after the trials that ended are stored.
+/// Outcome of a slot, beside its trials.
+#[derive(Default)]
+pub struct SlotOutcome {
+    /// Repetition, from 1; 0 for one that makes no figure.
+    pub trial: u32,
+    /// Position that the agent waits for.
+    pub position: u32,
+    /// Findings of the act as a whole.
+    pub report: Option<WorkReport>,
+    /// Report of its streams.
+    pub streams: Option<LoadReport>,
+}
+
+/// Makes trials of the report of streams.
+pub type TrialsOfStreams<'a> = Box<dyn FnMut(&LoadReport, u32) -> Vec<TrialRecord> + 'a>;
+
+/// An event that the listener hears of once the trials that ended are stored.
 enum Untold {
     Started(Box<Job>),
     /// Index of the trial.
@@ -85,31 +100,39 @@ enum Untold {
 
 /// Trials of a run, in the order in which they end.
 #[derive(Default)]
-pub struct Trials {
-    /// Trials that have ended.
+pub struct Trials<'a> {
+    /// The trials that ended.
     pub all: Vec<TrialRecord>,
+    /// Makes trials of streams, whose agent reports none.
+    of_streams: Option<TrialsOfStreams<'a>>,
     /// Number of trials that are stored.
     kept: usize,
     /// Events since trials were last stored, in their order.
     untold: Vec<Untold>,
     /// Offset that is added to the positions in the agent's count.
     first: u32,
+    /// Reports of the streams of the slot under way.
+    streams: Vec<StreamReport>,
+    report: Option<LoadReport>,
 }
 
-impl Trials {
-    /// Continues after trials that are stored already. `first` is added to the positions in the agent's
-    /// count.
-    pub fn after(stored: Vec<TrialRecord>, first: u32) -> Self {
+impl<'a> Trials<'a> {
+    /// Makes trials of streams by `of_streams`.
+    pub fn of_streams(self, of_streams: Option<TrialsOfStreams<'a>>) -> Self {
+        Self { of_streams, ..self }
+    }
+
+    /// Continues after trials that are stored.
+    pub fn after(stored: Vec<TrialRecord>) -> Self {
         Self {
             kept: stored.len(),
+            first: u32::try_from(stored.len()).unwrap_or(u32::MAX),
             all: stored,
-            untold: Vec::new(),
-            first,
+            ..Self::default()
         }
     }
 
-    /// Receives messages until trials are stored or the task has ended. Without a store nothing is
-    /// stored.
+    /// Receives messages until a slot or the plan ends. Without a store nothing is kept.
     pub fn hear(
         &mut self,
         host: &mut Host,
@@ -137,34 +160,74 @@ impl Trials {
                     ios,
                 }),
                 FromAgent::TrialDone(record) => self.ended(*record)?,
-                FromAgent::KeepTrials { position } => {
+                FromAgent::KeepTrials { position, slot } => {
+                    if let Some(slot) = slot {
+                        let outcome = self.slot_ended(position, slot)?;
+                        self.keep((run_id, store.as_deref_mut()), listener)?;
+                        listener.repeated(outcome.trial, outcome.report.as_ref())?;
+                        return Ok(Heard::Slot(Box::new(outcome)));
+                    }
                     self.keep((run_id, store.as_deref_mut()), listener)?;
-                    return Ok(Heard::Kept(position));
+                    // An agent that cannot read it has ended; its last messages follow.
+                    let _ = host.stored(position);
                 }
                 FromAgent::WorkProgress(progress) => listener.progress(&progress)?,
                 FromAgent::WorkStands(report) => listener.stands(&report)?,
-                FromAgent::Done { end, report } => {
-                    return Ok(Heard::Done(end, report.map(|report| *report)));
+                FromAgent::LoadProgress(progress) => listener.load_progress(&progress)?,
+                FromAgent::LoadStream(_) if self.streams.len() >= MOST_STREAMS => {
+                    return Err(Failure::lost("the agent reports streams without end"));
                 }
+                FromAgent::LoadStream(stream) => self.streams.push(*stream),
+                FromAgent::LoadReport(rest) => {
+                    let report = LoadReport {
+                        streams: std::mem::take(&mut self.streams),
+                        ..*rest
+                    };
+                    match report.interim {
+                        true => listener.interim(&report)?,
+                        false => self.report = Some(report),
+                    }
+                }
+                FromAgent::Done { end } => return Ok(Heard::Done(end)),
                 stray => host.pass_over(&stray)?,
             }
         }
     }
 
-    /// Adds a trial that ended. If it cannot be stored later, `runs::finish` still writes it to a
-    /// separate file.
-    pub fn ended(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
-        let next = self.all.len();
-        if next >= MOST_TRIALS {
-            return Err(without_end());
+    fn slot_ended(&mut self, position: u32, slot: SlotEnd) -> Result<SlotOutcome, Failure> {
+        let streams = self.report.take();
+        if let (Some(report), Some(make)) = (&streams, &mut self.of_streams) {
+            for record in make(report, slot.trial) {
+                self.push(record)?;
+            }
         }
+        Ok(SlotOutcome {
+            trial: slot.trial,
+            position,
+            report: slot.report.map(|report| *report),
+            streams,
+        })
+    }
+
+    /// Takes a trial that ended; one that cannot be stored later is kept with the run all the
+    /// same (`runs::finish`).
+    pub fn ended(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
         let position = record.position;
         record.position = self.first.saturating_add(position);
-        if record.position as usize != next {
+        if record.position as usize != self.all.len() {
             return Err(Failure::lost(format!(
                 "the agent reported trial {position} out of order"
             )));
         }
+        self.push(record)
+    }
+
+    fn push(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
+        let next = self.all.len();
+        if next >= MOST_TRIALS {
+            return Err(without_end());
+        }
+        record.position = u32::try_from(next).unwrap_or(u32::MAX);
         self.untold.push(Untold::Ended(next));
         self.all.push(record);
         Ok(())
@@ -194,19 +257,65 @@ impl Trials {
     }
 }
 
-/// Receives the messages of a work without trials; returns its report.
-pub fn follow(
-    host: &mut Host,
-    listener: &mut dyn Listener,
-) -> Result<(RunEnd, Option<WorkReport>), Failure> {
-    match Trials::default().hear(host, ("", None), listener)? {
-        Heard::Done(end, report) => Ok((end, report)),
-        Heard::Kept(_) => Err(Failure::lost(
-            "the agent reported trials that it does not have",
-        )),
-    }
-}
-
 fn without_end() -> Failure {
     Failure::lost("the agent reports trials without end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::runs::{Origin, header};
+    use crate::stored::owner;
+    use assay_model::job::Rw;
+    use assay_model::plan::{Place, Plan};
+    use assay_model::storage::{Backing, Storage};
+    use assay_model::system::System;
+    use assay_model::trial::Outcome;
+    use assay_model::wire::{Inspection, PathKind};
+    use std::path::PathBuf;
+
+    struct Closed;
+
+    impl Listener for Closed {
+        fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
+            Err(Failure::failed("the reader of the output is gone"))
+        }
+    }
+
+    fn inspection(path: PathBuf) -> Inspection {
+        Inspection {
+            path: path.clone(),
+            kind: PathKind::Directory { writable: true },
+            system: System::default(),
+            storage: Storage {
+                path,
+                mount: None,
+                backing: Backing::Unknown { why: String::new() },
+                layers: Vec::new(),
+                total: None,
+                available: None,
+            },
+            in_use: Vec::new(),
+            holds: Vec::new(),
+            async_engines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_trial_that_cannot_be_shown_is_stored() {
+        let folder = assay_testkit::Scratch::new().unwrap();
+        let path = folder.path().to_owned();
+        let place = Place::Directory { path: path.clone() };
+        let plan = Plan::once("trialrun".to_owned(), place);
+        let header = header(plan, inspection(path), &Origin::default());
+        let mut store = Store::open(folder.path().join("store").as_path()).unwrap();
+        store.begin_run(&header, &owner::this_process()).unwrap();
+        let mut trials = Trials::default();
+        let job = Job::new("step", Rw::Read, Bytes(1), Bytes(1));
+        let record = TrialRecord::new(job, 1, 0, 1, Outcome::Completed);
+        trials.ended(record).unwrap();
+        let kept = trials.keep((&header.id, Some(&mut store)), &mut Closed);
+        assert!(kept.is_err(), "it was not shown");
+        assert_eq!(store.load(&header.id).unwrap().run.trials.len(), 1);
+    }
 }

@@ -1,32 +1,33 @@
 //! Repetition of a load: each repetition is stored as trials of its jobs.
 
 use crate::checks::admission;
+use crate::driver::acts::{ActRun, all_slots};
 use crate::driver::announce;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::loads;
-use crate::driver::notes::{self, Repeats};
+use crate::driver::notes::Repeats;
 use crate::driver::plans::interleaved;
-use crate::driver::runs::{Done, Ending, header, unix_ms};
-use crate::driver::trials::{Listener, Trials};
+use crate::driver::records::{Repetition, ReportedJob};
+use crate::driver::runs::{Done, header, unix_ms};
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
-use crate::jobs::records::{Repetition, ReportedJob};
-use crate::output::say;
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
 use assay_lang::tr;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
-use assay_model::rng::SplitMix64;
-use assay_model::run::RunHeader;
+use assay_model::run::RunStatus;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{Inspection, LoadNote, RunEnd};
+use assay_model::wire::{Inspection, LoadNote};
+use assay_model::work::acts::Acts;
 use assay_model::work::replay::ReplayStep;
+use assay_model::work::{Work, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,33 +65,37 @@ impl RepeatedLoad {
             leftovers::clear(host, &mut store, &place)?;
         }
         let plan = plan(&self.load, &self.entries, self.trials, place);
-        let header = header(plan, self.inspection, host.origin());
+        let (entropy, of) = (self.load.entropy, plan.order.len());
+        let mut header = header(plan, self.inspection, host.origin());
         self.load.made_for = self.is_private.then(|| header.id.clone());
+        let act = Work::Streams(Box::new(self.load.clone()));
+        let acts = Acts::repeated(act, self.trials, entropy, true);
+        // A trace can be long; a replay is not resumed.
+        header.acts = self.replay.is_none().then(|| Box::new(acts.clone()));
         // Store the run first: if the process is killed, the next start finds it.
         let begun = store.begin_run(&header, &owner::this_process());
         begun.map_err(Failure::failed)?;
-        let mut runner = Runner {
-            load: self.load,
+        let mut follower = Follower::new(of);
+        let voice = follower.voice.clone();
+        let interrupt = host.obey_signals(Interrupts::Caught, move || {
+            voice.say("stopping; finished trials are kept");
+        })?;
+        let streams = StreamTrials {
+            load: &self.load,
             entries: self.entries,
             replay: self.replay,
-            header,
-            store,
-            trials: Trials::default(),
-            mismatches: 0,
-            voice: Voice::new(),
+            acts: &acts,
+            mismatches: Cell::new(0),
         };
-        let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
-        if ending.agent_lost && self.is_private {
-            let RunHeader { plan, id, .. } = &runner.header;
-            for leftover in leftovers::clear_after_loss(target, &plan.place, id) {
-                say(&notes::note_in_words(&notes::of_leftover(&leftover)));
-            }
-        }
-        let trials = runner.trials.all;
-        // A refused load leaves no run behind.
-        let forget = trials.is_empty();
-        let store = Some(&mut runner.store);
-        Done::close(store, runner.header, trials, ending, forget)?.present(self.json)
+        let run = ActRun {
+            of_streams: Some(Box::new(|report, number| streams.trials(report, number))),
+            ..ActRun::new(header, Some(store), &acts)
+        };
+        let done = run.carry_out(target, host, &interrupt, &mut follower, &mut all_slots);
+        follower.close();
+        let mut done = done?;
+        streams.note_mismatches(&mut done);
+        done.present(self.json)
     }
 
     /// Announces the data on devices that will be overwritten.
@@ -123,6 +128,55 @@ impl RepeatedLoad {
     }
 }
 
+/// Makes the trials of a load's repetitions.
+pub struct StreamTrials<'a> {
+    /// The load.
+    pub load: &'a Load,
+    /// Jobs of the load.
+    pub entries: Vec<ReportedJob>,
+    /// Trace that it replays.
+    pub replay: Option<ReplayStep>,
+    /// Slots of the run.
+    pub acts: &'a Acts,
+    /// Number of blocks in which other data was read than was written.
+    pub mismatches: Cell<u64>,
+}
+
+impl StreamTrials<'_> {
+    /// Fails a finished run that read other data than was written.
+    pub fn note_mismatches(&self, done: &mut Done) {
+        let (ending, mismatches) = (&mut done.ending, self.mismatches.get());
+        if ending.failure.is_none() && ending.status == RunStatus::Finished && mismatches > 0 {
+            ending.failure = Some(Failure::mismatch(format!(
+                "what was read is not what had been written, {mismatches} times: see the summary"
+            )));
+        }
+    }
+
+    /// Makes the trials of the repetition `number`.
+    pub fn trials(&self, report: &LoadReport, number: u32) -> Vec<TrialRecord> {
+        let found = report.streams.iter().map(|stream| stream.data_mismatches);
+        self.mismatches
+            .set(self.mismatches.get() + found.sum::<u64>());
+        let mut slots = self.acts.slots.iter();
+        let seed = slots.find(|(slot, _)| slot.trial == number);
+        let load = Load {
+            entropy: seed.map_or(0, |(_, seed)| *seed),
+            ..self.load.clone()
+        };
+        let repetition = Repetition {
+            load: &load,
+            report,
+            stopped: report.stopped,
+            number,
+            started_unix_ms: unix_ms(),
+            replay: self.replay.as_ref(),
+        };
+        let entries = self.entries.iter();
+        entries.map(|entry| repetition.trial(entry, 0)).collect()
+    }
+}
+
 /// Makes the plan of the run. Jobs are not shuffled: the job file determines their order in a
 /// repetition.
 fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan {
@@ -142,125 +196,56 @@ fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan
     }
 }
 
-/// Run under way.
-struct Runner {
-    load: Load,
-    entries: Vec<ReportedJob>,
-    replay: Option<ReplayStep>,
-    header: RunHeader,
-    store: Store,
-    trials: Trials,
-    /// Number of blocks, in all repetitions, that differ from the data written.
-    mismatches: u64,
-    voice: Voice,
-}
-
-impl Runner {
-    fn run(&mut self, host: &mut Host) -> Result<Ending, Failure> {
-        let voice = self.voice.clone();
-        let interrupt = host.obey_signals(Interrupts::Caught, move || {
-            voice.say("stopping; finished trials are kept");
-        })?;
-        let rounds = self.header.plan.order.last().map_or(0, |slot| slot.trial);
-        let mut seeds = SplitMix64::new(self.load.entropy);
-        for number in 1..=rounds {
-            self.load.entropy = seeds.next_u64();
-            let started_unix_ms = unix_ms();
-            let report = self.repeat(host, number)?;
-            let signal = interrupt.exit_code();
-            self.keep(&report, number, started_unix_ms, signal.is_some())?;
-            if signal.is_some() {
-                return Ok(Ending::of(RunEnd::Cancelled, signal));
-            }
-            // Do not repeat: another repetition would create a file in its place.
-            if let Some(error) = report.lost {
-                return Ok(Ending::of(RunEnd::DeviceLost { error }, None));
-            }
-        }
-        Ok(Ending {
-            failure: self.data_differed(),
-            ..Ending::of(RunEnd::Finished, None)
-        })
-    }
-
-    /// Returns the failure of a run that read data other than the data written.
-    fn data_differed(&self) -> Option<Failure> {
-        (self.mismatches > 0).then(|| {
-            Failure::mismatch(format!(
-                "what was read is not what had been written, {} times: see the summary",
-                self.mismatches
-            ))
-        })
-    }
-
-    fn repeat(&mut self, host: &mut Host, number: u32) -> Result<LoadReport, Failure> {
-        let mut follower = self.follower(number);
-        let report = loads::execute(host, &self.load, &mut follower);
-        for (_, line) in follower.repeats.close() {
-            self.voice.say(&line);
-        }
-        self.voice.clear();
-        report
-    }
-
-    fn follower(&self, number: u32) -> Follower {
-        Follower {
-            voice: self.voice.clone(),
-            done: self.trials.all.len(),
-            of: self.header.plan.order.len(),
-            number,
-            repeats: Repeats::default(),
-        }
-    }
-
-    /// Stores the trials of a repetition.
-    fn keep(
-        &mut self,
-        report: &LoadReport,
-        number: u32,
-        started_unix_ms: u64,
-        stopped: bool,
-    ) -> Result<(), Failure> {
-        let streams = report.streams.iter();
-        self.mismatches += streams.map(|stream| stream.data_mismatches).sum::<u64>();
-        let repetition = Repetition {
-            load: &self.load,
-            report,
-            stopped,
-            number,
-            started_unix_ms,
-            replay: self.replay.as_ref(),
-        };
-        for entry in &self.entries {
-            let position = u32::try_from(self.trials.all.len()).unwrap_or(u32::MAX);
-            self.trials.ended(repetition.trial(entry, position))?;
-        }
-        let mut follower = self.follower(number);
-        let store = (&*self.header.id, Some(&mut self.store));
-        self.trials.keep(store, &mut follower)
-    }
-}
-
-/// Display of a repetition.
+/// Shows the repetitions on standard error.
 struct Follower {
     voice: Voice,
-    /// Number of trials that are done.
+    /// Trials that ended.
     done: usize,
     of: usize,
+    /// Repetition under way, from 1.
     number: u32,
     repeats: Repeats,
 }
 
+impl Follower {
+    fn new(of: usize) -> Self {
+        Self {
+            voice: Voice::new(),
+            done: 0,
+            of,
+            number: 1,
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// Prints how often notes were repeated, and removes the live line.
+    fn close(&mut self) {
+        for (_, line) in self.repeats.close() {
+            self.voice.say(&line);
+        }
+        self.voice.clear();
+    }
+}
+
 impl Listener for Follower {
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        // Repeated notes belong to the repetition before its figures.
+        self.close();
+        self.done += 1;
         self.voice.say(&format!(
             "[{}/{}] {} #{}: {}",
             trial.position + 1,
             self.of,
             trial.job.name,
-            self.number,
+            trial.trial,
             in_brief(trial)
         ));
+        Ok(())
+    }
+
+    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+        self.close();
+        self.number = number + 1;
         Ok(())
     }
 

@@ -3,5 +3,4 @@
 pub mod job_file;
 pub mod load_trials;
 pub mod memory;
-pub mod records;
 pub mod suite;

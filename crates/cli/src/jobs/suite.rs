@@ -1,4 +1,7 @@
 //! Jobs of `assay qualify`, their sizes and durations.
+//!
+//! To add a job: its name begins with its group (`ladder-`, `rand-`), because users select jobs
+//! with `--only`. A `Purpose` puts it into a group of the report where its shape does not.
 
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;

@@ -1,9 +1,7 @@
 //! Flags of commands that repeat jobs in rounds: `assay sweep` and `assay compare --paired-on`.
 
-use super::schedule::{Trials, USUAL};
+use super::schedule::Trials;
 use crate::checks::admission::DestroyArgs;
-use crate::config;
-use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
 use crate::ui::values::parse_time;
 use assay_model::condition::{Restore, TemperatureWindow};
@@ -65,24 +63,6 @@ impl RoundArgs {
         "size",
         "only",
     ];
-
-    /// Returns the number of trials, for a command that cannot end early.
-    ///
-    /// # Errors
-    /// If the arguments may end the trials early (`--trials auto`, `--budget`).
-    pub fn number(&self) -> Result<u32, Failure> {
-        match self.trials {
-            Some(Trials::Auto) => Err(Failure::usage(
-                "--trials auto is for jobs; a command is repeated so many times: give a number",
-            )),
-            _ if self.budget.is_some() => Err(Failure::usage(
-                "--budget is for jobs: how long a command takes shows only when it has run; give \
-                 --trials",
-            )),
-            Some(Trials::Number(number)) => Ok(number),
-            None => Ok(config::trials(None, USUAL)),
-        }
-    }
 
     /// Returns the actions before each trial.
     pub fn restore(&self) -> Restore {

@@ -2,9 +2,9 @@
 
 use super::args::RoundArgs;
 use crate::checks::free_space::file_size;
+use crate::driver::records::{ReportedJob, entries};
 use crate::exit::Failure;
 use crate::jobs::job_file::{Machine, warn};
-use crate::jobs::records::{ReportedJob, entries};
 use crate::jobs::suite::{self, Scale};
 use crate::output::say;
 use assay_dialects::fio;

@@ -1,10 +1,12 @@
 //! Rounds of jobs: common parts of `assay sweep` and `assay compare --paired-on`.
 
+pub mod acts;
 pub mod args;
 pub mod jobs;
 pub mod outlook;
 pub mod schedule;
 pub mod stopper;
+pub mod under_conditions;
 
 use crate::driver::runs::run_id;
 use args::RoundArgs;

@@ -64,6 +64,15 @@ pub struct Cost {
     pub step: u32,
 }
 
+impl Cost {
+    /// Duration that is known only after the first round: no budget is refused beforehand.
+    pub const UNKNOWN: Self = Self {
+        before: Nanos(0),
+        round: Nanos(0),
+        step: 1,
+    };
+}
+
 /// Planned rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {

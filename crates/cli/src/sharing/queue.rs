@@ -1,4 +1,7 @@
 //! Queue of runs for other stores, which a measuring command could not push at its end.
+//!
+//! A run is in the queue before it is pushed, so that a run whose process is killed meanwhile is
+//! pushed later.
 
 use crate::config;
 use crate::exit::Failure;

@@ -374,7 +374,7 @@ fn without_a_lab_there_are_still_campaigns() {
         ("[\"iozone\", \"--no-such\"]", "the command: "),
         (
             "[\"sweep\", \"/x\", \"--vary\", \"a=b\", \"--\", \"fio\"]",
-            "'fio' cannot be swept",
+            "'fio' cannot be repeated",
         ),
     ] {
         fs::write(&file, format!("command = {command}\n{part}")).expect("a file");

@@ -46,6 +46,7 @@ mod lost_links;
 mod machine;
 mod mails;
 mod mark;
+mod matrix;
 mod media;
 mod mem;
 mod model;

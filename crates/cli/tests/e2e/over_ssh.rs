@@ -130,7 +130,7 @@ pub fn say(message: &str) -> String {
 
 /// The start of an agent that is believed so far.
 fn greeting() -> String {
-    let hello = r#"{"type":"hello","version":12,"oldest":1,"newest":1}"#;
+    let hello = r#"{"type":"hello","version":12,"oldest":2,"newest":2}"#;
     let undone = r#"{"type":"undone","agents":0,"settings":[]}"#;
     format!("{}\n{}", say(hello), say(undone))
 }

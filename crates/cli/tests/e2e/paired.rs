@@ -332,3 +332,88 @@ fn both_runs_get_a_name_of_their_own_and_the_same_tags() {
     let line = bed.refused(&["compare", "patch-A", "patch-B", "--name", "x"]);
     assert!(line.contains("cannot be used together"), "{line}");
 }
+
+/// Steps of a run in its order: round, and name of the step.
+fn steps(run: &Value) -> Vec<(u64, String)> {
+    let trials = run["trials"].as_array().expect("a list").iter();
+    let step = |trial: &Value| {
+        assert_eq!(trial["outcome"], "completed", "{trial:#}");
+        let name = trial["job"]["name"].as_str().expect("a word").to_owned();
+        (trial["trial"].as_u64().expect("a number"), name)
+    };
+    trials.map(step).collect()
+}
+
+#[test]
+fn commands_take_turns_too() {
+    let bed = Bed::new();
+    let [a, b] = [bed.join("a"), bed.join("b")];
+    for side in [&a, &b] {
+        fs::create_dir(side).expect("room");
+    }
+    let androbench = [
+        "androbench",
+        "--only",
+        "sqlite-insert",
+        "--transactions",
+        "20",
+    ];
+    let iozone = ["iozone", "-i0", "-i1", "-s", "256k", "-r", "64k"];
+    let dd = ["dd", "if=/dev/zero", "of=f", "bs=64K", "count=4"];
+    for (command, of_round) in [(&androbench[..], 1), (&iozone, 4), (&dd, 1)] {
+        let words = [
+            "compare",
+            "--paired-on",
+            text(&a),
+            text(&b),
+            "--trials",
+            "4",
+            "--json",
+            "--",
+        ];
+        let ended = bed.run(&[&words[..], command].concat());
+        ended.assert_code(0);
+        let pairs = ended.json()["pairs"].as_array().expect("a list").len();
+        assert!(pairs > 0, "{command:?}: nothing was compared");
+        let runs = ids(&ended).map(|id| bed.stored(&id));
+        assert_eq!(
+            steps(&runs[0]),
+            steps(&runs[1]),
+            "the same steps in the same order"
+        );
+        for run in &runs {
+            let steps = steps(run);
+            assert_eq!(
+                steps.len(),
+                5 * of_round,
+                "one round that does not count, then four"
+            );
+            assert!(steps.is_sorted_by_key(|(round, _)| *round));
+            assert_eq!(run["run"]["status"], "finished");
+        }
+        if of_round == 1 {
+            assert_blocks(&[runs[0].clone(), runs[1].clone()]);
+        }
+    }
+    assert!(test_folders(&a).is_empty(), "private folders are removed");
+}
+
+#[test]
+fn a_command_that_uses_nothing_on_a_side_is_refused() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let out = format!("of={}", bed.join("f").display());
+    let words = ["compare", "--paired-on", text(&folder), "/proc", "--"];
+    let line = bed.refused(&[&words[..], &["dd", "if=/dev/zero", &out, "count=1"]].concat());
+    assert!(!line.is_empty());
+    let words = [
+        "compare",
+        "--paired-on",
+        text(&folder),
+        text(&folder),
+        "--",
+        "capacity",
+    ];
+    let line = bed.refused(&words);
+    assert!(line.contains("'capacity' cannot be repeated"), "{line}");
+}

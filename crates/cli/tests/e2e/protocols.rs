@@ -8,7 +8,7 @@ use std::fs;
 
 const OTHER_BUILD: &str = "9.0.0+abc";
 /// The greeting of a later build.
-const LATER: &str = r#"{"oldest": 1, "newest": 2, "build": "9.0.0+abc", "more": {"x": 1},
+const LATER: &str = r#"{"oldest": 2, "newest": 3, "build": "9.0.0+abc", "more": {"x": 1},
     "features": ["works", "loads", "of_tomorrow"]}"#;
 
 /// An agent that does its work, under a greeting with these changes.
@@ -75,7 +75,7 @@ fn an_agent_of_a_later_build_works_and_is_a_note_on_its_runs() {
     let run = machine.bed.stored(&by_later);
     assert_eq!(run["run"]["builds"]["agent"], OTHER_BUILD);
     assert_eq!(run["run"]["builds"]["host"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(run["run"]["builds"]["protocol"], 1);
+    assert_eq!(run["run"]["builds"]["protocol"], 2);
     run_file(&machine, "stop").assert_code(0);
 
     let own = machine.bed.short_run(&folder);
@@ -96,16 +96,16 @@ fn an_agent_of_a_later_build_works_and_is_a_note_on_its_runs() {
 #[test]
 fn what_an_agent_lacks_is_refused_before_anything_is_measured() {
     needs!("/usr/bin/python3");
-    let greeting = r#"{"oldest": 1, "newest": 1, "build": "9.0.0+abc", "features": ["works"]}"#;
+    let greeting = r#"{"oldest": 2, "newest": 2, "build": "9.0.0+abc", "features": ["works"]}"#;
     let machine = Machine::new(&greeting_with(greeting));
     let refusal = run_file(&machine, "stop").refusal();
     let own = format!(
-        "this is assay {} with protocol 1",
+        "this is assay {} with protocol 2",
         env!("CARGO_PKG_VERSION")
     );
     for words in [
         "ssh://board: the agent has no 'loads'",
-        "9.0.0+abc with protocol 1",
+        "9.0.0+abc with protocol 2",
         &own,
         "assay agent push",
     ] {
@@ -121,13 +121,13 @@ fn what_an_agent_lacks_is_refused_before_anything_is_measured() {
 
 #[test]
 fn without_a_common_protocol_both_sides_and_the_remedy_are_named() {
-    let later = r#"{"type":"hello","version":12,"oldest":2,"newest":3,"build":"9.0.0+abc"}"#;
+    let later = r#"{"type":"hello","version":12,"oldest":3,"newest":4,"build":"9.0.0+abc"}"#;
     let before = r#"{"type":"hello","version":11}"#;
     for (hello, expected) in [
         (
             later,
             [
-                "of assay 9.0.0+abc with protocols 2 to 3",
+                "of assay 9.0.0+abc with protocols 3 to 4",
                 "update this assay",
             ],
         ),
@@ -142,7 +142,7 @@ fn without_a_common_protocol_both_sides_and_the_remedy_are_named() {
         let machine = Machine::new(&say(hello));
         let refusal = machine.qualify(&machine.bed.folder(), "stop").refusal();
         let own = format!(
-            "this is assay {} with protocol 1",
+            "this is assay {} with protocol 2",
             env!("CARGO_PKG_VERSION")
         );
         assert!(refusal.contains(&own), "{refusal}");
@@ -174,7 +174,7 @@ fn an_agent_of_a_package_is_used_on_a_machine_that_has_no_other() {
         .refusal();
     assert!(refusal.contains("the agent has no 'sqlite'"), "{refusal}");
     let list = machine.agent("list");
-    let said = format!("assay-agent {OTHER_BUILD} protocol 1..2 features works loads of_tomorrow");
+    let said = format!("assay-agent {OTHER_BUILD} protocol 2..3 features works loads of_tomorrow");
     assert!(list.out.contains(&said), "{}", list.out);
 
     // One from before protocol 1 says nothing when it is asked for its version.
@@ -218,7 +218,7 @@ fn a_refused_agent_ends_with_the_command() {
 
 /// Answer of an installed agent of another build that is asked what it is.
 const ABLE: &str = "[ \"$*\" = --version ] && \
-    exec echo assay-agent 9.0.0+abc protocol 1..1 features works loads sqlite\n";
+    exec echo assay-agent 9.0.0+abc protocol 2..2 features works loads sqlite\n";
 
 /// The run was made by the agent of this program, and a note names the other one.
 fn assert_replaced(machine: &Machine, when_lost: &str, why: &str) {
@@ -233,12 +233,12 @@ fn assert_replaced(machine: &Machine, when_lost: &str, why: &str) {
 
 #[test]
 fn an_installed_agent_that_does_not_work_is_replaced_by_the_own_one() {
-    let later = r#"{"type":"hello","version":12,"oldest":2,"newest":3,"build":"9.0.0+abc"}"#;
-    let hello = r#"{"type":"hello","version":12,"oldest":1,"newest":1,"build":"9.0.0+abc"}"#;
+    let later = r#"{"type":"hello","version":12,"oldest":3,"newest":4,"build":"9.0.0+abc"}"#;
+    let hello = r#"{"type":"hello","version":12,"oldest":2,"newest":2,"build":"9.0.0+abc"}"#;
     for (agent, when_lost, why) in [
         ("exit 1", "stop", "the agent ended unexpectedly"),
         ("exit 1", "wait", "the agent there has ended"),
-        (&say(later), "stop", "with protocols 2 to 3"),
+        (&say(later), "stop", "with protocols 3 to 4"),
         (&say(hello), "stop", "the agent ended unexpectedly"),
     ] {
         let machine = Machine::with_honest_agent();

@@ -12,6 +12,8 @@ use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Greeting, ToAgent};
+use assay_model::work::Work;
+use assay_model::work::acts::ActOrder;
 use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -152,7 +154,7 @@ fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
         {
             FromAgent::LoadReport(_) | FromAgent::Done { .. } => break,
             FromAgent::TrialDone(record) => assert_eq!(record.outcome, Outcome::Completed),
-            FromAgent::KeepTrials { position } => {
+            FromAgent::KeepTrials { position, .. } => {
                 send(&mut requests, &ToAgent::Stored { position }).expect("it listens");
             }
             FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
@@ -163,6 +165,16 @@ fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
     drop(requests);
     assert!(process.wait().expect("it ends").success());
     peak_kib
+}
+
+fn run_load(load: Load) -> ToAgent {
+    let order = Box::new(ActOrder {
+        plan: Plan::once("memory".to_owned(), Place::Memory),
+        acts: vec![Work::Streams(Box::new(load))],
+        seeds: vec![0],
+        destroy_data: false,
+    });
+    ToAgent::RunActs { order }
 }
 
 #[test]
@@ -194,11 +206,11 @@ fn the_larger_agent_takes_little_memory_too() {
     let mut stream = Stream::new("reader");
     stream.files.paths = vec![folder.join("file")];
     stream.region.size = Some(Extent::Bytes(1 << 20));
-    let load = Box::new(Load {
+    let load = Load {
         streams: vec![stream],
         ..Load::default()
-    });
-    let peak_kib = peak_kib_at(&larger, ToAgent::RunLoad { load });
+    };
+    let peak_kib = peak_kib_at(&larger, run_load(load));
     assert!(peak_kib <= MOST_KIB, "{peak_kib} KiB");
 }
 
@@ -206,8 +218,8 @@ fn the_larger_agent_takes_little_memory_too() {
 fn the_small_agent_says_what_it_has_no_part_for() {
     let small = or_skip!(static_agent(std::env::consts::ARCH));
     let (mut process, mut requests, mut answers) = started(&small);
-    let load = Box::new(Load::default());
-    send(&mut requests, &ToAgent::RunLoad { load }).expect("it listens");
+    let load = Load::default();
+    send(&mut requests, &run_load(load)).expect("it listens");
     let answer = receive(&mut answers).expect("a message");
     let Some(FromAgent::Refused(refusal)) = answer else {
         panic!("it does as if it could: {answer:?}");

@@ -99,7 +99,7 @@ fn a_work_is_done_in_file_systems_that_are_made_for_it() {
     let out = format!("of={}", bed.join("f").display());
     let dd = ["--", "dd", "if=/dev/zero", &out, "count=1"];
     let ended = start(&bed, &device, &[&words[..], &dd].concat()).end();
-    assert!(ended.refusal().contains("whose settings are varied"));
+    assert!(ended.refusal().contains("name a file there"));
 }
 
 #[test]

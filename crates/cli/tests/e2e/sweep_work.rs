@@ -238,6 +238,61 @@ fn a_condition_that_cannot_be_made_fails_the_steps_of_a_work() {
     }
 }
 
+/// Copies whose size depends on the condition: their durations differ without doubt.
+fn copies_of_two_sizes<'a>(folder: &'a Path, size: &'a str, more: &[&'a str]) -> Vec<String> {
+    let apply = format!("x=echo $1 > {size}");
+    let undo = format!("x=rm -f {size}");
+    let front = [
+        "sweep",
+        text(folder),
+        "--vary",
+        "cmd:x=1,2",
+        "--apply",
+        &apply,
+        "--undo",
+        &undo,
+    ];
+    let copy = [
+        "--",
+        "dd",
+        "if=/dev/zero",
+        "of=f",
+        "bs=64K",
+        "count=4",
+        "conv=fdatasync",
+    ];
+    let words = [&front[..], more, &copy].concat();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_command_is_repeated_until_a_verdict_or_as_long_as_its_budget() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let size = bed.join("x");
+    let size = text(&size).to_owned();
+    let rounds = |more: &[&str]| {
+        let words = copies_of_two_sizes(&folder, &size, more);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ended = bed.run(&words);
+        ended.assert_code(0);
+        let run = bed.stored("last");
+        let all = repetitions(&run);
+        assert_eq!(all.len() % 2, 0, "whole rounds");
+        (all.len() / 2 - 1, run, ended)
+    };
+    // Two conditions that do the same: a wide margin settles it at a look.
+    let (auto, run, ended) = rounds(&["--trials", "auto", "--margin", "50"]);
+    assert!([6, 10, 20].contains(&auto), "{auto}");
+    assert!(run["run"]["looks"].is_object(), "{run:#}");
+    ended.assert_says(&["checked after 6, 10 and 20 trials", "look after 6 trials"]);
+    assert_eq!(run["run"]["status"], "finished");
+    let (budget, run, _) = rounds(&["--budget", "1s", "--max-trials", "900"]);
+    assert!((1..900).contains(&budget), "{budget}");
+    assert_eq!(run["run"]["status"], "finished");
+    assert!(!Path::new(&size).exists(), "the setting is undone");
+}
+
 #[test]
 fn what_cannot_be_swept_is_refused() {
     let bed = Bed::new();
@@ -249,8 +304,8 @@ fn what_cannot_be_swept_is_refused() {
         bed.refused(&[&front[..], command].concat())
     };
     for (command, says) in [
-        (&["watch", "sleep", "1"][..], "'watch' cannot be swept"),
-        (&["capacity", "--probe"], "'capacity' cannot be swept"),
+        (&["watch", "sleep", "1"][..], "'watch' cannot be repeated"),
+        (&["capacity", "--probe"], "'capacity' cannot be repeated"),
         (&["fio", "x.fio"], "give the job file itself"),
         (&["cp", "a", "b"], "only dd, iozone"),
         (&["iozone", "-v"], "nothing to sweep"),
@@ -280,11 +335,10 @@ fn what_cannot_be_swept_is_refused() {
         let line = refused(command);
         assert!(line.contains(says), "{command:?}: {line}");
     }
-    let needs_other = refused(&["dd", "if=/dev/zero", "of=/proc/f", "count=1"]);
-    assert!(
-        needs_other.contains("whose settings are varied"),
-        "{needs_other}"
-    );
+    let of_proc = refused(&["dd", "if=/dev/zero", "of=/proc/f", "count=1"]);
+    assert!(of_proc.contains("is a stream of this process"), "{of_proc}");
+    let of_shm = refused(&["dd", "if=/dev/zero", "of=/dev/shm/f", "count=1"]);
+    assert!(of_shm.contains("name a file there"), "{of_shm}");
     // The same file system: where in it is the user's affair.
     let front = [
         "sweep",

@@ -3,6 +3,11 @@
 //! Missing information stays unknown; units and digits are kept. Each file is a
 //! trial of its figures. In a table, in dd's lines, and in texts with several
 //! outputs of iozone or of fio's JSON, a repeated figure is another trial.
+//!
+//! To add a format: add a variant of `Format`, a module that passes its figures to a `Collector`,
+//! text in `detect` that only that program writes, an example in the fuzz test
+//! (`ASSAY_FUZZ_SECONDS=600` runs it longer), and a part of `docs/import.md`. Missing information
+//! becomes a note.
 
 mod collect;
 mod dd;

@@ -1,4 +1,8 @@
 //! Conditions that would spoil a measurement.
+//!
+//! To add a finding: add its evidence as a raw field of `Checkup`, read in `assay_probe::checkup`;
+//! a variant of `Finding` with its severity; the rule in `report::results::checkup`, its text in
+//! `words` there, and its name in `docs/devices.md`.
 
 use super::{DiskUse, Facility, PowerKind};
 use crate::units::Bytes;

@@ -3,6 +3,9 @@
 //!
 //! [`DeviceIdentity::raw`](crate::storage::DeviceIdentity::raw) holds them as hexadecimal, byte 0
 //! of the specification's table first.
+//!
+//! To add a register: add its name and decoder here, request it in `assay_engine::registers` and
+//! `assay_agent::devices`, and add its words in `assay_report::words::registers`.
 
 pub mod ext_csd;
 pub mod nvme;

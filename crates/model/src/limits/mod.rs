@@ -3,6 +3,8 @@
 //! A ceiling includes everything between the data on the wire (start and end bits, checksums,
 //! headers). It does not include commands, interrupts or the device: a measured rate below the
 //! ceiling shows those ([`Placed`]).
+//!
+//! To add a bus: add a line with its framing, formula and source.
 
 pub(crate) mod mmc;
 pub(crate) mod serial;

@@ -1,15 +1,16 @@
 //! Greeting: protocol versions, features and build of each side of a session.
 
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Oldest version of the protocol that this build speaks.
-pub const OLDEST: u32 = 1;
+pub const OLDEST: u32 = 2;
 /// Newest version of the protocol that this build speaks.
-pub const NEWEST: u32 = 1;
-/// Value of `version` for builds from before protocol 1. They send 11, compare nothing else, and
-/// request an update of the side whose number is lower.
+pub const NEWEST: u32 = 2;
+/// Number for builds from before protocol 1. They send 11, compare nothing else, and ask for an
+/// update of the side whose number is lower.
 const AFTER_11: u32 = 12;
 
 crate::named! {
@@ -26,6 +27,25 @@ crate::named! {
         Sqlite = "sqlite",
         /// Simulated devices.
         Sim = "sim",
+    }
+}
+
+impl Feature {
+    /// Feature that an agent must have to carry out an act.
+    pub const fn of(act: &Work) -> Self {
+        match act {
+            Work::Copy(_)
+            | Work::Iozone(_)
+            | Work::Extent(_)
+            | Work::Capacity(_)
+            | Work::Watch(_) => Self::Works,
+            Work::Streams(_) => Self::Loads,
+            Work::AndroBench(_)
+            | Work::Memory(_)
+            | Work::Scenario(_)
+            | Work::Soak(_)
+            | Work::Powercut(_) => Self::Sqlite,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! ([`crate::trial::TrialRecord`]). Results of a step beyond bytes, I/Os and latencies are in its
 //! [`StepDetail`]; results of the whole work are in its [`WorkReport`].
 
+pub mod acts;
 pub mod androbench;
 pub mod capacity;
 pub mod copy;
@@ -17,8 +18,7 @@ pub mod scenario;
 pub mod soak;
 pub mod watch;
 
-use crate::condition::{Condition, Restore};
-use crate::job::Job;
+use crate::load::{Load, Stream};
 use androbench::{AndroBench, DatabaseStep};
 use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
@@ -33,42 +33,12 @@ use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
 use watch::{Watch, WatchReport, WatchSample};
 
-/// A work with the data needed to carry it out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WorkOrder {
-    /// Run that it belongs to.
-    pub run_id: String,
-    /// Seed of orders and contents.
-    pub seed: u64,
-    /// Repetition, from 1; 0 for one that gives no figure.
-    pub trial: u32,
-    /// [`crate::trial::TrialRecord::position`] of its first step.
-    pub first_position: u32,
-    /// `true` if the user permits loss of the data on a block device.
-    pub destroy_data: bool,
-    /// Work to carry out.
-    pub work: Work,
-    /// Condition of the work; `None` if the machine is left as it is.
-    pub under: Option<Under>,
-}
-
-/// A condition that is made for one repetition of a work, and undone after it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Under {
-    /// Path of the storage whose settings are made.
-    pub path: PathBuf,
-    /// The settings.
-    pub condition: Condition,
-    /// Actions before the work begins.
-    pub restore: Restore,
-    /// Steps that count as failed if the condition cannot be made.
-    pub steps: Vec<Job>,
-}
-
 /// A work: a measurement that is more than one block job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
+    /// Waves of I/O streams, as a job file of fio describes them.
+    Streams(Box<Load>),
     /// Copying as dd does.
     Copy(Box<FileCopy>),
     /// iozone's tests on files.
@@ -176,6 +146,7 @@ impl Work {
     /// Returns the paths and requirements of this work.
     pub fn spec(&self) -> &dyn WorkSpec {
         match self {
+            Self::Streams(load) => load.as_ref(),
             Self::Copy(work) => work.as_ref(),
             Self::Iozone(work) => work.as_ref(),
             Self::AndroBench(work) => work.as_ref(),
@@ -192,6 +163,7 @@ impl Work {
     /// Returns the same as [`Self::spec`], mutable, to replace names of files.
     pub fn spec_mut(&mut self) -> &mut dyn WorkSpec {
         match self {
+            Self::Streams(load) => load.as_mut(),
             Self::Copy(work) => work.as_mut(),
             Self::Iozone(work) => work.as_mut(),
             Self::AndroBench(work) => work.as_mut(),
@@ -206,7 +178,43 @@ impl Work {
     }
 }
 
-/// Details of a step beyond a [`crate::trial::Measurement`]. Raw: figures are derived on read.
+impl WorkSpec for Load {
+    fn writes(&self) -> Vec<PathBuf> {
+        let streams = self.streams.iter();
+        let writers = streams.filter(|stream| stream.blocks.rw.changes() && !self.readonly);
+        writers.flat_map(named_paths).cloned().collect()
+    }
+
+    fn touches(&self) -> Vec<PathBuf> {
+        let streams = self.streams.iter();
+        streams.flat_map(named_paths).cloned().collect()
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
+        let mut streams = self.streams.iter().filter(|_| self.made_for.is_some());
+        streams.find_map(|stream| stream.trace.redirect.as_deref())
+    }
+
+    fn waits_on_exit(&self) -> bool {
+        false
+    }
+
+    fn runs_commands(&self) -> bool {
+        let mut schedules = self.streams.iter().map(|stream| &stream.schedule);
+        schedules.any(|times| times.exec_before.is_some() || times.exec_after.is_some())
+    }
+}
+
+/// Files that a stream names, or the file to which its trace is redirected.
+fn named_paths(stream: &Stream) -> &[PathBuf] {
+    match &stream.trace.redirect {
+        Some(file) => std::slice::from_ref(file),
+        None => &stream.files.paths,
+    }
+}
+
+/// Details of a step beyond a [`crate::trial::Measurement`]. Raw: figures are derived from it on
+/// read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepDetail {

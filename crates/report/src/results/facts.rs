@@ -1,4 +1,7 @@
 //! Facts of a run: its figures by series, and the circumstances that can explain a change.
+//!
+//! To add an option of a job on which figures depend: add it to `key` as well, with a default that
+//! leaves the hashes of older jobs as they are. Otherwise jobs that differ by it share a series.
 
 mod evidence;
 mod key;

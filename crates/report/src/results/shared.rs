@@ -1,6 +1,9 @@
 //! A run in the form for sharing: figures with their labels, model, bus mode, job hashes and kernel
 //! version. Host names, paths, users and names given by users are left out; keyed hashes identify
 //! units and runs.
+//!
+//! To add a field: it must not identify a person or a machine; a test here checks that, and
+//! `docs/population.md` lists the fields.
 
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;

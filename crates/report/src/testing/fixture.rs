@@ -82,6 +82,7 @@ pub fn run() -> Run {
             stopping: Stopping::default(),
             paired: None,
             claims: None,
+            acts: None,
             unit: None,
             project: None,
         },

@@ -1,4 +1,8 @@
 //! Notes beside a verdict or instead of one.
+//!
+//! To add a note: add a variant of `Note` with its sentence, and find it in `candidate` (one
+//! metric), `compare` (all metrics) or `ranking`. A change of how often a verdict errs must pass
+//! `cargo xtask calibrate` and be described in `docs/verdicts.md`.
 
 use super::arm::ArmError;
 use super::between::RunVariance;

@@ -31,6 +31,10 @@
 //!   subquery after FROM needs a name. `true` is read as `bool` or as 1. No `?` in literals.
 //! - Text is compared by its bytes, also in PostgreSQL.
 //! - The function that reads a row must not use the database: it may still be sending rows.
+//!
+//! To add a back end: implement `Backend` and `Statements` in a module beside `sqlite` and
+//! `postgres`, add a variant of `Dialect` and one of `Location`. The tests of this crate run on it
+//! through their `Bed`.
 
 mod columns;
 pub mod dialect;

@@ -1,5 +1,9 @@
 //! Views for users and other tools. Within a version, names and meanings of columns never change;
 //! tables may change with each release.
+//!
+//! To add a column: add it at the end of its view, and to `docs/query.md` (a test compares them). A
+//! column that changes its meaning or is removed needs a new `VIEWS_VERSION`, beside the views of
+//! the old one.
 
 use super::Dialect;
 

@@ -1,6 +1,9 @@
 //! Derived tables: facts of runs, and series with their points and changes. They are computed from
 //! the records, outside of this crate, and can be dropped and computed again. The users' opinions
 //! on changes are stored separately and remain.
+//!
+//! To add a derived table: add a step of the schema, and a module here that `drop_derived` and the
+//! removal of runs know. The crate `assay-series` computes its rows.
 
 mod changes;
 mod evidence;

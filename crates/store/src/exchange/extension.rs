@@ -49,8 +49,8 @@ fn extends(long: &RawRun, short: &RawRun) -> bool {
     ended_early && begins_so && further
 }
 
-/// Returns the trials that a resumed run keeps. The trial that was under way is repeated; for a
-/// command under several conditions (`assay sweep ... -- COMMAND`) the whole last repetition is.
+/// Returns the trials that a resumed run keeps. The trial that was under way is repeated; for acts
+/// the whole last repetition is.
 fn kept(run: &RawRun) -> &[RawTrial] {
     let Some((last, before)) = run.trials.split_last() else {
         return &[];
@@ -59,7 +59,10 @@ fn kept(run: &RawRun) -> &[RawTrial] {
         return before;
     }
     let header = record::from_text(&run.header);
-    let of_work = header.is_ok_and(|header: RunHeader| header.command.iter().any(|w| w == "--"));
+    let of_work = header.is_ok_and(|header: RunHeader| {
+        // Runs from before protocol 2 have no acts.
+        header.acts.is_some() || header.command.iter().any(|word| word == "--")
+    });
     if !of_work {
         return &run.trials;
     }

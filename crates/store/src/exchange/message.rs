@@ -1,4 +1,10 @@
 //! Messages between two assay processes, each with its own store.
+//!
+//! A field that either side may lack needs no new version. A sink derives facts again if those that
+//! it receives have another version than its own.
+//!
+//! The other side is not trusted: lengths, numbers, ids and annotations are limited or checked, and
+//! a pull takes only what it requested.
 
 use super::frame::{receive, send};
 use super::parcel::{RawImport, RawRun, RawTrial};

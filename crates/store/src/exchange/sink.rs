@@ -1,4 +1,7 @@
 //! Local store as a sink.
+//!
+//! A run is stored with its facts and annotation in one transaction. Rows and locks are taken in
+//! one order, so that pushers wait for each other only over the same ids.
 
 use super::extension::{Relation, relation};
 use super::parcel::Contents;

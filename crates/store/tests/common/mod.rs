@@ -208,6 +208,7 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         stopping: Stopping::default(),
         paired: None,
         claims: None,
+        acts: None,
         unit: None,
         project: None,
     }

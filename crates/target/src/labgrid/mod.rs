@@ -3,6 +3,9 @@
 //! One Python process (`session.py`) holds all places of this process, through labgrid's own
 //! library. It releases them when its input ends, which includes the case that this process is
 //! killed. Places that remain held even then are in a journal (see [`release_stale`]).
+//!
+//! Only places that this process acquired are released, because the coordinator lets every user
+//! release every place. A place from a journal must not have changed since it was recorded.
 
 mod error;
 mod journal;

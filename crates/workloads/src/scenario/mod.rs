@@ -3,6 +3,10 @@
 //! An act is a [`Play`]: prepared outside the clock, then run on a separate thread. Acts
 //! of one stage begin together; background acts continue until all foreground acts have
 //! ended.
+//!
+//! All files of a scenario are in one folder, `scene`. Their contents follow from a seed and the
+//! offset, so that `verify` knows a digest without a copy. Acts that run at the same time share one
+//! evidence (`Observer::ended_together`).
 
 mod command;
 mod content;

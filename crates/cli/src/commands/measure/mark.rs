@@ -3,7 +3,7 @@
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::file_size;
 use crate::driver::measuring::MeasureArgs;
-use crate::driver::plans::{Prepared, interleaved};
+use crate::driver::plans::{Prepared, SoFarOfPlan, interleaved};
 use crate::driver::runs::random;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{print, say, show};
@@ -115,7 +115,9 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let (path, keep) = (&args.path, &args.shared.store);
     let prepared = Prepared::new(path, keep, target, |found| admit(args, question, found))?;
     let plan = plan(args, question, &prepared)?;
-    let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
+    let enough = |so_far: SoFarOfPlan<'_>, _: &_| {
+        question == Question::SteadyState && is_steady(so_far.trials)
+    };
     let done = prepared.run(plan, target, enough)?;
     if done.stored {
         present(&done.run, question, args.shared.json)?;

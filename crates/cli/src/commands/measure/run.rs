@@ -2,12 +2,12 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::config;
+use crate::driver::acts;
 use crate::driver::host::Host;
-use crate::driver::loads;
+use crate::driver::records::{entries, left_out};
 use crate::exit::Failure;
 use crate::jobs::job_file::{machine, warn};
 use crate::jobs::load_trials::RepeatedLoad;
-use crate::jobs::records::{entries, left_out};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
 use crate::stored::keep::KeepArgs;
@@ -61,7 +61,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     for remark in &invocation.notes {
         say(&format!("assay: {remark}"));
     }
-    let load = loads::at_its_word(invocation.load);
+    let load = acts::permit_devices(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {
         let why = "no job reads or writes: there is nothing to repeat";

@@ -4,6 +4,10 @@
 //! A process for each: the output, storage and clean-up of a command are the same as if it ran
 //! alone, and a failure does not affect the others. All processes write to one store, which
 //! supports that.
+//!
+//! A child's standard input is a pipe that ends with this process; the child then ends as by
+//! SIGTERM. Children do not talk to a lab: this process holds the lease of a place as long as its
+//! child measures.
 
 mod member;
 

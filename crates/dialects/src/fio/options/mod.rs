@@ -3,6 +3,11 @@
 //!
 //! The table drives the parser, `--cmdhelp`, `--enghelp`, the search for the
 //! nearest name and `docs/compat/fio.md`.
+//!
+//! To add an option: add a row of `options!` in the module of its kind; `fio::resolve` settles what
+//! depends on other options. Add its field in `assay_model::load` and its code in
+//! `assay_engine::load`: behind `hindered` if it can delay an I/O, behind `attentive` if it needs
+//! completions. Then run `UPDATE_COMPAT=1 cargo test -p assay-dialects`.
 
 mod blocks;
 mod buffers;

@@ -26,6 +26,10 @@
 //! - Strings in JSON are escaped completely.
 //! - Each job has one more line and object with the label of its figures
 //!   (`evidence`).
+//!
+//! To add a figure: add a field of `assay_model::load::report::StreamReport`, which
+//! `assay_engine::load::worker::report` fills. The figures of a job's copies must be poolable
+//! (`entry`).
 
 mod disks;
 mod entry;

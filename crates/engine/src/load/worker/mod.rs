@@ -3,6 +3,26 @@
 //! The loop is generic over the engine. Features that most jobs do not use (pacing, flushes,
 //! verification, replays, ...) are behind two flags: `hindered` before an I/O is issued,
 //! `attentive` after it completed. Periodic work is behind one comparison with `next_tick_ns`.
+//!
+//! Properties that keep the loop cheap; `cargo xtask bench overhead` compares it with a plain
+//! `pread` loop and with fio:
+//!
+//! - The compiler makes one loop per engine. For a synchronous engine it sees that an I/O completes
+//!   at once.
+//! - With neither flag, `straight` reuses one unit for all I/Os, which halves the instructions of a
+//!   cached read.
+//! - An I/O costs one pair of clock readings in user space. An asynchronous engine reads the clock
+//!   when an I/O is queued, once per submission call and once per batch of completions.
+//! - Latencies go into a log-linear histogram of fixed size (`assay_stats::histogram`).
+//! - A stream has a separate table of open files, so that the kernel does not count references to a
+//!   file on each call: about 5 % of a cached 4 KiB read.
+//! - `io_uring` polls before it sleeps, because a wake-up delays the completions of a fast device.
+//! - An I/O owns its buffer until its completion is taken back, and no I/O allocates one. Only the
+//!   series and the lists of errors and gaps grow.
+//!
+//! Errors are data: they are counted and located. A bad spot (`EIO`, `EILSEQ`, `ENODATA`) of a job
+//! does not end its trial until there are 64; a stream of a job file ends as its `ErrorPolicy`
+//! requests.
 
 mod checking;
 mod complete;

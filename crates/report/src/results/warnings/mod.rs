@@ -1,5 +1,8 @@
 //! Warnings for readers of the figures, each with its remedy. A warning requires evidence, and
 //! lists all affected jobs instead of appearing once per trial.
+//!
+//! To add a warning: add a variant of `Warning`, find it in one of the `find` modules, and word it
+//! with its remedy in `words`.
 
 mod doubt;
 mod find;

@@ -7,9 +7,9 @@ mod talk;
 mod there;
 
 use crate::commands::dropin::texts;
+use crate::driver::acts::{self, Request};
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done, random};
-use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
 use crate::stored::keep::KeepArgs;
@@ -83,7 +83,15 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     };
     let store = KeepArgs::of(own.store, own.annotation);
     let mut talk = Talk::new(status, own.ladder);
-    let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
+    let done = acts::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &store,
+        &mut talk,
+        &mut acts::all_slots,
+    )?;
     talk.close();
     // The agent has ended before the user sees the result.
     drop(host);

@@ -8,8 +8,8 @@ mod verdict;
 
 use crate::child;
 use crate::commands::dropin::texts;
+use crate::driver::acts;
 use crate::driver::host::Host;
-use crate::driver::loads;
 use crate::driver::notes::Repeats;
 use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupts;
@@ -17,9 +17,11 @@ use crate::jobs::job_file::{Talk, machine, warn};
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::{self, Eta, FioCommand, Invocation, OutputOptions};
 use assay_model::load::Load;
+use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_model::wire::Feature;
+use assay_model::work::Work;
 use assay_target::Target;
 use live::LiveLine;
 use results::{Results, Sink, Words};
@@ -51,7 +53,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             if invocation.warnings_fatal && !invocation.warnings.is_empty() {
                 return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
             }
-            let load = loads::at_its_word(invocation.load.clone());
+            let load = acts::permit_devices(invocation.load.clone());
             let host = match there {
                 Some(host) => host,
                 None => Host::start(target)?,
@@ -112,7 +114,11 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     let interrupt = host.obey_signals(Interrupts::Caught, || {
         say("assay: stopping; the results so far follow");
     })?;
-    let report = loads::execute(&mut host, load, &mut results)?;
+    let (act, seed) = (Work::Streams(Box::new(load.clone())), load.entropy);
+    let order = acts::single("", Place::Memory, act, seed, true);
+    let (_, outcome) = acts::once(&mut host, order, &mut results)?;
+    let report = outcome.and_then(|outcome| outcome.streams);
+    let report = report.ok_or_else(|| Failure::lost("the agent sent no report"))?;
     results.close_notes();
     results.present(&report)?;
     if let Some(lost) = &report.lost {

@@ -8,9 +8,9 @@ mod progress;
 use crate::checks::admission::not_simulated;
 use crate::child;
 use crate::commands::dropin::texts;
+use crate::driver::acts::{self, Request};
 use crate::driver::host::Host;
 use crate::driver::runs::{Done, present, random};
-use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::keep::KeepArgs;
@@ -128,13 +128,14 @@ fn measure(
     let store = KeepArgs::of(command.own.store.clone(), command.own.annotation.clone());
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);
-    let done = works::execute(
+    let done = acts::execute(
         target,
         &mut host,
         inspection,
         &request,
         &store,
         &mut listing,
+        &mut acts::all_slots,
     )?;
     listing.end()?;
     show(command, &done)?;

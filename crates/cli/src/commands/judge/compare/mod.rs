@@ -8,11 +8,14 @@ use crate::exit::Failure;
 use crate::judging::args::VerdictArgs;
 use crate::judging::comparison::{NamedSide, two_conditions, two_sources, units};
 use crate::judging::written::{present, wanted};
+use crate::rounds::acts::ReadCommand;
 use crate::rounds::args::RoundArgs;
 use crate::stored::keep::AnnotationArgs;
 use crate::stored::sources::FigureSource;
-use assay_target::Target;
+use crate::targets;
+use crate::targets::on::OnArgs;
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,6 +34,8 @@ Examples:
   assay compare --in-turn before after    runs tagged so, over reboots
   assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
   assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
+  assay compare --paired-on /mnt/old /mnt/new -- androbench
+  assay compare --paired-on /data /data --on ssh://board-a --on ssh://board-b
 
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
@@ -39,7 +44,16 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, or with --gate: nothing was judged;
 3 with --gate: something is slower, or side B lost data.";
 
 /// Arguments that only `--paired-on` takes, beside those of rounds.
-const OF_PAIRED: [&str; 6] = ["jobs", "destroy_data", "seed", "name", "tag", "note"];
+const OF_PAIRED: [&str; 8] = [
+    "jobs",
+    "destroy_data",
+    "seed",
+    "name",
+    "tag",
+    "note",
+    "on",
+    "unit",
+];
 
 /// `assay compare`.
 #[derive(Args, Debug)]
@@ -67,6 +81,10 @@ pub struct CompareArgs {
     /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
     #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
     pub jobs: Option<PathBuf>,
+    /// With --paired-on: a command of androbench, dd, disks, iozone, mark, mem or scenario instead of
+    /// the jobs of assay qualify, written as after assay, without its path.
+    #[arg(last = true, value_name = "COMMAND", requires = "paired_on", conflicts_with_all = ["jobs", "quick", "thorough", "only", "size"])]
+    pub command: Vec<OsString>,
     #[command(flatten)]
     pub shown: VerdictArgs,
     #[command(flatten, next_help_heading = "With --paired-on")]
@@ -76,14 +94,16 @@ pub struct CompareArgs {
     pub seed: Option<u64>,
     #[command(flatten, next_help_heading = "With --paired-on")]
     pub annotation: AnnotationArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub on: OnArgs,
 }
 
 /// Compares stored results, or measures two targets and compares them.
-pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+pub fn run(args: &CompareArgs, read: ReadCommand) -> Result<ExitCode, Failure> {
     if let [a, b] = args.paired_on.as_slice() {
         // Report an unusable format before anything is measured.
         wanted(&args.shown)?;
-        return paired::run(args, [a, b], target);
+        return paired::run(args, [a, b], read, targets::pair(&args.on)?);
     }
     if let [a, b] = args.in_turn.as_slice() {
         return in_turn::run(&args.shown, [a, b]);

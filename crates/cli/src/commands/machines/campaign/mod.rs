@@ -3,7 +3,7 @@
 mod file;
 mod part;
 
-use crate::commands::{Command, swept, usage};
+use crate::commands::{Command, repeated, usage};
 use crate::driver::reach::{Reached, describe, reach, reached_in_words};
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
@@ -161,7 +161,7 @@ fn check_flags(words: &[String]) -> Result<(), Failure> {
     match parsed.and_then(|cli| cli.command) {
         Some(Command::Sweep(sweep)) if !sweep.command.is_empty() => {
             let path = sweep.path.unwrap_or_default();
-            let read = swept::parse(&sweep.command, &path);
+            let read = repeated::parse(&sweep.command, &path);
             read.map(drop).map_err(|failure| wrong(&failure))
         }
         Some(_) => Ok(()),

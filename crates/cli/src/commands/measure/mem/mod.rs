@@ -111,7 +111,8 @@ fn announce(args: &MemArgs, memory: Bytes, steps: usize, trials: u32) {
     ]);
 }
 
-fn work(args: &MemArgs) -> (Memory, Vec<Job>) {
+/// Returns the measurements that the arguments ask for, and their steps.
+pub fn work(args: &MemArgs) -> (Memory, Vec<Job>) {
     let of = |part| args.wants(part);
     let work = Memory {
         bandwidth: of(MemoryPart::Bandwidth).then(|| Bandwidth {

@@ -2,15 +2,18 @@
 
 use super::cut::Switch;
 use super::journal::{Journal, Marker, Moment, Planned};
+use crate::driver::acts;
 use crate::driver::host::Host;
 use crate::driver::notes::note_in_words;
 use crate::driver::runs::unix_ms;
-use crate::driver::trials::{Listener, follow};
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::say;
+use assay_model::plan::Place;
 use assay_model::wire::{FromAgent, RunEnd};
+use assay_model::work::acts::ActOrder;
 use assay_model::work::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
-use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_model::work::{Work, WorkReport};
 use assay_target::Target;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -84,29 +87,25 @@ impl Cycles<'_> {
         }))
     }
 
-    fn order(&self, planned: &Planned, task: Task) -> WorkOrder {
-        WorkOrder {
-            run_id: self.run_id.clone(),
-            seed: planned.seed,
-            trial: planned.number,
-            first_position: planned.number - 1,
-            destroy_data: self.destroy_data,
-            work: Work::Powercut(Box::new(Powercut {
-                task,
-                ..self.work.clone()
-            })),
-            under: None,
-        }
+    fn order(&self, planned: &Planned, task: Task) -> ActOrder {
+        let act = Work::Powercut(Box::new(Powercut {
+            task,
+            ..self.work.clone()
+        }));
+        let place = Place::Directory {
+            path: self.work.path.clone(),
+        };
+        acts::single(&self.run_id, place, act, planned.seed, self.destroy_data)
     }
 
     /// Starts the writes on the board; returns its boot id.
     fn begin(&self, host: &mut Host, planned: &Planned) -> Result<Option<String>, Failure> {
-        host.run_work(self.order(planned, Task::Write))?;
+        host.run_acts(self.order(planned, Task::Write))?;
         loop {
             match host.hear()? {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
                 FromAgent::LoadNote(note) => say(&note_in_words(&note)),
-                FromAgent::Done { end, .. } => return Err(of_end(end)),
+                FromAgent::Done { end } => return Err(of_end(end)),
                 stray => host.pass_over(&stray)?,
             }
         }
@@ -126,7 +125,7 @@ impl Cycles<'_> {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
                 FromAgent::LoadNote(note) => say(&note_in_words(&note)),
-                FromAgent::Done { end, .. } => {
+                FromAgent::Done { end } => {
                     say(&format!(
                         "assay: warning: cycle {}: the writes ended before the power was cut: {}",
                         planned.number,
@@ -197,10 +196,10 @@ impl Cycles<'_> {
             known: journal.known().to_vec(),
             atomic: self.atomic,
         };
-        host.run_work(self.order(planned, task))?;
-        match follow(host, &mut Quiet)? {
-            (_, Some(WorkReport::Powercut(found))) => Ok(found),
-            (end, _) => Err(of_end(end)),
+        let (end, outcome) = acts::once(host, self.order(planned, task), &mut Quiet)?;
+        match outcome.and_then(|outcome| outcome.report) {
+            Some(WorkReport::Powercut(found)) => Ok(found),
+            _ => Err(of_end(end)),
         }
     }
 }

@@ -1,4 +1,10 @@
 //! `assay powercut PATH --cut METHOD`: checks that every acknowledged write survives a power cut.
+//!
+//! Each cycle uses two agents. The one before the cut carries out an act that reports each write
+//! before it begins and when it is acknowledged, and never ends by itself. The one after the cut
+//! receives these reports from the host, and checks the data. The host's journal is authoritative:
+//! a message is recorded before it has an effect. A new boot id proves the cut, and a cycle is
+//! stored before the next one begins.
 
 pub mod args;
 mod cut;

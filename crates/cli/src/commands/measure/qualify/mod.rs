@@ -110,9 +110,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     if more.is_empty() || done.run.status != RunStatus::Finished {
         return done.present(args.shared.json);
     }
-    let store_path = store.path().to_owned();
-    drop(store);
-    let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
+    let done = more.carry_out(args, done.run, store, (&mut host, target))?;
     done.present(args.shared.json)
 }
 

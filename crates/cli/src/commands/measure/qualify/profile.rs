@@ -3,24 +3,27 @@
 
 use super::QualifyArgs;
 use crate::checks::estimate;
+use crate::driver::acts::{ActRun, all_slots};
 use crate::driver::host::Host;
-use crate::driver::runs::{self, Done};
+use crate::driver::runs::Done;
 use crate::driver::step_progress::StepTalk;
-use crate::driver::works::{self, Request};
 use crate::exit::Failure;
+use crate::interrupt::Interrupts;
 use crate::jobs::memory;
 use crate::output::say;
 use crate::scenarios;
+use crate::stored::owner;
 use assay_lang::tr;
-use assay_model::plan::{Place, PlannedJob};
-use assay_model::run::{Run, RunStatus};
+use assay_model::plan::{Place, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::run::Run;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_model::work::Work;
+use assay_model::work::acts::Acts;
 use assay_store::Store;
 use assay_target::Target;
 use clap::ValueEnum;
-use std::path::Path;
 
 /// Use of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -137,43 +140,38 @@ impl More {
         self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
     }
 
-    /// Carries out the works and appends their results to the run, whose suite has finished. Stops
-    /// after the first work that does not finish.
+    /// Carries out all acts, and appends their trials to the finished run of the suite. An act that
+    /// does not finish is the last.
     pub fn carry_out(
         self,
         args: &QualifyArgs,
         run: Run,
-        store: &Path,
+        mut store: Store,
         (host, target): (&mut Host, &mut dyn Target),
     ) -> Result<Done, Failure> {
-        let mut done = Done {
-            ending: runs::Ending::of(assay_model::wire::RunEnd::Finished, None),
-            run,
-            stored: true,
+        // The suite has printed the message about a stop.
+        let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
+        store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
+        let mut talk = StepTalk::new(self.jobs().count());
+        let mut acts = Acts {
+            acts: Vec::new(),
+            slots: Vec::new(),
+            destroy_data: args.destroy_data,
+            stand_in: None,
         };
-        for (number, (work, jobs)) in (1..).zip(self.works) {
-            let seed = done.run.header.plan.seed ^ number;
-            let request = Request {
-                steps: jobs.into_iter().map(|planned| planned.job).collect(),
-                work,
-                trials: args.trials(),
-                seed,
-                destroy_data: args.destroy_data,
-                place: done.run.header.plan.place.clone(),
-                // The suite already printed the message on a stop.
-                stopping: "",
-                must_be_stored: true,
-                sweep: None,
-            };
-            let mut talk = StepTalk::new(request.steps.len());
-            let store = Store::open(store)?;
-            let went = works::go_on(target, host, (done.run, 0), &request, store, &mut talk);
-            talk.close();
-            done = went?;
-            if done.run.status != RunStatus::Finished || done.ending.signal.is_some() {
-                break;
-            }
+        for ((index, number), (work, _)) in (0..).zip(1..).zip(self.works) {
+            let mut seeds = SplitMix64::new(run.header.plan.seed ^ number);
+            let trials = (1..=args.trials()).map(|trial| Slot::plain(index, trial));
+            acts.slots
+                .extend(trials.map(|slot| (slot, seeds.next_u64())));
+            acts.acts.push(work);
         }
-        Ok(done)
+        let acts_of_run = ActRun {
+            done: (run.trials, 0),
+            ..ActRun::new(run.header, Some(store), &acts)
+        };
+        let done = acts_of_run.carry_out(target, host, &interrupt, &mut talk, &mut all_slots);
+        talk.close();
+        done
     }
 }

@@ -2,7 +2,7 @@
 
 use super::args::{ReplayArgs, Speed};
 use super::place::ReplayTarget;
-use crate::driver::loads::at_its_word;
+use crate::driver::acts::permit_devices;
 use crate::driver::runs;
 use crate::exit::Failure;
 use assay_model::job::EngineKind;
@@ -107,7 +107,7 @@ pub fn load(
         time_scale_percent,
         ..Trace::default()
     };
-    Ok(at_its_word(Load {
+    Ok(permit_devices(Load {
         streams: vec![stream],
         entropy: runs::random(),
         ..Load::default()

@@ -3,8 +3,8 @@
 use super::{Args, command, planned, soak};
 use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
+use crate::driver::acts;
 use crate::driver::step_progress::StepTalk;
-use crate::driver::works;
 use crate::exit::Failure;
 use crate::output::say;
 use assay_model::run::{Run, RunStatus};
@@ -32,7 +32,15 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
     let seed = work.seed;
     let request = command(&began, place.path()).request(planned(place.clone(), work), seed);
     let mut talk = StepTalk::new(request.steps.len());
-    let done = works::go_on(target, &mut host, (run, 0), &request, store, &mut talk);
+    let done = acts::resume(
+        target,
+        &mut host,
+        (run, 0),
+        &request,
+        store,
+        &mut talk,
+        &mut acts::all_slots,
+    );
     talk.close();
     done?.present(args.shared.json)
 }

@@ -44,7 +44,7 @@ pub struct SweepArgs {
     /// alone, in the test file.
     #[arg(value_name = "JOB-FILE", conflicts_with_all = ["quick", "thorough", "only"])]
     pub file: Option<PathBuf>,
-    /// Command of dd, iozone, androbench, disks, mark or scenario, written as after assay. File
+    /// Command of dd, iozone, androbench, disks, mark, mem or scenario, written as after assay. File
     /// names without a leading / are in PATH.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
     pub command: Vec<OsString>,

@@ -5,14 +5,16 @@
 pub mod args;
 mod signals;
 
+use crate::driver::acts;
 use crate::driver::host::Host;
-use crate::driver::trials::{Listener, follow};
+use crate::driver::trials::Listener;
 use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::output::{print_json, print_while_read, say};
 use args::WatchArgs;
+use assay_model::plan::Place;
 use assay_model::wire::{Feature, RunEnd};
 use assay_model::work::watch::{CommandEnd, Watch, WatchReport, WatchSample};
-use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_model::work::{Work, WorkReport};
 use assay_report::watch::{Csv, Name, WatchTable, document, sentences};
 use assay_target::Target;
 use signals::Stop;
@@ -29,14 +31,16 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     };
     let mut host = start(&watch, target)?;
     let stop = Stop::listen(host.requests(), !watch.command.is_empty())?;
-    host.run_work(order(watch.clone()))?;
+    // Nothing is stored, so that it needs no run.
+    let act = Work::Watch(Box::new(watch.clone()));
+    let order = acts::single("", Place::Memory, act, 0, false);
     let mut seen = Seen {
         voice: Voice::of(args),
         samples: Vec::new(),
         stop: &stop,
     };
-    let (end, report) = follow(&mut host, &mut seen)?;
-    let report = match report {
+    let (end, outcome) = acts::once(&mut host, order, &mut seen)?;
+    let report = match outcome.and_then(|outcome| outcome.report) {
         Some(WorkReport::Watch(report)) => report,
         _ => WatchReport::default(),
     };
@@ -66,19 +70,6 @@ fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
             "assay watch starts commands on this machine only: start it on {target} by hand, and \
              watch without a command"
         ))),
-    }
-}
-
-/// Makes the order for the agent. Nothing is stored, so that it needs no run.
-fn order(watch: Watch) -> WorkOrder {
-    WorkOrder {
-        run_id: String::new(),
-        seed: 0,
-        trial: 1,
-        first_position: 0,
-        destroy_data: false,
-        work: Work::Watch(Box::new(watch)),
-        under: None,
     }
 }
 

@@ -6,12 +6,14 @@ mod setup;
 use super::CompareArgs;
 use crate::checks::estimate;
 use crate::driver::announce::tell;
-use crate::driver::plans::{self, Executed, Recorder};
+use crate::driver::plans::{self, Executed, Recorder, SlotDisplay, SoFarOfPlan};
 use crate::driver::runs::Done;
+use crate::driver::slot_talk::SlotTalk;
 use crate::exit::{DONE, Failure};
 use crate::judging::comparison::NamedSide;
 use crate::judging::written::present;
 use crate::output::say;
+use crate::rounds::acts::ReadCommand;
 use crate::rounds::outlook::Spread;
 use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
 use crate::stored::owner;
@@ -37,10 +39,11 @@ use std::process::ExitCode;
 pub fn run(
     args: &CompareArgs,
     paths: [&Path; 2],
-    target: &mut dyn Target,
+    read: ReadCommand,
+    mut targets: [Box<dyn Target>; 2],
 ) -> Result<ExitCode, Failure> {
     let store_path = args.shown.store.local_file()?;
-    let mut setup = Setup::new(args, paths, &store_path, target)?;
+    let mut setup = Setup::new(args, paths, read, &store_path, &mut targets)?;
     let annotations = [args.annotation.of_side("A")?, args.annotation.of_side("B")?];
     for annotation in &annotations {
         // Reports a name that is taken, before anything is stored.
@@ -67,8 +70,9 @@ pub fn run(
     } = setup;
     let [a, b] = headers;
     let [of_a, of_b] = executed;
-    let a = plans::close(a, &mut store, of_a, target)?;
-    let b = plans::close(b, &mut store, of_b, target)?;
+    let [on_a, on_b] = &mut targets;
+    let a = plans::close(a, &mut store, of_a, on_a.as_mut())?;
+    let b = plans::close(b, &mut store, of_b, on_b.as_mut())?;
     conclude(args, a, b)
 }
 
@@ -105,15 +109,19 @@ fn side(run: &Run) -> NamedSide {
 
 /// Runs both plans in turn.
 fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
-    let progress = Progress::new(in_turn(&setup.headers));
-    let voice = progress.voice.clone();
+    let display = match &setup.acts {
+        None => SlotDisplay::Jobs(Progress::new(in_turn(&setup.headers))),
+        Some(_) => SlotDisplay::Acts(SlotTalk::new(0, setup.turns.len())),
+    };
+    let voice = display.voice().clone();
     let store = &mut setup.store;
-    let mut recorder = Recorder { store, progress };
+    let mut recorder = Recorder { store, display };
     let [a, b] = &mut setup.hosts;
     let agents = vec![a.requests(), b.requests()];
     let [header_a, header_b] = &setup.headers;
-    let mut session = Session::new([a, b], [header_a, header_b]);
-    let mut enough = enough(&setup.headers, setup.trials, &voice);
+    let acts = setup.acts.as_ref();
+    let mut session = Session::new([a, b], [header_a, header_b], acts);
+    let mut enough = enough(&setup.headers, (setup.trials, session.slots()), &voice);
     let ((), signal) = plans::interruptible(agents, &voice, |interrupt| {
         session.run(&setup.turns, &mut recorder, interrupt, &mut enough);
     })?;
@@ -143,19 +151,20 @@ fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
 /// many.
 fn enough<'a>(
     headers: &'a [RunHeader; 2],
-    trials: u32,
+    (trials, slots): (u32, usize),
     voice: &'a Voice,
-) -> impl FnMut([&[TrialRecord]; 2]) -> bool + 'a {
+) -> impl FnMut([SoFarOfPlan<'_>; 2]) -> bool + 'a {
     let [header, _] = headers;
-    let jobs = header.plan.jobs.len().max(1);
     let alpha = alpha_of_metric(header);
     // A block is two turns of each side.
     let mut stopper = Stopper::new(&header.stopping, alpha, trials, 2, Nanos(0));
     move |of_both| {
         // The first turn conditions the storage.
-        let rounds = (of_both[0].len() / jobs).saturating_sub(1);
+        let rounds = (of_both[0].slots / slots).saturating_sub(1);
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-        stopper.is_enough(rounds, voice, || found(headers, of_both))
+        stopper.is_enough(rounds, voice, || {
+            found(headers, of_both.map(|side| side.trials))
+        })
     }
 }
 

@@ -1,16 +1,20 @@
 //! Two plans at two agents that take turns. An agent waits until its last trial is acknowledged as
 //! stored, so that a side pauses as long as the acknowledgement is withheld.
+//!
+//! Each agent runs a plan as in a single run, so evidence, leftovers, signals and lost agents need
+//! nothing new. The headers of both runs name each other and the place of each trial in the session
+//! (`assay_model::run::Paired`).
 
 use crate::driver::host::Host;
-use crate::driver::plans::{Executed, Execution, Recorder};
+use crate::driver::plans::{Executed, Execution, Recorder, SoFarOfPlan};
 use crate::driver::runs::Ending;
 use crate::driver::trials::Heard;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use assay_model::run::RunHeader;
-use assay_model::trial::TrialRecord;
 use assay_model::verdict::Side;
 use assay_model::wire::RunEnd;
+use assay_model::work::acts::Acts;
 
 /// Side of a session under way.
 struct Arm<'a> {
@@ -23,24 +27,42 @@ struct Arm<'a> {
 /// Session of both sides.
 pub struct Session<'a> {
     arms: [Arm<'a>; 2],
-    /// Number of trials in a turn.
-    jobs: usize,
+    /// Number of slots in a turn.
+    slots: usize,
 }
 
 impl<'a> Session<'a> {
     /// Makes a session; the sides are in the order of [`Side::BOTH`].
-    pub fn new(hosts: [&'a mut Host; 2], headers: [&'a RunHeader; 2]) -> Self {
-        let jobs = headers[0].plan.jobs.len();
+    pub fn new(
+        hosts: [&'a mut Host; 2],
+        headers: [&'a RunHeader; 2],
+        acts: Option<&'a [Acts; 2]>,
+    ) -> Self {
         let [a, b] = hosts;
-        let arm = |host, header| Arm {
-            execution: Execution::new(host, header, Vec::new()),
+        let arm = |host, header, acts| Arm {
+            execution: match acts {
+                None => Execution::new(host, header, Vec::new()),
+                Some(acts) => Execution::of_acts(host, header, acts, (Vec::new(), 0), None),
+            },
             begun: false,
             end: None,
         };
+        let of = |side: Side| acts.map(|acts| &acts[side as usize]);
         Self {
-            arms: [arm(a, headers[0]), arm(b, headers[1])],
-            jobs,
+            arms: [
+                arm(a, headers[0], of(Side::A)),
+                arm(b, headers[1], of(Side::B)),
+            ],
+            slots: match acts {
+                None => headers[0].plan.jobs.len(),
+                Some(_) => 1,
+            },
         }
+    }
+
+    /// Number of slots in a turn.
+    pub const fn slots(&self) -> usize {
+        self.slots
     }
 
     /// Runs the turns until one side ends, a signal comes or `enough` accepts the trials of both;
@@ -50,17 +72,17 @@ impl<'a> Session<'a> {
         turns: &[Side],
         recorder: &mut Recorder<'_>,
         interrupt: &Interrupt,
-        enough: &mut dyn FnMut([&[TrialRecord]; 2]) -> bool,
+        enough: &mut dyn FnMut([SoFarOfPlan<'_>; 2]) -> bool,
     ) {
         let mut over = true;
         for side in turns {
             let stopped = interrupt.exit_code().is_some();
-            if stopped || !self.arms[*side as usize].turn(self.jobs, recorder) {
+            if stopped || !self.arms[*side as usize].turn(self.slots, recorder) {
                 over = false;
                 break;
             }
-            let trials = self.arms.each_ref().map(|arm| arm.execution.trials());
-            if trials[0].len() == trials[1].len() && enough(trials) {
+            let done = self.arms.each_ref().map(|arm| arm.execution.so_far());
+            if done[0].slots == done[1].slots && enough(done) {
                 break;
             }
         }
@@ -82,17 +104,17 @@ impl<'a> Session<'a> {
 }
 
 impl Arm<'_> {
-    /// Runs each job once; returns `false` if the run of this side has ended.
-    fn turn(&mut self, jobs: usize, recorder: &mut Recorder<'_>) -> bool {
+    /// Runs each job, or the act, once; returns `false` if the run of this side has ended.
+    fn turn(&mut self, slots: usize, recorder: &mut Recorder<'_>) -> bool {
         self.begun = true;
-        for _ in 0..jobs {
+        for _ in 0..slots {
             let heard = self
                 .execution
-                .go_on()
-                .and_then(|()| self.execution.hear(recorder));
+                .next_slot()
+                .and_then(|()| recorder.hear(&mut self.execution));
             match heard {
-                Ok(Heard::Kept(_)) => {}
-                Ok(Heard::Done(end, _)) => self.end = Some(Ok(end)),
+                Ok(Heard::Slot(_)) => {}
+                Ok(Heard::Done(end)) => self.end = Some(Ok(end)),
                 Err(failure) => self.end = Some(Err(failure)),
             }
             if self.end.is_some() {
@@ -109,11 +131,11 @@ impl Arm<'_> {
         }
         self.execution.cancel();
         let end = loop {
-            match self.execution.hear(recorder) {
+            match recorder.hear(&mut self.execution) {
                 // The trial that was under way.
-                Ok(Heard::Kept(_)) => {}
-                Ok(Heard::Done(RunEnd::Cancelled, _)) if over => break Ok(RunEnd::Finished),
-                Ok(Heard::Done(end, _)) => break Ok(end),
+                Ok(Heard::Slot(_)) => {}
+                Ok(Heard::Done(RunEnd::Cancelled)) if over => break Ok(RunEnd::Finished),
+                Ok(Heard::Done(end)) => break Ok(end),
                 Err(failure) => break Err(failure),
             }
         };

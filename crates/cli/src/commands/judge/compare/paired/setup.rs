@@ -5,10 +5,11 @@ use crate::checks::estimate;
 use crate::commands::judge::compare::CompareArgs;
 use crate::config;
 use crate::driver::host::Host;
-use crate::driver::runs::{header, random};
+use crate::driver::runs::{header, random, run_id};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
+use crate::rounds::acts::{ActPlace, ReadCommand, RepeatedAct, RepeatedCommand, check_place};
 use crate::rounds::args::RoundArgs;
 use crate::rounds::jobs::{self, JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
@@ -16,12 +17,13 @@ use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, USUAL, Wish};
 use assay_lang::{counted, tr};
 use assay_model::job::Job;
-use assay_model::plan::{Place, turns};
+use assay_model::plan::{Place, Plan, Slot, turns};
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Paired, RunHeader};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::verdict::Side;
 use assay_model::wire::Inspection;
+use assay_model::work::acts::Acts;
 use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
@@ -35,6 +37,8 @@ pub struct Setup {
     pub trials: u32,
     /// Side of each turn; the first two turns condition the storage.
     pub turns: Vec<Side>,
+    /// Acts of both sides; `None`: the jobs of the plans.
+    pub acts: Option<[Acts; 2]>,
 }
 
 /// Target that was admitted.
@@ -49,14 +53,19 @@ impl Setup {
     pub fn new(
         args: &CompareArgs,
         paths: [&Path; 2],
+        read: ReadCommand,
         store: &Path,
-        target: &mut dyn Target,
+        targets: &mut [Box<dyn Target>; 2],
     ) -> Result<Self, Failure> {
         has_whole_blocks(&args.rounds)?;
-        let from_file = args.jobs.as_deref().map(jobs::from_file).transpose()?;
-        let source = from_file.map_or(JobSource::Suite, JobSource::File);
-        let mut a = Admitted::new(paths[0], &args.rounds, target)?;
-        let mut b = Admitted::new(paths[1], &args.rounds, target)?;
+        let commands = commands(args, paths, read)?;
+        if let [RepeatedCommand::Act(act), _] = &commands {
+            let mut targets = targets.iter_mut();
+            targets.try_for_each(|target| act.check_target(target.as_mut()))?;
+        }
+        let [on_a, on_b] = targets;
+        let mut a = Admitted::new(paths[0], &args.rounds, on_a.as_mut())?;
+        let mut b = Admitted::new(paths[1], &args.rounds, on_b.as_mut())?;
         are_two(&a, &b)?;
         // A refused target must leave no store behind, so the store is made after the checks.
         let mut store = Store::open(store)?;
@@ -64,21 +73,41 @@ impl Setup {
             leftovers::clear(&mut side.host, &mut store, &side.place)?;
             side.inspection = side.host.inspect(side.place.path())?;
         }
-        let jobs = common_jobs(&args.rounds, &source, [&a, &b])?;
-        let schedule = schedule(args, &jobs, [&a.place, &b.place])?;
-
         // One seed: the same I/Os in the same order on both sides.
         let seed = args.seed.unwrap_or_else(random);
+        let (plans, schedule, acts) = match &commands {
+            [RepeatedCommand::Jobs(source), _] => {
+                let jobs = common_jobs(&args.rounds, source, [&a, &b])?;
+                let schedule = schedule(args, &cost(args, &jobs, [&a.place, &b.place]))?;
+                let plans = [&a, &b].map(|side| {
+                    let (jobs, place) = (jobs.clone(), side.place.clone());
+                    plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials)
+                });
+                (plans, schedule, None)
+            }
+            [RepeatedCommand::Act(of_a), RepeatedCommand::Act(of_b)] => {
+                let cost = Cost {
+                    step: 2,
+                    ..Cost::UNKNOWN
+                };
+                let schedule = schedule(args, &cost)?;
+                let a = a.act(of_a, args, seed, schedule.trials)?;
+                let b = b.act(of_b, args, seed, schedule.trials)?;
+                ([a.0, b.0], schedule, Some([a.1, b.1]))
+            }
+            [RepeatedCommand::Act(_), RepeatedCommand::Jobs(_)] => {
+                return Err(Failure::usage("both sides repeat one command"));
+            }
+        };
         let mut order = vec![Side::A, Side::B];
         order.extend(turns(schedule.trials, &mut SplitMix64::new(seed)));
-        let begun = |jobs: Jobs, side: &Admitted| {
-            let place = side.place.clone();
-            let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
+        let begun = |plan: Plan, side: &Admitted| {
             let mut header = header(plan, side.inspection.clone(), side.host.origin());
             header.stopping = schedule.stopping.clone();
             header
         };
-        let mut headers = [begun(jobs.clone(), &a), begun(jobs, &b)];
+        let [plan_a, plan_b] = plans;
+        let mut headers = [begun(plan_a, &a), begun(plan_b, &b)];
         pair(&mut headers, &order);
         Ok(Self {
             hosts: [a.host, b.host],
@@ -86,6 +115,7 @@ impl Setup {
             store,
             trials: schedule.trials,
             turns: order,
+            acts,
         })
     }
 
@@ -95,16 +125,27 @@ impl Setup {
         let mut facts = Vec::new();
         for (side, header) in [tr!("Side A"), tr!("Side B")].into_iter().zip([a, b]) {
             facts.push((side, announce::storage(&header.plan.place, &header.storage)));
-            facts.push((tr!("Writes"), announce::writes(&header.plan)));
+            if self.acts.is_none() {
+                facts.push((tr!("Writes"), announce::writes(&header.plan)));
+            }
         }
-        let both = Nanos(estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0);
-        let takes = tr!(
-            "about {time}, longer on slow storage: {trials} of {jobs} on each side, in turn, seed {seed}",
-            time = announce::minutes(both),
-            trials = counted!(u64::from(self.trials), "{n} trial", "{n} trials"),
-            jobs = counted!(a.plan.jobs.len() as u64, "{n} job", "{n} jobs"),
-            seed = a.plan.seed
-        );
+        let takes = match &self.acts {
+            None => {
+                let both = estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0;
+                tr!(
+                    "about {time}, longer on slow storage: {trials} of {jobs} on each side, in turn, seed {seed}",
+                    time = announce::minutes(Nanos(both)),
+                    trials = counted!(u64::from(self.trials), "{n} trial", "{n} trials"),
+                    jobs = counted!(a.plan.jobs.len() as u64, "{n} job", "{n} jobs"),
+                    seed = a.plan.seed
+                )
+            }
+            Some(_) => tr!(
+                "{trials} of the command on each side, in turn; the duration is known after the first; seed {seed}",
+                trials = counted!(u64::from(self.trials), "{n} trial", "{n} trials"),
+                seed = a.plan.seed
+            ),
+        };
         let keeps = tr!(
             "each trial as it ends, as runs {a} and {b} in {store}",
             a = a.id,
@@ -126,7 +167,46 @@ impl Setup {
     }
 }
 
+/// Commands of the two sides.
+fn commands(
+    args: &CompareArgs,
+    paths: [&Path; 2],
+    read: ReadCommand,
+) -> Result<[RepeatedCommand; 2], Failure> {
+    if !args.command.is_empty() {
+        let [a, b] = paths.map(|path| read(&args.command, path));
+        return Ok([a?, b?]);
+    }
+    let jobs = || match args.jobs.as_deref().map(jobs::from_file) {
+        None => Ok(JobSource::Suite),
+        Some(jobs) => jobs.map(JobSource::File),
+    };
+    Ok([jobs()?, JobSource::Suite].map(RepeatedCommand::Jobs))
+}
+
 impl Admitted {
+    /// Plan and slots of an act on this side: one round that conditions the storage, then the trials.
+    fn act(
+        &mut self,
+        act: &RepeatedAct,
+        args: &CompareArgs,
+        seed: u64,
+        trials: u32,
+    ) -> Result<(Plan, Acts), Failure> {
+        let (work, steps) = (act.make)(&self.inspection)?;
+        let place = ActPlace {
+            inspection: &self.inspection,
+            bench: &self.inspection,
+            makes_file_systems: false,
+        };
+        check_place(&mut self.host, &work, &place)?;
+        let slots = (0..=trials).map(|trial| Slot::plain(0, trial)).collect();
+        let destroy_data = args.rounds.destroy.destroy_data.is_some();
+        let acts = Acts::in_slots(work, slots, seed, destroy_data);
+        let plan = acts.plan(run_id(), &steps, seed, self.place.clone());
+        Ok((plan, acts))
+    }
+
     fn new(path: &Path, args: &RoundArgs, target: &mut dyn Target) -> Result<Self, Failure> {
         admission::can_be_stored(path)?;
         let mut host = Host::start(target)?;
@@ -148,7 +228,12 @@ impl Admitted {
         let top = self.inspection.storage.top();
         let is_device = matches!(self.place, Place::Device { .. });
         let mut layers = other.inspection.storage.layers.iter();
-        is_device && layers.any(|layer| top.is_some_and(|top| top.name == layer.name))
+        let is_name = |name: &str| top.is_some_and(|top| top.name == name);
+        self.is_on_machine_of(other) && is_device && layers.any(|layer| is_name(&layer.name))
+    }
+
+    fn is_on_machine_of(&self, other: &Self) -> bool {
+        self.host.target() == other.host.target()
     }
 
     fn is_on_mount_of(&self, other: &Self) -> bool {
@@ -156,7 +241,7 @@ impl Admitted {
             let mount = side.inspection.storage.mount.as_ref();
             mount.map(|mount| (mount.point.clone(), mount.source.clone()))
         };
-        point(self).is_some() && point(self) == point(other)
+        self.is_on_machine_of(other) && point(self).is_some() && point(self) == point(other)
     }
 }
 
@@ -250,22 +335,25 @@ fn room_for_two([a, b]: [&Admitted; 2]) -> Bytes {
     }
 }
 
-fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Schedule, Failure> {
+fn cost(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Cost {
     let once = estimate::of_jobs(&jobs.all, false, &args.rounds.restore());
     let round = Nanos(once.0.saturating_mul(2));
     let files = places.map(|place| estimate::of_file(place, jobs.file, false).0);
+    Cost {
+        before: Nanos(files.iter().sum::<u64>() + round.0),
+        round,
+        step: 2,
+    }
+}
+
+fn schedule(args: &CompareArgs, cost: &Cost) -> Result<Schedule, Failure> {
     let wish = Wish {
         trials: args.rounds.trials,
         max_trials: args.shown.terms.max_trials,
         budget: args.rounds.budget,
         margin: args.shown.terms.margin.unwrap_or_else(config::margin),
     };
-    let cost = Cost {
-        before: Nanos(files.iter().sum::<u64>() + round.0),
-        round,
-        step: 2,
-    };
-    Schedule::of(&wish, &cost)
+    Schedule::of(&wish, cost)
 }
 
 /// Records in both headers the id of the other run, and the position of each trial in the session.

@@ -1,12 +1,14 @@
 //! Evidence for the steps of a work, and the messages about them to the host.
 
 use super::scratch::Scratch;
-use super::together;
+use super::{Progress, SlotAct, together};
 use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
+use crate::conditions::Conditions;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
+use crate::plan::Runner;
 use crate::trial::{not_begun, unix_ms};
 use assay_engine::goes_away;
 use assay_model::condition::InForce;
@@ -16,7 +18,7 @@ use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
-use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{Work, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
@@ -45,18 +47,17 @@ const MOMENT: Duration = Duration::from_millis(20);
 /// Conditions in force while a work is carried out.
 #[derive(Clone, Copy)]
 pub(super) struct InForceNow<'a> {
-    /// Values read back at the start of the work.
+    /// Values read back at the start of the slot.
     pub(super) read_back: &'a [InForce],
-    /// Checks that the values are still in force; the error names the changed setting in one
-    /// line.
-    pub(super) still: &'a dyn Fn() -> Result<(), String>,
+    /// The conditions, to check that the values are still in force.
+    pub(super) conditions: Option<&'a Conditions<'a>>,
 }
 
 impl InForceNow<'_> {
     /// Value for a work without a condition.
     pub(super) const NOTHING: Self = Self {
         read_back: &[],
-        still: &|| Ok(()),
+        conditions: None,
     };
 }
 
@@ -65,12 +66,11 @@ pub(super) struct Steps<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
-    order: &'a WorkOrder,
-    /// Conditions under which the work is carried out.
-    under: InForceNow<'a>,
-    /// Position of the next step.
-    position: u32,
-    /// Last storage that was determined, and its paths.
+    act: SlotAct<'a>,
+    /// Conditions in force.
+    under: &'a InForceNow<'a>,
+    progress: &'a mut Progress,
+    /// The storage looked up last, and of which paths it is.
     place: Option<(Vec<PathBuf>, Storage)>,
     /// Storage by path.
     looked_up: BTreeMap<PathBuf, Storage>,
@@ -103,19 +103,19 @@ struct UnderWay {
 
 impl<'a> Steps<'a> {
     pub(super) fn new(
-        roots: &'a Roots,
-        (outbox, inbox): (&'a Outbox, &'a mut Inbox),
-        order: &'a WorkOrder,
-        under: InForceNow<'a>,
+        runner: &'a mut Runner<'_>,
+        act: SlotAct<'a>,
+        progress: &'a mut Progress,
+        under: &'a InForceNow<'a>,
         scratch: Scratch<'a>,
     ) -> Self {
         Self {
-            roots,
-            outbox,
-            inbox,
-            order,
+            roots: runner.roots,
+            outbox: runner.outbox,
+            inbox: runner.inbox,
+            act,
             under,
-            position: order.first_position,
+            progress,
             place: None,
             looked_up: BTreeMap::new(),
             folders: BTreeMap::new(),
@@ -129,9 +129,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Closes the steps; waits until each is stored, unless there is no host.
+    /// Closes the steps; the end of their slot has the host store them.
     pub(super) fn close(mut self) -> Result<(), FrameError> {
-        self.keep();
         for problem in self.scratch.close() {
             self.note(NoteWeight::Warning, problem);
         }
@@ -149,17 +148,17 @@ impl<'a> Steps<'a> {
     /// Records steps as failed, because they could not begin.
     pub(super) fn fail_all(&mut self, jobs: &[Job], error: &str) {
         for job in jobs {
-            let WorkOrder { trial, seed, .. } = *self.order;
-            let error = error.to_owned();
-            self.hand_over(not_begun(job, trial, self.position, seed, error));
+            let SlotAct { trial, seed, .. } = self.act;
+            let position = self.progress.position;
+            self.hand_over(not_begun(job, trial, position, seed, error.to_owned()));
         }
     }
 
     fn hand_over(&mut self, mut record: TrialRecord) {
-        let under = self.order.under.as_ref();
-        record.condition = under.map(|under| under.condition.name.clone());
-        record.under((self.under.still)());
-        self.position += 1;
+        record.condition = self.act.condition.map(str::to_owned);
+        let conditions = self.under.conditions;
+        record.under(conditions.map_or(Ok(()), Conditions::still));
+        self.progress.count(&record);
         self.unkept = true;
         self.send(&FromAgent::TrialDone(Box::new(record)));
     }
@@ -174,7 +173,7 @@ impl<'a> Steps<'a> {
     /// same files, so results are cached. A work on main memory has no storage, but its steps
     /// have evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
-        if !self.order.work.spec().measures_storage() {
+        if !self.act.act.spec().measures_storage() {
             return Some(Storage::main_memory(None));
         }
         match &self.place {
@@ -239,8 +238,7 @@ impl<'a> Steps<'a> {
 
     /// Returns the cached pages of the region that a copy uses; other steps use whole files.
     fn region(&self, held: &HeldFiles, step: ObservedStep<'_>) -> Option<FileCache> {
-        let part =
-            region_of(step.job, step.paths).filter(|_| self.order.work.spec().is_filter())?;
+        let part = region_of(step.job, step.paths).filter(|_| self.act.act.spec().is_filter())?;
         pages_of_parts(std::iter::once((&*held.path(part.0), part.1, part.2)))
     }
 
@@ -312,7 +310,7 @@ impl Observer for Steps<'_> {
             return;
         };
         // Other works remove files while their clock runs.
-        let held = match self.order.work {
+        let held = match self.act.act {
             Work::Copy(_) | Work::Iozone(_) => HeldFiles::hold(step.paths.iter().copied()),
             _ => HeldFiles::default(),
         };
@@ -369,23 +367,22 @@ impl Observer for Steps<'_> {
         let is_gone = |storage: &_| device_gone(self.roots, storage);
         let failed =
             matches!(&came.detail, Some(assay_model::work::StepDetail::Copy(copy)) if copy.failed);
-        // The messages of a filter are in the format of another program, so the lost device is
-        // not obvious from them.
-        if self.order.work.spec().is_filter()
+        // A filter's own messages are those of another program, which may take it for the end.
+        if self.act.act.spec().is_filter()
             && let Some(Evidence { storage, .. }) = &evidence
             && (is_gone(storage) || failed && goes_away(|| is_gone(storage)))
         {
             let gone = format!("{} went away", storage.words());
             self.note(NoteWeight::Warning, gone);
         }
-        let WorkOrder { trial, seed, .. } = *self.order;
+        let SlotAct { trial, seed, .. } = self.act;
         let record = TrialRecord {
             started_unix_ms: step.started_unix_ms,
             measured: came.measured,
             evidence,
             detail: came.detail.map(Box::new),
             in_force: self.under.read_back.to_vec(),
-            ..TrialRecord::new(step.job, trial, self.position, seed, outcome)
+            ..TrialRecord::new(step.job, trial, self.progress.position, seed, outcome)
         };
         self.hand_over(record);
     }
@@ -396,7 +393,7 @@ impl Observer for Steps<'_> {
         };
         let evidence = self.evidence(&step);
         for (index, one) in (0..).zip(&all) {
-            let WorkOrder { trial, seed, .. } = *self.order;
+            let SlotAct { trial, seed, .. } = self.act;
             let (job, outcome) = (one.job.clone(), one.outcome.clone());
             let record = TrialRecord {
                 started_unix_ms: step.started_unix_ms,
@@ -407,7 +404,7 @@ impl Observer for Steps<'_> {
                 }),
                 detail: one.came.detail.clone().map(Box::new),
                 in_force: self.under.read_back.to_vec(),
-                ..TrialRecord::new(job, trial, self.position, seed, outcome)
+                ..TrialRecord::new(job, trial, self.progress.position, seed, outcome)
             };
             self.hand_over(record);
         }
@@ -433,8 +430,8 @@ impl Observer for Steps<'_> {
             return;
         }
         self.unkept = false;
-        let position = self.position - 1;
-        if let Err(error) = self.outbox.keep(self.inbox, position) {
+        let position = self.progress.position - 1;
+        if let Err(error) = self.outbox.keep(self.inbox, position, None) {
             self.unsent.get_or_insert(error);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::permission::{device, is_free, not_owned, refuse};
 use assay_model::wire::Refusal;
-use assay_model::work::{WorkOrder, WorkSpec};
+use assay_model::work::WorkSpec;
 use assay_probe::roots::Roots;
 use assay_probe::safety::{FileUse, KernelOwned};
 use std::ffi::OsStr;
@@ -18,10 +18,14 @@ const IN_FOLDERS: &str = "h2w";
 /// for the user.
 ///
 /// # Errors
-/// If it would write a device or a file that is in use, or a device without the user's
-/// permission.
-pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
-    let written = written(order.work.spec());
+/// When it would write a device or a file that is in use, or a device without
+/// its user's word.
+pub(super) fn admit(
+    roots: &Roots,
+    work: &dyn WorkSpec,
+    destroy_data: bool,
+) -> Result<Vec<String>, Refusal> {
+    let written = written(work);
     if written.is_empty() {
         return Ok(Vec::new());
     }
@@ -29,7 +33,7 @@ pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Ref
     let mut warnings = Vec::new();
     for path in written {
         match device(&path) {
-            Some(node) if !order.destroy_data => {
+            Some(node) if !destroy_data => {
                 let node = node.display();
                 return Err(refuse(format!(
                     "{node} is a block device: this destroys all data on it; if that is what you \

@@ -1,13 +1,13 @@
-//! Commands that `assay sweep PATH -- COMMAND` repeats under each condition.
+//! Commands that `assay sweep PATH -- COMMAND` and `assay compare --paired-on A B -- COMMAND` repeat.
 
 use super::dropin::{androbench, dd, iozone};
-use super::measure::sweep::command::{Swept, SweptWork};
-use super::measure::{disks, mark, scenario};
+use super::measure::{disks, mark, mem, scenario};
 use super::{Command, usage};
 use crate::exit::Failure;
+use crate::rounds::acts::{RepeatedAct, RepeatedCommand};
 use crate::rounds::jobs::JobSource;
 use assay_model::job::Job;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,7 +23,7 @@ const OWN: [&str; 6] = [
 ];
 
 /// Parses the arguments of the command; the machine is not accessed yet.
-pub fn parse(words: &[OsString], path: &Path) -> Result<Swept, Failure> {
+pub fn parse(words: &[OsString], path: &Path) -> Result<RepeatedCommand, Failure> {
     let Some((tool, words)) = words.split_first() else {
         return Err(refusal(""));
     };
@@ -32,19 +32,21 @@ pub fn parse(words: &[OsString], path: &Path) -> Result<Swept, Failure> {
     Ok(match &*tool {
         "dd" => {
             let words = words.to_vec();
-            work("dd", move |bench| {
+            let make = move |bench: &Inspection| {
                 let (copy, steps) = dd::swept(&words, &bench.path)?;
                 Ok((Work::Copy(Box::new(copy)), steps))
-            })
+            };
+            only_here(act("dd", Feature::Works, make))
         }
         "iozone" => {
             let words = words.to_vec();
-            work("iozone", move |bench| {
+            let make = move |bench: &Inspection| {
                 let work = iozone::swept(&words, bench)?;
                 Ok((Work::Iozone(Box::new(work)), Vec::new()))
-            })
+            };
+            only_here(act("iozone", Feature::Works, make))
         }
-        "androbench" | "disks" | "mark" | "scenario" => of_assay(&tool, words, path)?,
+        "androbench" | "disks" | "mark" | "mem" | "scenario" => of_assay(&tool, words, path)?,
         _ => return Err(refusal(&tool)),
     })
 }
@@ -55,7 +57,7 @@ fn refuse_own(words: &[OsString]) -> Result<(), Failure> {
         let flag = word.split('=').next().unwrap_or(word);
         if OWN.contains(&flag) {
             return Err(Failure::usage(format!(
-                "{flag} is for the whole sweep: put it in front of the --"
+                "{flag} is for all repetitions: put it in front of the --"
             )));
         }
     }
@@ -63,43 +65,72 @@ fn refuse_own(words: &[OsString]) -> Result<(), Failure> {
 }
 
 /// Parses a command of assay, with the path of the sweep as its place.
-fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Swept, Failure> {
+fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<RepeatedCommand, Failure> {
     let front = ["assay".into(), tool.into()].into_iter();
     let place = std::iter::once(path.as_os_str().to_owned());
     let words = words.iter().cloned();
     // The name of a scenario comes before its place.
     let all: Vec<OsString> = match tool {
         "scenario" => front.chain(words).chain(place).collect(),
+        "mem" => front.chain(words).collect(),
         _ => front.chain(place).chain(words).collect(),
     };
     let parsed = usage::parse(all).map_err(|failure| {
         Failure::usage(format!(
-            "{tool}, whose path is that of the sweep: {failure}"
+            "{tool}, which gets the path in front of the --: {failure}"
         ))
     })?;
     Ok(match parsed.and_then(|cli| cli.command) {
-        Some(Command::Androbench(args)) => work("androbench", move |bench| {
+        Some(Command::Androbench(args)) => act("androbench", Feature::Sqlite, move |bench| {
             androbench::work(&args, &bench.path)
         }),
-        Some(Command::Disks(args)) => work("disks", move |bench| disks::work(&args, bench)),
+        Some(Command::Disks(args)) => act("disks", Feature::Works, move |bench| {
+            disks::work(&args, bench)
+        }),
         Some(Command::Scenario(args)) if args.scenario.is_some() => {
-            work("scenario", move |bench| scenario::swept(&args, bench))
+            act("scenario", Feature::Sqlite, move |bench| {
+                scenario::swept(&args, bench)
+            })
         }
-        Some(Command::Mark(args)) => Swept::Jobs(JobSource::Made(Box::new(move |inspection| {
-            mark::swept(&args, inspection)
-        }))),
-        _ => return Err(Failure::usage(format!("{tool}: there is nothing to sweep"))),
+        Some(Command::Mem(args)) => act("mem", Feature::Sqlite, move |_| {
+            let (work, steps) = mem::work(&args);
+            Ok((Work::Memory(Box::new(work)), steps))
+        }),
+        Some(Command::Mark(args)) => {
+            RepeatedCommand::Jobs(JobSource::Made(Box::new(move |inspection| {
+                mark::swept(&args, inspection)
+            })))
+        }
+        _ => {
+            return Err(Failure::usage(format!(
+                "{tool}: there is nothing to repeat"
+            )));
+        }
     })
 }
 
-fn work(
+fn act(
     name: &'static str,
+    needs: Feature,
     make: impl Fn(&Inspection) -> Result<(Work, Vec<Job>), Failure> + 'static,
-) -> Swept {
-    Swept::Work(SweptWork {
+) -> RepeatedCommand {
+    RepeatedCommand::Act(RepeatedAct {
         name,
+        needs,
+        is_local: false,
         make: Box::new(make),
     })
+}
+
+/// Restricts a command to this machine: its files are checked here.
+fn only_here(command: RepeatedCommand) -> RepeatedCommand {
+    match command {
+        RepeatedCommand::Act(act) => RepeatedCommand::Act(RepeatedAct {
+            is_local: true,
+            ..act
+        }),
+        jobs => jobs,
+    }
 }
 
 /// Explains why a command cannot be swept, and what can be done instead.
@@ -109,7 +140,10 @@ fn refusal(tool: &str) -> Failure {
         "qualify" => "its jobs are swept without a command; --only names them",
         "watch" => "it shows I/O while another command runs, and has no figures to compare",
         "capacity" => "whether storage holds what it says depends on no setting",
-        _ => "only dd, iozone, androbench, disks, mark and scenario can",
+        "soak" => "it writes for hours to weeks, once",
+        "replay" => "repeat it with assay replay --trials",
+        "powercut" => "it cuts the power of a board, once in each cycle",
+        _ => "only dd, iozone, androbench, disks, mark, mem and scenario can",
     };
-    Failure::usage(format!("'{tool}' cannot be swept: {why}"))
+    Failure::usage(format!("'{tool}' cannot be repeated in rounds: {why}"))
 }

@@ -1,4 +1,4 @@
-//! Display of a work that is repeated under conditions.
+//! Display of an act that is repeated.
 
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
@@ -10,8 +10,9 @@ use assay_model::work::WorkReport;
 use std::time::Instant;
 
 /// Display of the repetitions on standard error.
-pub struct Talk {
-    voice: Voice,
+pub struct SlotTalk {
+    /// Output of messages above the live line.
+    pub voice: Voice,
     of: usize,
     /// Number of repetitions that have ended, and of those that had ended before the resume.
     done: usize,
@@ -21,7 +22,7 @@ pub struct Talk {
     steps: Vec<TrialRecord>,
 }
 
-impl Talk {
+impl SlotTalk {
     /// Makes a display for `of` repetitions, of which `done` have ended.
     pub fn new(done: usize, of: usize) -> Self {
         Self {
@@ -81,7 +82,7 @@ fn is_completed(step: &TrialRecord) -> bool {
     step.outcome == Outcome::Completed
 }
 
-impl Listener for Talk {
+impl Listener for SlotTalk {
     fn voice(&self) -> Option<&Voice> {
         Some(&self.voice)
     }

@@ -2,9 +2,10 @@
 //! journal records them before they are made, so that the next start unmounts those of a
 //! killed run.
 
+use super::SlotAct;
 use crate::conditions::{Conditions, journals};
 use assay_model::condition::{Condition, Setting, Subject};
-use assay_model::work::{WorkOrder, WorkSpec};
+use assay_model::work::WorkSpec;
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use assay_workloads::WorkError;
@@ -31,20 +32,16 @@ pub(super) fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
 /// Scratch device of a scenario, and the file system on it.
 pub(super) struct Scratch<'a> {
     roots: &'a Roots,
-    order: &'a WorkOrder,
+    act: SlotAct<'a>,
     kinds: &'a [Condition],
     made: Option<Conditions<'a>>,
 }
 
 impl<'a> Scratch<'a> {
-    pub(super) const fn new(
-        roots: &'a Roots,
-        order: &'a WorkOrder,
-        kinds: &'a [Condition],
-    ) -> Self {
+    pub(super) const fn new(roots: &'a Roots, act: SlotAct<'a>, kinds: &'a [Condition]) -> Self {
         Self {
             roots,
-            order,
+            act,
             kinds,
             made: None,
         }
@@ -53,9 +50,9 @@ impl<'a> Scratch<'a> {
     /// Makes a file system on the device, which destroys its data, and mounts it; returns
     /// the mount point.
     pub(super) fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
-        let device = self.order.work.spec().file_systems();
+        let device = self.act.act.spec().file_systems();
         let device = device
-            .filter(|_| self.order.destroy_data)
+            .filter(|_| self.act.destroy_data)
             .map(|(path, _)| path);
         let device = device.ok_or_else(|| {
             refused("a file system destroys all data on a device: give one, and --destroy-data")
@@ -63,7 +60,7 @@ impl<'a> Scratch<'a> {
         let mut kinds = self.kinds.iter();
         let index = kinds.position(|known| known.settings.iter().any(|s| s.value == kind));
         let storage = stack::resolve(self.roots, device).map_err(|e| failed(e.to_string()))?;
-        let run_id = &self.order.run_id;
+        let run_id = self.act.run_id;
         let conditions = Conditions::new(self.roots, &storage, run_id, self.kinds, journals());
         let conditions = self.made.insert(conditions.map_err(failed)?);
         conditions.enter(index).map_err(failed)?;

@@ -1,0 +1,300 @@
+//! Acts on the host's side: the slots of a run, its trials in the store, and its end.
+
+use crate::driver::host::Host;
+use crate::driver::plans::{Execution, SoFarOfPlan};
+use crate::driver::runs::{Done, Ending, header, run_id};
+use crate::driver::trials::{Heard, Listener, SlotOutcome, Trials, TrialsOfStreams};
+use crate::driver::{leftovers, notes};
+use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts};
+use crate::output::say;
+use crate::stored::guard::keep_apart;
+use crate::stored::keep::KeepArgs;
+use crate::stored::owner;
+use assay_model::condition::{Condition, Restore};
+use assay_model::job::Job;
+use assay_model::load::Load;
+use assay_model::plan::{Place, Plan, rounds};
+use assay_model::run::{Run, RunHeader, Stopping};
+use assay_model::trial::TrialRecord;
+use assay_model::wire::{Inspection, RunEnd};
+use assay_model::work::acts::{ActOrder, Acts};
+use assay_model::work::{Work, WorkSpec};
+use assay_store::Store;
+use assay_target::Target;
+use std::path::PathBuf;
+
+/// Permits a load to overwrite the devices that it names: as in fio, naming one is the permission.
+/// A device in use is refused all the same.
+pub fn permit_devices(load: Load) -> Load {
+    Load {
+        destroy_data: true,
+        ..load
+    }
+}
+
+/// Order for one slot of an act, as the machine is.
+pub fn single(run_id: &str, place: Place, act: Work, seed: u64, destroy_data: bool) -> ActOrder {
+    ActOrder {
+        plan: Plan::once(run_id.to_owned(), place),
+        acts: vec![act],
+        seeds: vec![seed],
+        destroy_data,
+    }
+}
+
+/// Carries out one act once, of which nothing is stored; its outcome is `None` if it ended early.
+pub fn once(
+    host: &mut Host,
+    order: ActOrder,
+    listener: &mut dyn Listener,
+) -> Result<(RunEnd, Option<SlotOutcome>), Failure> {
+    host.run_acts(order)?;
+    let (mut trials, mut outcome) = (Trials::default(), None);
+    loop {
+        match trials.hear(host, ("", None), listener)? {
+            Heard::Slot(ended) => {
+                host.stored(ended.position)?;
+                outcome = Some(*ended);
+            }
+            Heard::Done(end) => return Ok((end, outcome)),
+        }
+    }
+}
+
+/// An act that was asked for, and its terms.
+pub struct Request {
+    /// The act.
+    pub work: Work,
+    /// Steps in their order, as far as they are known beforehand.
+    pub steps: Vec<Job>,
+    /// Number of repetitions.
+    pub trials: u32,
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// Permission to overwrite the data of block devices.
+    pub destroy_data: bool,
+    /// Place to work on.
+    pub place: Place,
+    /// Message when the user asks to stop; empty: none.
+    pub stopping: &'static str,
+    /// It is not carried out if it cannot be stored.
+    pub must_be_stored: bool,
+    /// Conditions of the slots; `None`: as the machine is.
+    pub sweep: Option<Sweep>,
+}
+
+/// Conditions under which an act is carried out, each once in every round.
+pub struct Sweep {
+    /// The run.
+    pub run_id: String,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+    /// Actions before each slot.
+    pub restore: Restore,
+    /// Job that stands for the act when its steps are not known.
+    pub job: Job,
+    /// Conditions that end the run early.
+    pub ends: Stopping,
+}
+
+/// Decides after a slot if the run has enough of them.
+pub type Enough<'a> = dyn FnMut(&RunHeader, SoFarOfPlan<'_>) -> bool + 'a;
+
+impl Request {
+    /// Returns the acts with their slots.
+    pub fn acts(&self) -> Acts {
+        let (act, seed, destroy_data) = (self.work.clone(), self.seed, self.destroy_data);
+        let Some(sweep) = &self.sweep else {
+            return Acts::repeated(act, self.trials, seed, destroy_data);
+        };
+        let slots = rounds(1, sweep.conditions.len(), self.trials, seed);
+        Acts {
+            stand_in: Some(sweep.job.clone()),
+            ..Acts::in_slots(act, slots, seed, destroy_data)
+        }
+    }
+
+    /// Returns the plan of the run.
+    pub fn plan(&self, acts: &Acts) -> Plan {
+        let plan = acts.plan(run_id(), &self.steps, self.seed, self.place.clone());
+        match &self.sweep {
+            None => plan,
+            Some(sweep) => Plan {
+                run_id: sweep.run_id.clone(),
+                conditions: sweep.conditions.clone(),
+                restore: sweep.restore,
+                ..plan
+            },
+        }
+    }
+}
+
+/// Accepts nothing before the last slot.
+pub fn all_slots(_: &RunHeader, _: SoFarOfPlan<'_>) -> bool {
+    false
+}
+
+/// Carries out an act at the agent of the host, and stores its steps. The target is for another
+/// agent, which cleans up after one that is lost.
+///
+/// # Errors
+/// When it cannot begin. Later failures are in [`Done::ending`].
+pub fn execute(
+    target: &mut dyn Target,
+    host: &mut Host,
+    inspection: Inspection,
+    request: &Request,
+    store: &KeepArgs,
+    listener: &mut dyn Listener,
+    enough: &mut Enough<'_>,
+) -> Result<Done, Failure> {
+    let path = store.path();
+    // Paths of another machine lead nowhere here.
+    if let (Ok(path), None) = (&path, host.target()) {
+        keep_apart(path, written(request.work.spec()))?;
+    }
+    let opened = path.and_then(|path| store.open(&path));
+    let mut store = unless_it_may_go_unstored(opened, request)?;
+    if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
+        leftovers::clear(host, store, &request.place)?;
+    }
+    let acts = request.acts();
+    let mut header = header(request.plan(&acts), inspection, host.origin());
+    if let Some(sweep) = &request.sweep {
+        header.stopping = sweep.ends.clone();
+    }
+    header.acts = Some(Box::new(acts.clone()));
+    let interrupt = listen_to_signals(host, request)?;
+    let begun = store.map(|store| begin(store, &header)).transpose();
+    let store = unless_it_may_go_unstored(begun, request)?.flatten();
+    let run = ActRun::new(header, store, &acts);
+    run.carry_out(target, host, &interrupt, listener, enough)
+}
+
+/// Continues a run by the slots of a request after the first `finished`; the trials of those are in
+/// the run.
+///
+/// # Errors
+/// As [`execute`].
+pub fn resume(
+    target: &mut dyn Target,
+    host: &mut Host,
+    (run, finished): (Run, usize),
+    request: &Request,
+    mut store: Store,
+    listener: &mut dyn Listener,
+    enough: &mut Enough<'_>,
+) -> Result<Done, Failure> {
+    let interrupt = listen_to_signals(host, request)?;
+    store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
+    let acts = request.acts();
+    let run = ActRun {
+        done: (run.trials, finished),
+        ..ActRun::new(run.header, Some(store), &acts)
+    };
+    run.carry_out(target, host, &interrupt, listener, enough)
+}
+
+/// A run of acts.
+pub struct ActRun<'a> {
+    /// Header of the run, which the store has.
+    pub header: RunHeader,
+    /// `None`: nothing of it is stored.
+    pub store: Option<Store>,
+    /// The acts and all slots.
+    pub acts: &'a Acts,
+    /// Trials and number of the slots that are done.
+    pub done: (Vec<TrialRecord>, usize),
+    /// Makes trials of streams.
+    pub of_streams: Option<TrialsOfStreams<'a>>,
+}
+
+impl<'a> ActRun<'a> {
+    /// A run that begins.
+    pub const fn new(header: RunHeader, store: Option<Store>, acts: &'a Acts) -> Self {
+        Self {
+            header,
+            store,
+            acts,
+            done: (Vec::new(), 0),
+            of_streams: None,
+        }
+    }
+
+    /// Carries out the slots that are missing, until `enough` accepts those that there are; a run
+    /// without trials is not kept.
+    pub fn carry_out(
+        mut self,
+        target: &mut dyn Target,
+        host: &mut Host,
+        interrupt: &Interrupt,
+        listener: &mut dyn Listener,
+        enough: &mut Enough<'_>,
+    ) -> Result<Done, Failure> {
+        let (acts, done, of_streams) = (self.acts, self.done, self.of_streams);
+        let mut execution = Execution::of_acts(host, &self.header, acts, done, of_streams);
+        let hear = |execution: &mut Execution<'_>| execution.hear(self.store.as_mut(), listener);
+        let ended = execution.run_until(interrupt, hear, |so_far| enough(&self.header, so_far));
+        let mut ending = ended.unwrap_or_else(Ending::of_failure);
+        // Trials of an agent that is gone are kept too.
+        ending.and_noted(execution.keep(self.store.as_mut(), listener));
+        let trials = execution.finish();
+        let mut acts = acts.acts.iter().map(Work::spec);
+        if ending.agent_lost && acts.any(|act| act.private_folder_in().is_some()) {
+            let RunHeader { plan, id, .. } = &self.header;
+            for leftover in leftovers::clear_after_loss(target, &plan.place, id) {
+                // A note that cannot be shown is no reason to lose the run.
+                let _ = listener.note(&notes::of_leftover(&leftover));
+            }
+        }
+        let forget = trials.is_empty();
+        Done::close(self.store.as_mut(), self.header, trials, ending, forget)
+    }
+}
+
+/// Returns all paths that a work writes, including this program's standard output.
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout() {
+        written.push(PathBuf::from("/proc/self/fd/1"));
+    }
+    written
+}
+
+/// Returns the store; if it cannot be opened, a work that may run unstored gets `None` and a warning.
+fn unless_it_may_go_unstored<T>(
+    came: Result<T, Failure>,
+    request: &Request,
+) -> Result<Option<T>, Failure> {
+    match came {
+        Ok(store) => Ok(Some(store)),
+        Err(failure) if request.must_be_stored => Err(failure),
+        Err(failure) => {
+            say(&format!("assay: this run is not stored: {failure}"));
+            Ok(None)
+        }
+    }
+}
+
+/// Stores the run before the work begins: if the process is killed, the next start must find the
+/// run even during the first step, and storing must not disturb a measurement.
+fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
+    let begun = store.begin_run(header, &owner::this_process());
+    begun.map_err(Failure::failed)?;
+    Ok(store)
+}
+
+/// Handles signals that end the work or request an interim report.
+fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
+    let stopping = request.stopping;
+    let interrupts = match request.work.spec().is_filter() {
+        true => Interrupts::UnlessIgnored,
+        false => Interrupts::Caught,
+    };
+    host.obey_signals(interrupts, move || {
+        if !stopping.is_empty() {
+            say(stopping);
+        }
+    })
+}
