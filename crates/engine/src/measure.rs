@@ -12,7 +12,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::{LoadObserver, LoadOutcome, Note, Signals, conduct};
 use crate::sys;
-use assay_model::job::{EngineKind, Job, RateLimit};
+use assay_model::job::{DataPath, Job, RateLimit};
 use assay_model::load::PerDirection;
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::Measurement;
@@ -173,14 +173,12 @@ fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "direct I/O needs block size and offset in multiples of {SECTOR} bytes"
         ))
-    } else if !job.ioengine.moves_data()
-        && !matches!(job.ioengine, EngineKind::Null | EngineKind::Sim)
-    {
+    } else if job.ioengine.properties().data == DataPath::NoData {
         Some(format!(
             "{} moves no data: it works in a load (assay fio), not here",
             job.ioengine
         ))
-    } else if job.direct && job.ioengine == EngineKind::Mmap {
+    } else if job.direct && job.ioengine.maps_memory() {
         Some("a mapped file is the page cache: mmap cannot be direct".to_owned())
     } else if job.size.0 < job.bs.0 {
         Some(format!(

@@ -5,7 +5,7 @@ use super::share::{Share, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured, Touched};
 use assay_lang::tr;
 use assay_model::evidence::Snapshot;
-use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
+use assay_model::job::{Direction, Flush, OpenSync};
 use assay_model::storage::Backing;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
@@ -103,7 +103,7 @@ pub(super) fn reads_that_waited(trial: &TrialRecord, read: &DirectionEvidence) -
         database: None,
         cell: None,
     };
-    let asks = trial.job.direct && trial.job.ioengine != EngineKind::Mmap;
+    let asks = trial.job.direct && !trial.job.ioengine.maps_memory();
     let is_told = match trial.detail.as_deref() {
         None | Some(StepDetail::Copy(_) | StepDetail::Iozone(_)) => true,
         Some(_) => false,
@@ -130,7 +130,7 @@ impl Case<'_> {
             .iter()
             .any(|option| self.mounted_with(option));
         // Each record of a map that iozone flushes (`-B -G`) is synchronous too.
-        let synced_map = job.ioengine == EngineKind::Mmap
+        let synced_map = job.ioengine.maps_memory()
             && matches!(job.flush.every, Some((1, _)))
             && self.cell.is_some();
         // A transaction is judged as a whole: its flush is a part of it.

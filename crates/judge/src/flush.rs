@@ -17,7 +17,7 @@ const VOLATILE: [&str; 2] = ["volatile", "fsync=volatile"];
 /// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
 /// (`IS_SYNC` in `iocb_is_dsync`). Stores through a map are not writes.
 pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence) -> OpenSync {
-    if asked != OpenSync::None || engine == EngineKind::Mmap {
+    if asked != OpenSync::None || engine.maps_memory() {
         return asked;
     }
     let mount = evidence.storage.mount.as_ref();

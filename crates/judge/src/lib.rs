@@ -38,7 +38,7 @@ mod witness;
 
 use assay_lang::{key, tr, translated};
 use assay_model::evidence::{Evidence, ProcessIo};
-use assay_model::job::{Direction, EngineKind, FlushCall, Job};
+use assay_model::job::{DataPath, Direction, EngineKind, FlushCall, Job};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::DatabaseStep;
@@ -219,6 +219,21 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
     Some(judgement)
 }
 
+/// Returns the reason why the counters of block devices do not show the data of an engine; `None`
+/// if they do.
+fn uncounted(engine: EngineKind) -> Option<String> {
+    match engine.properties().data {
+        DataPath::BlockLayer | DataPath::MemoryMap => None,
+        DataPath::PassThrough => Some(tr!(
+            "the {engine} engine bypasses the block layer, which does not count its data",
+            engine
+        )),
+        DataPath::Discarded | DataPath::Simulated | DataPath::NoData => {
+            Some(tr!("the {engine} engine moves no data", engine))
+        }
+    }
+}
+
 /// Judges where the bytes of a trial came from and went to.
 fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
@@ -231,7 +246,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(wave) = &trial.wave {
         return load::judge_members(wave);
     }
-    if trial.job.ioengine == EngineKind::Sim {
+    if trial.job.ioengine.properties().data == DataPath::Simulated {
         return Some(Judgement {
             read: simulated::direction(measured.read.bytes),
             write: simulated::direction(measured.write.bytes),
@@ -395,7 +410,7 @@ impl Case<'_> {
     /// `true` if reads bypass the page cache: direct reads of storage that is not memory. Memory
     /// maps do not support `O_DIRECT`.
     fn reads_past_the_cache(&self) -> bool {
-        let maps = self.job.ioengine == EngineKind::Mmap;
+        let maps = self.job.ioengine.maps_memory();
         let storage = &self.evidence.storage;
         let memory = storage.memory().is_some() || storage.partly_memory().next().is_some();
         self.job.direct && !maps && !memory

@@ -14,9 +14,9 @@ mod tests;
 mod trims;
 mod ways;
 
-use super::{CallEnd, DirectionEvidence, Judgement, Measured, simulated};
+use super::{CallEnd, DirectionEvidence, Judgement, Measured, simulated, uncounted};
 use assay_lang::tr;
-use assay_model::job::EngineKind;
+use assay_model::job::DataPath;
 use assay_model::load::report::{LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Load, Stream};
 use group::StorageGroup;
@@ -42,17 +42,12 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
 
 /// Returns the judgement of a stream around which no counters were taken.
 fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
-    let why = if !stream.engine.kind.moves_data() {
-        tr!(
-            "the {engine} engine moves no data",
-            engine = stream.engine.kind
-        )
-    } else {
-        tr!("no counters were taken around it").to_owned()
-    };
+    let engine = stream.engine.kind;
+    let why = uncounted(engine);
+    let why = why.unwrap_or_else(|| tr!("no counters were taken around it").to_owned());
     let unknown = |direction: Ddir| {
         let bytes = came.directions[direction].bytes;
-        if stream.engine.kind == EngineKind::Sim {
+        if engine.properties().data == DataPath::Simulated {
             return simulated::direction(bytes);
         }
         (bytes > 0)

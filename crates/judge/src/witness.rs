@@ -3,7 +3,7 @@
 
 use super::share::{Range, percent, ratio};
 use super::touched::part_in_one_pass;
-use super::{Case, DEVICE_SHARE};
+use super::{Case, DEVICE_SHARE, uncounted};
 use assay_lang::tr;
 use assay_model::evidence::FileChange;
 use assay_model::job::Direction;
@@ -19,8 +19,8 @@ impl Case<'_> {
     /// Returns the bytes that the device moved for all processes; `None` when there is no device
     /// below the page cache.
     pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
-        if !self.job.ioengine.moves_data() {
-            return Err(format!("the {} engine moves no data", self.job.ioengine));
+        if let Some(why) = uncounted(self.job.ioengine) {
+            return Err(why);
         }
         if self.is_memory()? {
             return Ok(None);

@@ -99,31 +99,120 @@ crate::named! {
     }
 }
 
+/// Treatment of the I/Os of a worker if the I/O depth is above 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueMode {
+    /// Each I/O ends before the next one starts, so that the depth has no effect.
+    OneByOne,
+    /// Adjacent I/Os are combined into one call.
+    Combined,
+    /// The kernel keeps them in flight; each can have its own priority.
+    Kernel,
+    /// Threads of the C library keep them in flight. All its users share them, so a file descriptor
+    /// must be the same file to all.
+    SharedThreads,
+    /// A simulated device keeps them in flight.
+    Simulated,
+}
+
+/// Path of the data of an engine, which determines the counters of the kernel that include it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataPath {
+    /// Files and block devices; `/proc/diskstats` counts what reaches a device.
+    BlockLayer,
+    /// Loads and stores on mapped files, which cannot bypass the page cache (`O_DIRECT`).
+    MemoryMap,
+    /// SCSI or NVMe commands past the block layer; `/proc/diskstats` does not count them.
+    PassThrough,
+    /// Buffers that are filled and then discarded.
+    Discarded,
+    /// A simulated device.
+    Simulated,
+    /// Calls on files or parts of files, without data.
+    NoData,
+}
+
+/// Use of a job's paths by an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathUse {
+    /// Names that lead nowhere.
+    Unused,
+    /// Files and block devices that are opened.
+    OpenFile,
+    /// Character devices of block devices, such as `/dev/sg0`, that are opened.
+    CharacterDevice,
+    /// Names of files to create.
+    NewFile,
+    /// Names of existing files.
+    FileName,
+    /// Names of directories to create.
+    NewDirectory,
+    /// Names of existing directories.
+    DirectoryName,
+}
+
+impl PathUse {
+    /// `true` if I/O needs the open file; otherwise it needs its name at most.
+    pub const fn opens(self) -> bool {
+        matches!(self, Self::OpenFile | Self::CharacterDevice)
+    }
+
+    /// `true` if the paths are those of directories.
+    pub const fn is_of_directories(self) -> bool {
+        matches!(self, Self::NewDirectory | Self::DirectoryName)
+    }
+}
+
+/// Properties of an engine on which other parts of assay depend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineProperties {
+    /// Treatment of several I/Os.
+    pub queue: QueueMode,
+    /// Path of the data.
+    pub data: DataPath,
+    /// Use of the job's paths.
+    pub paths: PathUse,
+}
+
 impl EngineKind {
-    /// `true` if each I/O moves the bytes of its block to or from the storage; `false` for engines
-    /// that only simulate I/O or work on whole files.
+    /// Returns the properties of the engine. The match is exhaustive, so that each property of a
+    /// new engine must be stated.
+    pub const fn properties(self) -> EngineProperties {
+        use DataPath::{BlockLayer, Discarded, MemoryMap, NoData};
+        use PathUse::{DirectoryName, FileName, NewDirectory, NewFile, OpenFile, Unused};
+        use QueueMode::{Combined, Kernel, OneByOne, SharedThreads};
+        let (queue, data, paths) = match self {
+            Self::Psync | Self::Sync => (OneByOne, BlockLayer, OpenFile),
+            Self::Pvsync | Self::Pvsync2 => (OneByOne, BlockLayer, OpenFile),
+            Self::Vsync => (Combined, BlockLayer, OpenFile),
+            Self::Libaio | Self::IoUring => (Kernel, BlockLayer, OpenFile),
+            Self::Posixaio => (SharedThreads, BlockLayer, OpenFile),
+            Self::Mmap => (OneByOne, MemoryMap, OpenFile),
+            Self::Null => (OneByOne, Discarded, Unused),
+            Self::Sim => (QueueMode::Simulated, DataPath::Simulated, Unused),
+            Self::FileCreate => (OneByOne, NoData, NewFile),
+            Self::FileStat | Self::FileDelete => (OneByOne, NoData, FileName),
+            Self::DirCreate => (OneByOne, NoData, NewDirectory),
+            Self::DirStat | Self::DirDelete => (OneByOne, NoData, DirectoryName),
+            Self::Ftruncate | Self::Falloc => (OneByOne, NoData, OpenFile),
+        };
+        EngineProperties { queue, data, paths }
+    }
+
+    /// `true` if each I/O moves the bytes of its block to or from the storage.
     pub const fn moves_data(self) -> bool {
-        !matches!(
-            self,
-            Self::Null
-                | Self::Sim
-                | Self::FileCreate
-                | Self::FileStat
-                | Self::FileDelete
-                | Self::DirCreate
-                | Self::DirStat
-                | Self::DirDelete
-                | Self::Ftruncate
-                | Self::Falloc
-        )
+        use DataPath::{BlockLayer, MemoryMap, PassThrough};
+        matches!(self.properties().data, BlockLayer | MemoryMap | PassThrough)
     }
 
     /// `true` if the engine is asynchronous, so that an I/O depth above 1 has an effect.
     pub const fn is_asynchronous(self) -> bool {
-        matches!(
-            self,
-            Self::Libaio | Self::IoUring | Self::Posixaio | Self::Vsync | Self::Sim
-        )
+        !matches!(self.properties().queue, QueueMode::OneByOne)
+    }
+
+    /// `true` if the engine maps files into memory.
+    pub const fn maps_memory(self) -> bool {
+        matches!(self.properties().data, DataPath::MemoryMap)
     }
 }
 

@@ -8,12 +8,12 @@
 
 mod database;
 mod detail;
-mod label;
 mod primary;
+mod table;
 
-pub use label::{direction_of, label_of, measured_of, quantity_of};
 pub(crate) use primary::decides_between;
 pub use primary::{BANDWIDTH_FROM_BYTES, deciding_metrics, primary_metrics};
+pub use table::{MetricName, in_words, label_of, measured_of, subject_in_words};
 
 use crate::course::Course;
 use crate::latency::Distribution;
@@ -22,7 +22,7 @@ use crate::steps::stalls;
 use crate::summary::Summary;
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
-use assay_model::metric::{Metric, Unit};
+use assay_model::metric::Metric;
 use assay_model::number::as_f64;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
 use assay_model::work::StepDetail;
@@ -44,40 +44,7 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 
 /// Returns all metrics of a trial; empty if it did not start.
 ///
-/// | name | unit | meaning |
-/// |---|---|---|
-/// | `read_bw`, `read_iops` | B/s, IOPS | bytes and I/Os per elapsed time |
-/// | `read_lat_mean`, `_min`, `_max`, `_stdev` | ns | exact, from submission to completion |
-/// | `read_lat_p50`, `_p90`, `_p95`, `_p99`, `_p99.9`, `_p99.99` | ns | error at most 1/128 |
-/// | `read_slat_mean` | ns | time in the submission call, of asynchronous engines |
-/// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
-/// | `write_...` | | the same for writes |
-/// | `in_flight` | count | mean number of I/Os in flight, flush calls apart ([`in_flight`]) |
-/// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
-/// | `durable_write_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | ns | from the first of the writes that a flush follows to the end of that flush |
-/// | `longest_gap` | ns | longest time without a completion, flush calls apart |
-/// | `empty_intervals` | count | whole intervals of the series in which no byte moved, but for the wait for a flush ([`stalls`]) |
-/// | `read_first_level_bw`, `_last_level_bw` | B/s | where the rate changed for good ([`Course`]): before the first change and after the last one; of a trial that reads or writes, not both. `write_...` the same |
-/// | `read_first_level_bytes` | B | bytes transferred before the first change |
-/// | `errors` | count | failed I/Os, if any |
-/// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | CPU time of the agent per read or write; the last is their sum |
-/// | `context_switches` | count | of the agent, voluntary or not |
-/// | `commit_tps` | TPS | transactions of a database per time spent in them, with a given pace per elapsed time |
-/// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
-/// | `commit_flushes` | count | flushes that the disks completed, over transactions |
-/// | `commit_write_bytes` | B | handed to the kernel, over transactions |
-/// | `commit_device_bytes` | B | what the device (partition, loop device ...) wrote meanwhile, over transactions |
-/// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
-/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
-/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
-/// | `memory_bw`, `memory_bw_best`, `_worst` | B/s | of the passes of a loop over arrays, the first left out: median, best (STREAM's figure) and worst |
-/// | `memory_lat`, `memory_lat_best` | ns | of a load that depends on the previous one: median and best of the passes |
-/// | `memory_flips`, `memory_tested`, `memory_stress_bw` | count, B, B/s | words that differ from those written, memory under test, bytes written and read in it per time |
-/// | `act_time` | ns | duration of an act of a scenario |
-/// | `operation_lat_...` | ns | of the act's operations that are more than one I/O |
-/// | `deadline_misses`, `deadline_operations` | count | operations that ended after their deadline, and all that had one |
-/// | `lateness_max` | ns | longest time by which an operation missed its deadline |
-/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
+/// `docs/json.md` describes them, and the table ([`MetricName`]) has their properties.
 ///
 /// A direction without I/O has no metrics. A percentile is included if [`Percentile::estimable`];
 /// the median always, because it needs no tail. Latencies with a damaged record
@@ -100,7 +67,7 @@ pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric>
             metrics.direction(direction, totals, measured.clock_ns(direction));
         }
         if let Some(number) = in_flight(measured, trial.job.numjobs) {
-            metrics.push("in_flight", Unit::Count, number);
+            metrics.push("in_flight", number);
         }
         metrics.flushes(&measured.flush);
         if let Some(durable) = &measured.durable {
@@ -115,7 +82,7 @@ pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric>
             .and_then(StepDetail::scenario)
             .is_some()
         {
-            metrics.nanos("act_time", Some(as_f64(measured.elapsed_ns)));
+            metrics.push("act_time", as_f64(measured.elapsed_ns));
         }
     }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
@@ -134,22 +101,18 @@ struct Metrics {
 }
 
 impl Metrics {
-    fn push(&mut self, name: impl Into<String>, unit: Unit, value: f64) {
-        self.list.push(Metric {
-            name: name.into(),
-            unit,
-            value,
-        });
+    /// Adds a metric, if it has a value and a row in the table.
+    fn push(&mut self, name: impl Into<String>, value: impl Into<Option<f64>>) {
+        let name = name.into();
+        let known = MetricName::parse(&name).map(|known| known.row.unit);
+        debug_assert!(known.is_some(), "{name} is not in the table");
+        if let (Some(unit), Some(value)) = (known, value.into()) {
+            self.list.push(Metric { name, unit, value });
+        }
     }
 
     fn count(&mut self, name: impl Into<String>, count: u64) {
-        self.push(name, Unit::Count, count as f64);
-    }
-
-    fn nanos(&mut self, name: impl Into<String>, ns: Option<f64>) {
-        if let Some(ns) = ns {
-            self.push(name, Unit::Nanos, ns);
-        }
+        self.push(name, as_f64(count));
     }
 
     fn direction(&mut self, direction: Direction, totals: &DirectionTotals, elapsed_ns: u64) {
@@ -159,17 +122,13 @@ impl Metrics {
         if elapsed_ns > 0 {
             let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns as f64;
             let bandwidth = per_second(totals.bytes);
-            self.push(format!("{direction}_bw"), Unit::BytesPerSec, bandwidth);
-            self.push(
-                format!("{direction}_iops"),
-                Unit::Iops,
-                per_second(totals.ios),
-            );
+            self.push(format!("{direction}_bw"), bandwidth);
+            self.push(format!("{direction}_iops"), per_second(totals.ios));
         }
         self.latencies(&format!("{direction}_lat"), &totals.latency);
         let submission = totals.submission.as_ref().map(Distribution::of);
         if let Some(Ok(submission)) = submission {
-            self.nanos(format!("{direction}_slat_mean"), submission.mean_ns());
+            self.push(format!("{direction}_slat_mean"), submission.mean_ns());
         }
         if totals.short_ios > 0 {
             self.count(format!("{direction}_short_ios"), totals.short_ios);
@@ -180,10 +139,10 @@ impl Metrics {
         let Ok(latency) = Distribution::of(record) else {
             return;
         };
-        self.nanos(format!("{name}_mean"), latency.mean_ns());
-        self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
-        self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
-        self.nanos(format!("{name}_stdev"), latency.stdev_ns());
+        self.push(format!("{name}_mean"), latency.mean_ns());
+        self.push(format!("{name}_min"), latency.min_ns().map(as_f64));
+        self.push(format!("{name}_max"), latency.max_ns().map(as_f64));
+        self.push(format!("{name}_stdev"), latency.stdev_ns());
         self.percentiles(name, &latency, &IO_PERCENTILES);
     }
 
@@ -199,9 +158,9 @@ impl Metrics {
     fn waits(&mut self, name: &str, record: &LatencyRecord) {
         let sound = Distribution::of(record);
         if let Some(latency) = sound.ok().filter(|latency| latency.count() > 0) {
-            self.nanos(format!("{name}_mean"), latency.mean_ns());
+            self.push(format!("{name}_mean"), latency.mean_ns());
             self.percentiles(name, &latency, &FLUSH_PERCENTILES);
-            self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
+            self.push(format!("{name}_max"), latency.max_ns().map(as_f64));
         }
     }
 
@@ -209,7 +168,7 @@ impl Metrics {
         for &percentile in wanted {
             if percentile == Percentile::P50 || percentile.estimable(latency.count()) {
                 let ns = latency.percentile_ns(percentile).map(as_f64);
-                self.nanos(format!("{name}_{percentile}"), ns);
+                self.push(format!("{name}_{percentile}"), ns);
             }
         }
     }
@@ -217,11 +176,11 @@ impl Metrics {
     /// Adds stalls and errors.
     fn continuity(&mut self, measured: &Measurement) {
         let gap = measured.longest_gap.map(|gap| as_f64(gap.length_ns));
-        self.nanos("longest_gap", gap);
+        self.push("longest_gap", gap);
         if !measured.series.points.is_empty() {
             let stalls = stalls(measured);
             let empty: usize = stalls.iter().map(|stall| stall.intervals).sum();
-            self.push("empty_intervals", Unit::Count, empty as f64);
+            self.push("empty_intervals", empty as f64);
         }
         if measured.errors.count > 0 {
             self.count("errors", measured.errors.count);
@@ -238,17 +197,10 @@ impl Metrics {
             return;
         };
         let last = others.last().unwrap_or(next);
-        for (name, unit, value) in [
-            ("first_level_bw", Unit::BytesPerSec, first.rate),
-            (
-                "first_level_bytes",
-                Unit::Bytes,
-                as_f64(next.bytes_before.0),
-            ),
-            ("last_level_bw", Unit::BytesPerSec, last.rate),
-        ] {
-            self.push(format!("{direction}_{name}"), unit, value);
-        }
+        let bytes = next.bytes_before.0;
+        self.push(format!("{direction}_first_level_bw"), first.rate);
+        self.count(format!("{direction}_first_level_bytes"), bytes);
+        self.push(format!("{direction}_last_level_bw"), last.rate);
     }
 
     fn processor(&mut self, measured: &Measurement) {
@@ -256,9 +208,9 @@ impl Metrics {
         let ios = as_f64(measured.read.ios) + as_f64(measured.write.ios);
         if ios > 0.0 {
             let (user, system) = (as_f64(cpu.user_ns), as_f64(cpu.system_ns));
-            self.push("cpu_user_per_io", Unit::Nanos, user / ios);
-            self.push("cpu_system_per_io", Unit::Nanos, system / ios);
-            self.push("cpu_per_io", Unit::Nanos, (user + system) / ios);
+            self.push("cpu_user_per_io", user / ios);
+            self.push("cpu_system_per_io", system / ios);
+            self.push("cpu_per_io", (user + system) / ios);
         }
         let switches = cpu
             .voluntary_switches
@@ -289,25 +241,25 @@ impl Metrics {
     /// figure.
     fn bandwidth(&mut self, step: &BandwidthStep) {
         if let Some(rates) = Summary::of(&step.rates()) {
-            self.push("memory_bw", Unit::BytesPerSec, rates.median);
-            self.push("memory_bw_best", Unit::BytesPerSec, rates.max);
-            self.push("memory_bw_worst", Unit::BytesPerSec, rates.min);
+            self.push("memory_bw", rates.median);
+            self.push("memory_bw_best", rates.max);
+            self.push("memory_bw_worst", rates.min);
         }
     }
 
     fn load_latency(&mut self, step: &LatencyStep) {
         if let Some(loads) = Summary::of(&step.per_load_ns()) {
-            self.push("memory_lat", Unit::Nanos, loads.median);
-            self.push("memory_lat_best", Unit::Nanos, loads.min);
+            self.push("memory_lat", loads.median);
+            self.push("memory_lat_best", loads.min);
         }
     }
 
     fn stress(&mut self, step: &StressStep) {
         self.count("memory_flips", step.flips);
-        self.push("memory_tested", Unit::Bytes, as_f64(step.tested_bytes));
+        self.count("memory_tested", step.tested_bytes);
         if step.elapsed_ns > 0 {
             let rate = as_f64(step.moved_bytes) * 1e9 / as_f64(step.elapsed_ns);
-            self.push("memory_stress_bw", Unit::BytesPerSec, rate);
+            self.push("memory_stress_bw", rate);
         }
     }
 }

@@ -1,32 +1,15 @@
 //! Figures of a run, as input of a comparison.
 
 use crate::acts;
-use crate::derive::{deciding_metrics, label_of, metrics_with};
+use crate::derive::{MetricName, deciding_metrics, label_of, metrics_with};
 use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Figure, Sample};
 use assay_model::metric::{Metric, Unit};
 use assay_model::plan::Plan;
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
-
-/// Exploratory figures, which are shown beside the deciding ones.
-const EXPLORATORY: [&str; 13] = [
-    "read_bw",
-    "write_bw",
-    "read_iops",
-    "write_iops",
-    "read_lat_p50",
-    "read_lat_p99",
-    "write_lat_p50",
-    "write_lat_p99",
-    "flush_lat_p50",
-    "durable_write_lat_p50",
-    "durable_write_lat_p99",
-    "longest_gap",
-    "operation_lat_p99",
-];
 
 /// Separator between the labels of trials that measured different layers.
 pub(crate) const OR: &str = " or ";
@@ -76,15 +59,6 @@ pub fn may_decide(measured: Option<&str>) -> bool {
             && parts.all(|part| part != "unknown")
     };
     measured.is_none_or(|labels| labels.split(OR).all(is_of_device))
-}
-
-/// Returns the direction in which a unit is better.
-pub const fn better(unit: Unit) -> Option<Better> {
-    match unit {
-        Unit::BytesPerSec | Unit::Iops | Unit::Tps => Some(Better::Higher),
-        Unit::Nanos => Some(Better::Lower),
-        Unit::Bytes | Unit::Ratio | Unit::Count => None,
-    }
 }
 
 /// Returns the figures of completed trials of a run, one for each condition, job and metric.
@@ -191,7 +165,8 @@ fn each_metric<'a>(
         let primary = deciding_metrics(&trial.job, has);
         for metric in metrics {
             let decides = primary.contains(&metric.name.as_str());
-            if decides || EXPLORATORY.contains(&metric.name.as_str()) {
+            let explores = MetricName::parse(&metric.name).is_some_and(MetricName::explores);
+            if decides || explores {
                 let label = label_of(&metric.name, judgement.as_ref());
                 let growing = figures.find(&trial.job.name, trial, &metric, decides, &label);
                 growing.push(metric.value, place_of(trial.position));
@@ -245,7 +220,7 @@ impl<'a> Gathered<'a> {
         let place = *(self.places)
             .entry((condition.clone(), name.clone(), key))
             .or_insert_with(|| {
-                list.push(Growing::new(condition, name, metric.unit, primary));
+                list.push(Growing::new(condition, name, metric, primary));
                 list.len() - 1
             });
         let growing = &mut self.list[place];
@@ -257,13 +232,13 @@ impl<'a> Gathered<'a> {
 }
 
 impl Growing<'_> {
-    fn new(condition: String, metric: String, unit: Unit, primary: bool) -> Self {
+    fn new(condition: String, name: String, metric: &Metric, primary: bool) -> Self {
         Self {
             figure: Figure {
                 condition,
-                metric,
-                unit: unit.name().to_owned(),
-                better: better(unit),
+                metric: name,
+                unit: metric.unit.name().to_owned(),
+                better: MetricName::parse(&metric.name).and_then(|known| known.row.better),
                 primary,
                 sample: Sample::Values {
                     values: Vec::new(),
@@ -300,6 +275,7 @@ impl Growing<'_> {
 mod tests {
     use super::*;
     use assay_model::condition::Restore;
+    use assay_model::figures::Better;
     use assay_model::job::{Job, Rw};
     use assay_model::plan::Place;
     use assay_model::trial::{DirectionTotals, Measurement};

@@ -1,5 +1,7 @@
 //! Jobs that assay measures on a file in a known state.
 
+use assay_model::job::{EngineKind, QueueMode};
+
 /// Part of the file that is in the page cache when the command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
@@ -68,8 +70,8 @@ pub enum On {
 pub struct TruthJob {
     pub name: &'static str,
     pub on: On,
-    /// Engines, each of which makes a cell.
-    pub engines: &'static [&'static str],
+    /// Selects the engines, each of which makes a cell; a job without any makes one.
+    engines: SelectsEngine,
     pub cached: Cached,
     pub neighbour: Neighbour,
     /// Arguments of `assay`: `F` is replaced by the file. `qualify` is followed by the name of
@@ -78,6 +80,15 @@ pub struct TruthJob {
 }
 
 impl TruthJob {
+    /// Returns the names of the engines.
+    pub fn engines(&self) -> Vec<&'static str> {
+        let own = EngineKind::ALL
+            .into_iter()
+            .filter(|kind| (self.engines)(*kind));
+        let names: Vec<&str> = own.map(EngineKind::name).collect();
+        if names.is_empty() { vec!["-"] } else { names }
+    }
+
     /// Returns the name, with the neighbour if there is one.
     pub fn title(&self) -> String {
         let beside = match self.neighbour {
@@ -110,13 +121,17 @@ impl TruthJob {
     }
 }
 
-const PSYNC: &[&str] = &["psync"];
-const OTHERS: &[&str] = &[
-    "sync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "io_uring",
-];
-const QUEUED: &[&str] = &["libaio", "posixaio", "io_uring"];
-const MAPPED: &[&str] = &["mmap"];
-const NONE: &[&str] = &["-"];
+type SelectsEngine = fn(EngineKind) -> bool;
+const PSYNC: SelectsEngine = |kind| kind == EngineKind::Psync;
+const OTHERS: SelectsEngine = |kind| kind.moves_data() && !PSYNC(kind) && !MAPPED(kind);
+const QUEUED: SelectsEngine = |kind| {
+    matches!(
+        kind.properties().queue,
+        QueueMode::Kernel | QueueMode::SharedThreads
+    )
+};
+const MAPPED: SelectsEngine = EngineKind::maps_memory;
+const NONE: SelectsEngine = |_| false;
 
 /// Size of prepared files; jobs use 8 MiB of it or all.
 pub const FILE_MIB: usize = 16;

@@ -158,8 +158,8 @@ fn cells(options: &Options) -> Vec<TruthCell> {
     let mut cells = Vec::new();
     for topology in &TOPOLOGIES {
         for job in JOBS.iter().filter(|job| runs_on(job, topology.name)) {
-            let engines = job.engines.iter();
-            cells.extend(engines.map(|&engine| TruthCell {
+            let engines = job.engines().into_iter();
+            cells.extend(engines.map(|engine| TruthCell {
                 topology,
                 job,
                 engine,

@@ -1,7 +1,7 @@
 //! Parameters of AndroBench's generations, and assay's own.
 
 use super::DatabaseProfile;
-use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
+use assay_model::job::{Flush, FlushCall, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
 
@@ -129,7 +129,7 @@ pub(super) fn words(phase: &FilePhase) -> String {
             }
         },
     ];
-    if phase.ioengine == EngineKind::Mmap {
+    if phase.ioengine.maps_memory() {
         words.push("memory map".to_owned());
     }
     words.push(if phase.direct { "O_DIRECT" } else { "buffered" }.to_owned());

@@ -6,7 +6,7 @@
 
 use crate::held;
 use crate::io::{IoEngine, IoUnit, OpenFile, flush_open};
-use assay_model::job::{EngineKind, FlushCall};
+use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
@@ -27,20 +27,6 @@ pub(crate) struct FileCall {
 }
 
 impl FileCall {
-    /// Returns the engine of a kind; `None` if that kind moves data or simulates.
-    pub(crate) fn of(kind: EngineKind) -> Option<Self> {
-        Some(match kind {
-            EngineKind::FileCreate => Self::create(),
-            EngineKind::FileStat | EngineKind::DirStat => Self::stat(),
-            EngineKind::FileDelete => Self::delete(),
-            EngineKind::DirCreate => Self::make_directory(),
-            EngineKind::DirDelete => Self::remove_directory(),
-            EngineKind::Ftruncate => Self::ftruncate(),
-            EngineKind::Falloc => Self::falloc(),
-            _ => return None,
-        })
-    }
-
     /// Calls `open(2)` with `O_CREAT`, then `close(2)`, for all directions.
     pub(crate) fn create() -> Self {
         Self::on_path(|file, _| {

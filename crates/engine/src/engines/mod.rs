@@ -67,37 +67,6 @@ fn no_simulation() -> EngineError {
     EngineError::unavailable(EngineKind::Sim, std::io::Error::other(why))
 }
 
-/// Returns true if an engine does I/O on an open file. The others need only its path, or nothing at
-/// all.
-pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
-    !matches!(
-        engine,
-        EngineKind::Null
-            | EngineKind::Sim
-            | EngineKind::FileCreate
-            | EngineKind::FileStat
-            | EngineKind::FileDelete
-            | EngineKind::DirCreate
-            | EngineKind::DirStat
-            | EngineKind::DirDelete
-    )
-}
-
-/// Returns true if an engine works on directories instead of files.
-pub(crate) const fn is_of_directories(engine: EngineKind) -> bool {
-    matches!(
-        engine,
-        EngineKind::DirCreate | EngineKind::DirStat | EngineKind::DirDelete
-    )
-}
-
-/// Returns true if the thread may have its own table of open files
-/// ([`sys::own_file_table`](crate::sys::own_file_table)). The C library runs POSIX asynchronous I/O
-/// on threads shared by all of its users, so a descriptor must be the same file to all of them.
-pub(crate) const fn may_own_file_table(engine: EngineKind) -> bool {
-    !matches!(engine, EngineKind::Posixaio)
-}
-
 /// Operation on an engine of any kind. It is a generic function, compiled once per engine, so that
 /// the calls in its loop cost nothing.
 pub(crate) trait WithEngine {
@@ -127,12 +96,24 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Pvsync => visitor.run(Boxed::new(Pvsync::first())),
         EngineKind::Pvsync2 => visitor.run(Boxed::new(Pvsync::second(engine))),
         EngineKind::Mmap => visitor.run(Boxed::new(Mmap::new())),
-        kind => match (FileCall::of(kind), Loads::here()) {
-            (Some(call), Some(_)) => visitor.run(Boxed::new(call)),
-            // Streams on simulated devices are created elsewhere.
-            _ => return Err(no_simulation()),
-        },
+        EngineKind::FileCreate => with_file_call(visitor, FileCall::create())?,
+        EngineKind::FileStat | EngineKind::DirStat => with_file_call(visitor, FileCall::stat())?,
+        EngineKind::FileDelete => with_file_call(visitor, FileCall::delete())?,
+        EngineKind::DirCreate => with_file_call(visitor, FileCall::make_directory())?,
+        EngineKind::DirDelete => with_file_call(visitor, FileCall::remove_directory())?,
+        EngineKind::Ftruncate => with_file_call(visitor, FileCall::ftruncate())?,
+        EngineKind::Falloc => with_file_call(visitor, FileCall::falloc())?,
+        // Streams on simulated devices are created elsewhere.
+        EngineKind::Sim => return Err(no_simulation()),
     })
+}
+
+/// Runs the visitor with an engine of calls on files, which only loads use.
+fn with_file_call<V: WithEngine>(visitor: V, call: FileCall) -> Result<V::Output, EngineError> {
+    match Loads::here() {
+        Some(_) => Ok(visitor.run(Boxed::new(call))),
+        None => Err(no_simulation()),
+    }
 }
 
 /// Runs the visitor with a separately compiled loop.

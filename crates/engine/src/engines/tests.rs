@@ -20,20 +20,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const BLOCK: u32 = 4096;
-/// Engines whose I/Os move data.
-const MOVERS: [EngineKind; 9] = [
-    EngineKind::Psync,
-    EngineKind::Sync,
-    EngineKind::Pvsync,
-    EngineKind::Pvsync2,
-    EngineKind::Vsync,
-    EngineKind::Mmap,
-    EngineKind::Posixaio,
-    EngineKind::Libaio,
-    EngineKind::IoUring,
-];
 
-/// Each of them that works here, as a stream would describe it.
+/// Each engine that moves data and works here, as a stream would describe it.
 fn movers() -> impl Iterator<Item = Engine> {
     let works = |&kind: &EngineKind| match usable(kind) {
         Ok(()) => true,
@@ -42,7 +30,8 @@ fn movers() -> impl Iterator<Item = Engine> {
             false
         }
     };
-    MOVERS.into_iter().filter(works).map(engine)
+    let movers = EngineKind::ALL.into_iter().filter(|kind| kind.moves_data());
+    movers.filter(works).map(engine)
 }
 
 fn engine(kind: EngineKind) -> Engine {

@@ -14,7 +14,7 @@ use super::{Note, Turn};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
-use crate::engines::{WithEngine, may_own_file_table, with_engine};
+use crate::engines::{WithEngine, with_engine};
 use crate::error::EngineError;
 use crate::extra::{Extra, Loads};
 use crate::gaps::WorkerGaps;
@@ -23,7 +23,7 @@ use crate::io::IoEngine;
 use crate::sim::{Sim, VirtualClock};
 use crate::start::StartLine;
 use crate::sys;
-use assay_model::job::EngineKind;
+use assay_model::job::{DataPath, QueueMode};
 use assay_model::load::report::StreamState;
 use assay_model::load::{Load, Stream};
 use assay_model::rng::SplitMix64;
@@ -107,7 +107,7 @@ impl Post<'_> {
     /// Runs the stream from its preparation to its end.
     pub(super) fn serve(self) {
         let _last_word = LastWord(&self.events, self.index);
-        if may_own_file_table(self.stream.engine.kind) {
+        if self.stream.engine.kind.properties().queue != QueueMode::SharedThreads {
             sys::own_file_table();
         }
         self.shared.set_state(StreamState::SettingUp);
@@ -229,7 +229,7 @@ impl Post<'_> {
     /// Prepares and runs the stream; `None` if it was stopped before its start.
     fn prepare_and_run(&self) -> Result<Option<Finished>, EngineError> {
         #[cfg(feature = "sim")]
-        if self.stream.engine.kind == EngineKind::Sim {
+        if self.stream.engine.kind.properties().data == DataPath::Simulated {
             return self.simulate();
         }
         with_engine(&self.stream.engine, OnEngine(self))?
@@ -435,5 +435,6 @@ impl WithEngine for OnEngine<'_, '_> {
 
 /// Returns true if the stream has data in memory, also if the engine only pretends to transfer it.
 fn has_buffers(stream: &Stream) -> bool {
-    stream.engine.kind.moves_data() || stream.engine.kind == EngineKind::Null
+    let kind = stream.engine.kind;
+    kind.moves_data() || kind.properties().data == DataPath::Discarded
 }

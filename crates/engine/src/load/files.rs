@@ -18,10 +18,9 @@ pub use open::sync_flags;
 pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 
-use crate::engines::is_of_directories;
 use crate::error::EngineError;
 use crate::held::shown;
-use assay_model::job::EngineKind;
+use assay_model::job::PathUse;
 use assay_model::load::report::FilePart;
 use assay_model::load::{Load, Stream};
 use assay_model::units::Bytes;
@@ -162,13 +161,10 @@ impl FilePlan {
 /// file, makes it itself or works on directories (other engines without an open file expect one to
 /// exist), or the file is already prepared.
 const fn needs_only_names(stream: &Stream) -> bool {
-    let engine = stream.engine.kind;
+    let paths = stream.engine.kind.properties().paths;
     stream.files.prepared
-        || matches!(
-            engine,
-            EngineKind::Null | EngineKind::Sim | EngineKind::FileCreate
-        )
-        || is_of_directories(engine)
+        || matches!(paths, PathUse::Unused | PathUse::NewFile)
+        || paths.is_of_directories()
 }
 
 /// Creates the error of a stream with invalid settings.

@@ -2,7 +2,7 @@
 //! observer of the load reads the counters while the stream waits.
 
 use super::Turn;
-use assay_model::job::{EngineKind, OpenSync};
+use assay_model::job::OpenSync;
 use assay_model::load::Stream;
 use std::sync::mpsc::{Sender, channel};
 
@@ -37,13 +37,13 @@ impl Turns {
 pub(super) fn has_turns(stream: &Stream) -> bool {
     let durability = &stream.durability;
     let kind = stream.engine.kind;
-    if !kind.moves_data() || kind == EngineKind::Sim {
+    if !kind.moves_data() {
         return false;
     }
     let leaves_pages = durability.sync == OpenSync::None
         && durability.at_end.is_none()
         && !durability.fsync_on_close;
-    let cached = !durability.direct || kind == EngineKind::Mmap;
+    let cached = !durability.direct || kind.maps_memory();
     let repeats = stream.length.loops > 1;
     let writes_late = stream.blocks.rw.write && leaves_pages;
     stream.schedule.exec_after.is_some() || (cached && (repeats || writes_late))

@@ -3,7 +3,7 @@
 
 use super::{BLOCK, alone, engines, folder, job, run, try_run, zeros};
 use assay_engine::EngineError;
-use assay_model::job::{Direction, EngineKind, Job, RateLimit, Rw};
+use assay_model::job::{DataPath, Direction, EngineKind, Job, RateLimit, Rw};
 use assay_model::units::{Bytes, MIB};
 use assay_testkit::{Mount, needs, or_skip, skip};
 use std::fs;
@@ -143,13 +143,8 @@ fn jobs_that_cannot_mean_anything_are_refused() {
         job.direct = true;
         job.ioengine = EngineKind::Mmap;
     });
-    for engine in [
-        EngineKind::FileCreate,
-        EngineKind::FileStat,
-        EngineKind::FileDelete,
-        EngineKind::Ftruncate,
-        EngineKind::Falloc,
-    ] {
+    let engines = EngineKind::ALL.into_iter();
+    for engine in engines.filter(|engine| engine.properties().data == DataPath::NoData) {
         refused(&|job| job.ioengine = engine);
     }
     assert!(path.exists(), "nothing was done");

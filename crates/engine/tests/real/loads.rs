@@ -62,18 +62,8 @@ fn stream(folder: &Path, file: &str, size: u64) -> Stream {
 }
 
 fn engines() -> Vec<EngineKind> {
-    let all = [
-        EngineKind::Psync,
-        EngineKind::Sync,
-        EngineKind::Pvsync,
-        EngineKind::Pvsync2,
-        EngineKind::Vsync,
-        EngineKind::Mmap,
-        EngineKind::Libaio,
-        EngineKind::IoUring,
-        EngineKind::Posixaio,
-    ];
-    all.into_iter()
+    let all = EngineKind::ALL.into_iter();
+    all.filter(|kind| kind.moves_data())
         .filter(|&kind| match assay_engine::usable(kind) {
             Ok(()) => true,
             Err(why) => {

@@ -10,7 +10,7 @@ mod loads;
 mod threads;
 
 use assay_engine::{EngineError, Observer, Progress, Start, measure, usable};
-use assay_model::job::{EngineKind, Job, Rw};
+use assay_model::job::{EngineKind, Job, QueueMode, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
 use assay_testkit::{Scratch, skip};
@@ -30,25 +30,23 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Engines that do I/O and work here, with a depth that suits them.
 fn engines() -> Vec<(EngineKind, u32)> {
-    let all = [
-        (EngineKind::Psync, 1),
-        (EngineKind::Sync, 1),
-        (EngineKind::Pvsync, 1),
-        (EngineKind::Pvsync2, 1),
-        (EngineKind::Vsync, 4),
-        (EngineKind::Mmap, 1),
-        (EngineKind::Posixaio, 4),
-        (EngineKind::Libaio, 8),
-        (EngineKind::IoUring, 8),
-    ];
-    let works = |&(engine, _): &(EngineKind, u32)| match usable(engine) {
+    let all = EngineKind::ALL.into_iter();
+    let works = |&engine: &EngineKind| match usable(engine) {
         Ok(()) => true,
         Err(why) => {
             skip(&why.to_string());
             false
         }
     };
-    all.into_iter().filter(works).collect()
+    let depth = |engine: EngineKind| match engine.properties().queue {
+        QueueMode::OneByOne => 1,
+        QueueMode::Combined => 4,
+        _ => 8,
+    };
+    all.filter(|engine| engine.moves_data())
+        .filter(works)
+        .map(|engine| (engine, depth(engine)))
+        .collect()
 }
 
 /// A mapped file is the page cache.

@@ -5,7 +5,7 @@ use super::super::hindrances;
 use super::super::share::{Share, failed_because};
 use super::super::touched::Touched;
 use super::super::{
-    CallEnd, Case, DataLocation, DirectionEvidence, ForeignIo, Judgement, Measured,
+    CallEnd, Case, DataLocation, DirectionEvidence, ForeignIo, Judgement, Measured, uncounted,
 };
 use super::order;
 use super::stop::{UNEVEN, evidence_at};
@@ -54,7 +54,7 @@ impl<'a> StorageGroup<'a> {
         };
         let members = wave.streams.iter().filter_map(member);
         let members: Vec<Member<'a>> = members
-            .filter(|member| member.stream.engine.kind.moves_data())
+            .filter(|member| uncounted(member.stream.engine.kind).is_none())
             .collect();
         let mut others = report
             .evidence

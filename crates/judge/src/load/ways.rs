@@ -1,7 +1,7 @@
 //! Properties of a stream's I/O, expressed as those of a job.
 
 use assay_lang::tr;
-use assay_model::job::{Direction, EngineKind, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::load::blocks::Sequencer;
 use assay_model::load::report::StreamReport;
 use assay_model::load::{Ddir, Extent, Stream};
@@ -33,12 +33,12 @@ impl Member<'_> {
 
     /// `true` if the stream uses direct I/O. Memory maps do not support `O_DIRECT`.
     pub(super) fn is_direct(&self) -> bool {
-        self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap
+        self.stream.durability.direct && !self.stream.engine.kind.maps_memory()
     }
 
     /// `true` if `msync(2)` follows each store into a map.
     pub(super) fn syncs_map(&self) -> bool {
-        self.stream.durability.direct && self.stream.engine.kind == EngineKind::Mmap
+        self.stream.durability.direct && self.stream.engine.kind.maps_memory()
     }
 
     /// `true` if the stream ended without an error.

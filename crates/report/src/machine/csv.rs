@@ -8,7 +8,7 @@ use assay_model::metric::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_stats::derive;
-use assay_stats::derive::{direction_of, label_of, quantity_of};
+use assay_stats::derive::{MetricName, label_of};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -116,12 +116,13 @@ fn metric_columns(metric: &Metric, judgement: Option<&Judgement>) -> [String; 5]
 /// Returns the device share of a metric; `None` for a metric of the whole trial, because two
 /// directions have two shares, and for single calls whose label differs from their direction's.
 fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
-    let evidence = match direction_of(metric)? {
+    let metric = MetricName::parse(metric)?;
+    let evidence = match metric.direction? {
         Direction::Read => judgement?.read.as_ref(),
         Direction::Write => judgement?.write.as_ref(),
     };
     let evidence = evidence?;
-    let same = *evidence.of(quantity_of(metric)) == evidence.measured;
+    let same = *evidence.of(metric.quantity()) == evidence.measured;
     evidence.device_share.filter(|_| same)
 }
 

@@ -12,7 +12,7 @@ use assay_model::run::Run;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
 use assay_stats::course::{Course, Level};
-use assay_stats::derive::direction_of;
+use assay_stats::derive::{MetricName, in_words, subject_in_words};
 
 /// Describes a job: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 pub fn job(job: &Job) -> String {
@@ -90,53 +90,18 @@ pub const DURABLE_WRITE: &str = "durable_write";
 /// Returns the name of a figure next to its job: `read`, `write p99`, `flush p50`; the direction
 /// alone stands for its rate.
 pub fn metric(name: &str) -> String {
-    let words = match name.split_once('_') {
-        Some(("durable", rest)) => tr!(
-            "durable write latency {percentile}",
-            percentile = rest.trim_start_matches("write_lat_")
-        ),
-        Some((subject, "bw" | "iops" | "tps")) => operation(subject).to_owned(),
-        Some((subject, rest)) => match rest.strip_prefix("lat_") {
-            Some(percentile) => tr!(
-                "{operation} latency {percentile}",
-                operation = operation(subject),
-                percentile
-            ),
-            None if name == "memory_lat" => tr!("latency of a load").to_owned(),
-            None if name == "longest_gap" => tr!("longest gap").to_owned(),
-            None => name.replace('_', " "),
-        },
-        None => name.to_owned(),
-    };
-    clean(&words)
-}
-
-/// Returns the operation in a metric's name.
-pub fn operation(subject: &str) -> &str {
-    match subject {
-        "read" => tr!("read"),
-        "write" => tr!("write"),
-        "flush" => tr!("flush"),
-        DURABLE_WRITE => tr!("durable write"),
-        "commit" => tr!("commit"),
-        "memory" => tr!("memory"),
-        other => other,
-    }
+    clean(&in_words(name))
 }
 
 /// Names the direction: reads or writes.
 pub fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => tr!("read"),
-        Direction::Write => tr!("write"),
-    }
+    subject_in_words(direction.name())
 }
 
 /// Returns the 99th percentile of the latency that belongs to a figure, with its label if that
 /// differs from the figure's.
 pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&'static str>)> {
-    let subject = match figure.name.split('_').next()? {
-        "durable" => DURABLE_WRITE,
+    let subject = match MetricName::parse(&figure.name)?.subject {
         "write" if job.figure("durable_write_lat_p50").is_some() => DURABLE_WRITE,
         subject => subject,
     };
@@ -148,9 +113,8 @@ pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&
 
 /// Returns the percentiles of writes with their flush, for a figure of writes.
 pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
-    if direction_of(&figure.name) != Some(Direction::Write) {
-        return None;
-    }
+    let name = MetricName::parse(&figure.name)?;
+    name.direction.filter(|of| *of == Direction::Write)?;
     let shown = ["p50", "p95", "p99"].into_iter().filter_map(|percentile| {
         let found = job.figure(&format!("{DURABLE_WRITE}_lat_{percentile}"))?;
         let value = quantity(found.unit, found.stats.median);

@@ -16,6 +16,7 @@ use assay_model::metric::Unit;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
 use assay_model::work::StepDetail;
+use assay_stats::derive::MetricName;
 use assay_stats::figures::{Labelled, by_label, may_decide};
 use assay_stats::percentile::Percentile;
 use assay_stats::summary::Summary;
@@ -106,28 +107,20 @@ fn figure<'a>(
 /// Metric of the slowest operations.
 enum Tail {
     /// Percentile of an operation's latency, with the prefix of its metric names.
-    Percentile(String, Percentile),
+    Percentile(&'static str, Percentile),
     /// The longest time without a completion.
     LongestGap,
 }
 
-/// Percentiles for which a single trial has too few operations.
-const PERCENTILES: [Percentile; 4] = [
-    Percentile::P95,
-    Percentile::P99,
-    Percentile::P99_9,
-    Percentile::P99_99,
-];
-
 impl Tail {
+    /// Recognizes percentiles for which a single trial has too few operations.
     fn of(metric: &str) -> Option<Self> {
         if metric == "longest_gap" {
             return Some(Self::LongestGap);
         }
-        let (operation, percentile) = metric.split_once("_lat_")?;
-        let mut known = PERCENTILES.into_iter();
-        let percentile = known.find(|known| known.to_string() == percentile)?;
-        Some(Self::Percentile(operation.to_owned(), percentile))
+        let metric = MetricName::parse(metric)?;
+        let percentile = metric.percentile().filter(|of| *of >= Percentile::P95)?;
+        Some(Self::Percentile(metric.subject, percentile))
     }
 
     /// Returns the figure over the operations of all trials; `None` if they are too few.

@@ -2,7 +2,6 @@
 
 use super::run::origin;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
-use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::words::format::{quantity, spread};
 use crate::words::identity;
@@ -11,6 +10,7 @@ use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
+use assay_stats::derive::subject_in_words;
 use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
 use assay_stats::rounds::Window;
 
@@ -63,7 +63,7 @@ fn mark(job: &JobSummary<'_>) -> TableRow {
             name,
             tr!(
                 "{direction}: no trial was completed",
-                direction = describe::operation(direction)
+                direction = subject_in_words(direction)
             ),
         ];
         return TableRow::new(cells.map(Cell::Text).into());
@@ -76,7 +76,7 @@ fn mark(job: &JobSummary<'_>) -> TableRow {
     let at = |figure: &Figure| trial_of(&bandwidth, best).and_then(|n| value_of(figure, n));
     let cells = [
         name,
-        describe::operation(direction).to_owned(),
+        subject_in_words(direction).to_owned(),
         format!("{:.1}", best / 1e6),
         at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
         at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),

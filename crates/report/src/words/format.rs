@@ -33,9 +33,9 @@ pub fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// Formats a value with the unit of its source; assay's own units are formatted for readers.
 pub fn value(unit: &str, value: f64) -> String {
-    // Shares and counts of other programs may be defined differently.
     let mut own = Unit::ALL.into_iter();
-    match own.find(|own| own.name() == unit && !matches!(own, Unit::Ratio | Unit::Count)) {
+    // Counts of other programs are shown with their unit.
+    match own.find(|own| own.name() == unit && *own != Unit::Count) {
         Some(own) => quantity(own, value),
         None => format!("{} {unit}", three_digits(value))
             .trim_end()
@@ -204,6 +204,13 @@ mod tests {
         assert_eq!(rates(88.2e6, 88.2e6, 88.2e6), "88.2");
         assert_eq!(spread(Unit::Iops, 3941.0, 525.0, 33.3e3), "525 .. 33300");
         assert_eq!(spread(Unit::Ratio, 0.5, 0.4, 0.6), "40 .. 60 %");
+    }
+
+    #[test]
+    fn a_ratio_is_a_percentage_by_its_unit_and_by_its_name() {
+        assert_eq!(quantity(Unit::Ratio, 2.3), "230 %");
+        assert_eq!(value("ratio", 2.3), "230 %");
+        assert_eq!(value("count", 3.0), "3.00 count");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::{Metrics, as_f64};
 use assay_judge::judge;
-use assay_model::metric::Unit;
 use assay_model::trial::TrialRecord;
 use assay_model::work::androbench::DatabaseStep;
 
@@ -20,26 +19,26 @@ impl Metrics {
         let time_ns = paced_ns.unwrap_or(step.latency.sum_ns);
         if time_ns > 0 {
             let rate = transactions * 1e9 / as_f64(time_ns);
-            self.push("commit_tps", Unit::Tps, rate);
+            self.push("commit_tps", rate);
         }
         self.latencies("commit_lat", &step.latency);
         let written = trial.measured.as_ref().map(|measured| measured.write.bytes);
         if let Some(bytes) = written.filter(|&bytes| bytes > 0) {
             let each = as_f64(bytes) / transactions;
-            self.push("commit_write_bytes", Unit::Bytes, each);
+            self.push("commit_write_bytes", each);
         }
         let judged = judge(trial).and_then(|judgement| judgement.write);
         if let Some(flushes) = judged.as_ref().and_then(|write| write.flushes) {
             let each = as_f64(flushes) / transactions;
-            self.push("commit_flushes", Unit::Count, each);
+            self.push("commit_flushes", each);
         }
         // Layers below the top may be shared, such as the disk behind a loop device.
         let top = judged.as_ref().and_then(|write| write.layers.first());
         if let Some((_, bytes)) = top {
             let each = as_f64(*bytes) / transactions;
-            self.push("commit_device_bytes", Unit::Bytes, each);
+            self.push("commit_device_bytes", each);
         }
-        self.nanos("checkpoint_time", step.checkpoint_ns.map(as_f64));
+        self.push("checkpoint_time", step.checkpoint_ns.map(as_f64));
     }
 }
 

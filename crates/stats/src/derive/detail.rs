@@ -3,7 +3,6 @@
 use super::{Metrics, as_f64};
 use crate::latency::Distribution;
 use crate::percentile::Percentile;
-use assay_model::metric::Unit;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
@@ -31,12 +30,12 @@ impl Metrics {
     /// duration, as in GNOME Disks.
     fn samples(&mut self, step: &ExtentStep) {
         let rates = || step.samples.iter().filter_map(ExtentSample::rate).collect();
-        let (name, unit, values): (_, _, Vec<f64>) = match step.of {
-            SampleKind::Read => ("read_sample_bw", Unit::BytesPerSec, rates()),
-            SampleKind::Write => ("write_sample_bw", Unit::BytesPerSec, rates()),
+        let (name, values): (_, Vec<f64>) = match step.of {
+            SampleKind::Read => ("read_sample_bw", rates()),
+            SampleKind::Write => ("write_sample_bw", rates()),
             SampleKind::Access => {
                 let times = step.samples.iter().map(|sample| as_f64(sample.elapsed_ns));
-                ("access_time", Unit::Nanos, times.collect())
+                ("access_time", times.collect())
             }
         };
         if values.is_empty() {
@@ -45,9 +44,9 @@ impl Metrics {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
-        self.push(format!("{name}_mean"), unit, mean);
-        self.push(format!("{name}_min"), unit, least);
-        self.push(format!("{name}_max"), unit, most);
+        self.push(format!("{name}_mean"), mean);
+        self.push(format!("{name}_min"), least);
+        self.push(format!("{name}_max"), most);
     }
 
     /// Adds counts and times of an act of a scenario. `metrics_with` adds its duration.
@@ -59,7 +58,7 @@ impl Metrics {
             self.count("deadline_misses", kept.missed);
             self.count("deadline_operations", kept.operations);
             let late = (kept.missed > 0).then(|| as_f64(kept.worst_late_ns));
-            self.nanos("lateness_max", late);
+            self.push("lateness_max", late);
         }
     }
 
@@ -69,14 +68,11 @@ impl Metrics {
         let Ok(late) = Distribution::of(record) else {
             return;
         };
-        for (name, percentile) in [("p50", Percentile::P50), ("p99", Percentile::P99)] {
-            if let Some(ns) = late.percentile_ns(percentile) {
-                self.push(format!("lateness_{name}"), Unit::Nanos, as_f64(ns));
-            }
+        for percentile in [Percentile::P50, Percentile::P99] {
+            let ns = late.percentile_ns(percentile).map(as_f64);
+            self.push(format!("lateness_{percentile}"), ns);
         }
-        if let Some(ns) = late.max_ns() {
-            self.push("lateness_max".to_owned(), Unit::Nanos, as_f64(ns));
-        }
+        self.push("lateness_max", late.max_ns().map(as_f64));
     }
 
     /// Adds the result of a power cut, summed over all streams.

@@ -77,13 +77,21 @@ pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::MetricName;
     use assay_model::job::{FlushCall, Pause, RateLimit, Rw};
     use assay_model::units::{Bytes, Nanos};
 
     fn deciding(rw: Rw, bs: Bytes, edit: fn(&mut Job)) -> Vec<&'static str> {
         let mut job = Job::new("job", rw, bs, Bytes::mib(64));
         edit(&mut job);
-        primary_metrics(&job)
+        let found = primary_metrics(&job);
+        for name in &found {
+            assert!(
+                MetricName::parse(name).is_some_and(MetricName::may_decide),
+                "{name}"
+            );
+        }
+        found
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::reader::OptionReader;
 use crate::fio::job::{CommandPriorities, Each, JobDraft, SizeShare};
-use assay_model::job::EngineKind;
+use assay_model::job::{EngineKind, QueueMode};
 use assay_model::load::PerDirection;
 use assay_model::load::priority::{IoPriority, PriorityShare};
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ impl CommandPriorities {
         engine: EngineKind,
     ) -> Result<PerDirection<Vec<PriorityShare>>, String> {
         let mut shares = PerDirection::default();
-        if !matches!(engine, EngineKind::Libaio | EngineKind::IoUring) {
+        if engine.properties().queue != QueueMode::Kernel {
             return Ok(shares);
         }
         (shares.read, shares.write) = (self.of(0)?, self.of(1)?);

@@ -111,7 +111,12 @@ fn some_flags_are_answered_at_once() {
     assert_eq!(text("-v"), text("--version"));
     assert!(text("--cmdhelp=rw").contains("readwrite"));
     assert!(text("--cmdhelp").lines().count() > 200);
-    assert!(text("--enghelp").contains("\tio_uring\n"));
+    for engine in EngineKind::ALL {
+        assert!(
+            text("--enghelp").contains(&format!("\t{engine}\n")),
+            "{engine}"
+        );
+    }
     assert!(text("--enghelp=libaio").contains("nowait"));
     assert!(text("--enghelp=pvsync2,hipri").contains("engines"));
     assert!(text("--help").contains("--output-format"));

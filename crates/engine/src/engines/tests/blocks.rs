@@ -1,6 +1,7 @@
 //! What every engine that moves data has in common.
 
 use super::*;
+use assay_model::job::QueueMode;
 
 #[test]
 fn what_is_written_is_read_back() {
@@ -31,9 +32,9 @@ fn trims_free_the_block_and_keep_the_size() {
         let content = fs::read(&files[0].path).unwrap();
         assert_eq!(content.len(), 8 * BLOCK as usize, "{}", engine.kind);
         // An asynchronous write may come after the trim.
-        if !matches!(
-            engine.kind,
-            EngineKind::Libaio | EngineKind::IoUring | EngineKind::Posixaio
+        if matches!(
+            engine.kind.properties().queue,
+            QueueMode::OneByOne | QueueMode::Combined
         ) {
             let block = &content[BLOCK as usize..2 * BLOCK as usize];
             assert!(block.iter().all(|&byte| byte == 0), "{}", engine.kind);
@@ -110,7 +111,7 @@ fn no_more_are_taken_than_asked_for() {
         }
     }
     for engine in movers() {
-        if matches!(engine.kind, EngineKind::Libaio | EngineKind::IoUring) {
+        if engine.kind.properties().queue == QueueMode::Kernel {
             let folder = tempfile::tempdir().unwrap();
             let file = file(&folder, "a", 0, 4 * BLOCK as usize);
             with_engine(&engine, Takes(&file)).unwrap();

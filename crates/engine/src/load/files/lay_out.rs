@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::held::{self, shown};
 use crate::layout;
 use crate::load::Note;
-use assay_model::job::EngineKind;
+use assay_model::job::PathUse;
 use assay_model::load::Stream;
 use assay_model::load::files::Fallocate;
 use assay_model::rng::SplitMix64;
@@ -106,8 +106,7 @@ impl FilePlan {
 
     /// Creates the directories that the engine will inspect or remove.
     fn make_directories(&self, stream: &Stream) -> Result<(), EngineError> {
-        let kind = stream.engine.kind;
-        if !matches!(kind, EngineKind::DirStat | EngineKind::DirDelete) {
+        if stream.engine.kind.properties().paths != PathUse::DirectoryName {
             return Ok(());
         }
         self.files
@@ -188,7 +187,7 @@ impl FilePlan {
 
     /// Creates missing folders with access for their owner only, as fio does.
     fn make_folders(&self, stream: &Stream) -> Result<(), EngineError> {
-        let nowhere = matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim);
+        let nowhere = stream.engine.kind.properties().paths == PathUse::Unused;
         if nowhere || stream.files.prepared {
             return Ok(());
         }
@@ -236,7 +235,7 @@ impl FilePlan {
 fn needs_content(stream: &Stream) -> bool {
     let rw = &stream.blocks.rw;
     let overwrites = stream.files.overwrite && !stream.files.append;
-    rw.read || rw.write && (overwrites || stream.engine.kind == EngineKind::Mmap)
+    rw.read || rw.write && (overwrites || stream.engine.kind.maps_memory())
 }
 
 fn open_to_make(file: &PlannedFile, stream: &Stream) -> Result<File, EngineError> {

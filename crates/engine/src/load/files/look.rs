@@ -4,6 +4,7 @@ use super::{FileKind, needs_only_names, problem};
 use crate::error::EngineError;
 use crate::held;
 use crate::held::shown;
+use assay_model::job::PathUse;
 use assay_model::load::Stream;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, major, minor, seek};
 use rustix::io::Errno;
@@ -100,7 +101,9 @@ fn kind_and_size(
         Ok((FileKind::BlockDevice, Some(device_size(stream, path)?)))
     } else if kind.is_char_device() {
         let (wanted, usable) = MEMORY_DEVICES;
-        if major(what.st_rdev) == wanted && usable.contains(&minor(what.st_rdev)) {
+        let memory = major(what.st_rdev) == wanted && usable.contains(&minor(what.st_rdev));
+        let paths = stream.engine.kind.properties().paths;
+        if memory || takes_character_device(paths, stream.blocks.rw.changes()) {
             Ok((FileKind::CharDevice, None))
         } else {
             no_storage("a character device")
@@ -114,6 +117,12 @@ fn kind_and_size(
     } else {
         no_storage("a socket")
     }
+}
+
+/// `true` if a stream may open a character device that leads to a block device. Admission does not
+/// know that block device, which may be in use, so the stream must change nothing.
+pub(super) fn takes_character_device(paths: PathUse, changes: bool) -> bool {
+    paths == PathUse::CharacterDevice && !changes
 }
 
 fn device_size(stream: &Stream, path: &Path) -> Result<u64, EngineError> {

@@ -1,7 +1,6 @@
 //! Opening one file with the options of its stream.
 
 use super::{FileKind, PlannedFile, problem};
-use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::held::shown;
 use crate::io::OpenFile;
@@ -27,7 +26,7 @@ pub(super) fn open(
     first: bool,
     note: &mut dyn FnMut(Note),
 ) -> Result<OpenFile, EngineError> {
-    if !needs_open_file(stream.engine.kind) {
+    if !stream.engine.kind.properties().paths.opens() {
         let nowhere = Path::new("/dev/null");
         let file = File::open(nowhere).map_err(|e| EngineError::file("open", nowhere, e))?;
         return Ok(of(stream, planned, number, file));

@@ -3,12 +3,11 @@
 use super::open::open;
 use super::shared::{HeldLock, PathLock, SharedFiles};
 use super::{FileKind, FilePlan, PlannedFile};
-use crate::engines::{is_of_directories, needs_open_file};
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
 use crate::{held, page_cache};
-use assay_model::job::EngineKind;
+use assay_model::job::PathUse;
 use assay_model::load::files::FileLock;
 use assay_model::load::{Ddir, Stream};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -161,7 +160,7 @@ impl<'a> FileTable<'a> {
     /// # Errors
     /// As for [`Self::open`]; [`EngineError::Stopped`] if `stop` was set.
     pub(crate) fn open_first(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
-        if self.stream.files.pre_read && needs_open_file(self.stream.engine.kind) {
+        if self.stream.files.pre_read && self.stream.engine.kind.properties().paths.opens() {
             for file in &self.plan.files {
                 pre_read(file, stop)?;
             }
@@ -217,7 +216,8 @@ impl<'a> FileTable<'a> {
     }
 
     fn remove(&self, file: &PlannedFile) -> std::io::Result<()> {
-        match is_of_directories(self.stream.engine.kind) {
+        let paths = self.stream.engine.kind.properties().paths;
+        match paths.is_of_directories() {
             true => Ok(held::unlink(&file.path, AtFlags::REMOVEDIR)?),
             false => held::remove_file(&file.path),
         }
@@ -227,9 +227,9 @@ impl<'a> FileTable<'a> {
     /// the engine creates files; the null engine creates none. The path must now lead to a regular
     /// file, or to a directory if the engine works on directories.
     fn is_removable(&self, file: &PlannedFile) -> bool {
-        let made_by_name =
-            file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
-        if is_of_directories(self.stream.engine.kind) {
+        let paths = self.stream.engine.kind.properties().paths;
+        let made_by_name = file.kind == FileKind::NameOnly && paths == PathUse::NewFile;
+        if paths.is_of_directories() {
             return held::look(&file.path).is_ok_and(|what| file_type(&what).is_dir());
         }
         let is_own = file.is_regular() || made_by_name;

@@ -13,7 +13,7 @@ use crate::load::turns::has_turns;
 use crate::load::worker::Finished;
 use crate::load::{LoadObserver, Turn};
 use crate::start::StartLine;
-use assay_model::job::EngineKind;
+use assay_model::job::DataPath;
 use assay_model::load::Stream;
 use assay_model::load::report::{FilePart, StreamState};
 use assay_model::load::schedule::ExitWhat;
@@ -477,7 +477,7 @@ impl<'a> Conductor<'a> {
 /// random start delay counts with its maximum.
 fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
     let ramp_ns = Some(stream.length.ramp_time.0).filter(|&ramp_ns| ramp_ns > 0)?;
-    if stream.engine.kind == EngineKind::Sim {
+    if stream.engine.kind.properties().data == DataPath::Simulated {
         // The ramp is in virtual time and takes no real time.
         return Some(start_ns);
     }

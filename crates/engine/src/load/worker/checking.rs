@@ -6,7 +6,6 @@ use super::issue::{Next, Role, UnitInFlight};
 use super::{Phase, Worker};
 use crate::clock::Clock;
 use crate::content::Filler;
-use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::held::shown;
 use crate::io::{IoEngine, IoUnit};
@@ -265,7 +264,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let Some(file) = self.files.get(number) else {
                 continue;
             };
-            if self.stream.durability.direct || !needs_open_file(self.stream.engine.kind) {
+            let opens = self.stream.engine.kind.properties().paths.opens();
+            if self.stream.durability.direct || !opens {
                 continue;
             }
             let flushed = self.engine.flush(file, FlushCall::Fsync);

@@ -3,7 +3,6 @@
 use super::Worker;
 use super::issue::Next;
 use crate::clock::Clock;
-use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::io::IoEngine;
 use crate::load::files::Room;
@@ -28,7 +27,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// evicted from the page cache if requested.
     pub(super) fn reopen_files(&mut self) -> Result<(), EngineError> {
         let files = &self.stream.files;
-        if !needs_open_file(self.stream.engine.kind) && !files.unlink_each_loop {
+        let opens = self.stream.engine.kind.properties().paths.opens();
+        if !opens && !files.unlink_each_loop {
             return Ok(());
         }
         self.close_files();

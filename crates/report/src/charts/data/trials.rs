@@ -11,7 +11,7 @@ use crate::words::format::{quantity, range};
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::job::Direction;
-use assay_stats::derive::direction_of;
+use assay_stats::derive::MetricName;
 use assay_stats::summary::Summary as Statistics;
 
 /// Ratio of the largest to the smallest value above which the axis is logarithmic.
@@ -41,7 +41,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         .filter_map(|job| Some((job, job.figure(name)?)))
         .collect();
     let unit = figures.first()?.1.unit;
-    let tint = match direction_of(name) {
+    let tint = match MetricName::parse(name).and_then(|name| name.direction) {
         Some(Direction::Write) => Tint::Write,
         _ => Tint::Read,
     };

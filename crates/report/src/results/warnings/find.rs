@@ -8,7 +8,7 @@ use crate::results::write_mode::WriteMode;
 use crate::words::text::clean;
 use assay_judge::Measured;
 use assay_lang::tr;
-use assay_model::job::{Direction, EngineKind, Job};
+use assay_model::job::{Direction, Job, QueueMode};
 use assay_model::load::Stream;
 use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
@@ -248,8 +248,9 @@ const IOS_PER_PLACE: u64 = 20;
 
 /// Returns true if a job is meant to keep its queue full: no option makes it wait.
 fn keeps_queue_full(job: &Job) -> bool {
-    use EngineKind::{IoUring, Libaio, Posixaio};
-    let queues = matches!(job.ioengine, IoUring | Libaio | Posixaio) && job.iodepth > 1;
+    use QueueMode::{Kernel, SharedThreads};
+    let mode = job.ioengine.properties().queue;
+    let queues = matches!(mode, Kernel | SharedThreads) && job.iodepth > 1;
     let waits = job.rate.is_some() || job.pause.is_some() || job.flush.every.is_some();
     // Threads with a fixed share end at different times.
     queues && !waits && (job.numjobs == 1 || job.time_based)

@@ -19,6 +19,7 @@ use assay_model::metric::Unit;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::SampleKind;
 use assay_model::work::memory::MemoryStepResult;
+use assay_stats::derive::subject_in_words;
 
 /// Maximum length of a name if space is limited; assay's own names have at most 20 characters with
 /// their direction.
@@ -329,20 +330,17 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
     let tail = &found.tail;
     let mut name = shorten(&clean(found.job), LONGEST_TAIL);
     if job.group == Group::Mixed {
-        name = format!("{name} {}", describe::operation(found.operation.name()));
+        name = format!("{name} {}", subject_in_words(found.operation.name()));
     }
-    let metric = match found.operation {
-        Operation::Read => "read_lat_p99",
-        Operation::Write => "write_lat_p99",
-        Operation::Flush => "flush_lat_p99",
-        Operation::DurableWrite => "durable_write_lat_p99",
-    };
     let [mean, worst] = tail.each.map_or([Cell::Empty, Cell::Empty], |each| {
         [time(each.geometric_mean_ns), time(each.worst_ns as f64)]
     });
     let name = format!("{name} {}", tail.percentile);
     let cells = vec![name.into(), time(tail.pooled_ns as f64), mean, worst];
-    row(cells, job.labels_of(metric))
+    row(
+        cells,
+        job.labels_of(&format!("{}_lat_p99", found.operation)),
+    )
 }
 
 /// Returns samples over an extent: lowest, average and highest, and a curve for each trial.

@@ -1,6 +1,7 @@
 //! What is refused, and that nothing was made then.
 
 use super::*;
+use assay_model::job::PathUse;
 use assay_testkit::{LoopDevice, Scratch, Volume, needs, or_skip};
 
 fn readonly(stream: &Stream) -> Result<FilePlan, EngineError> {
@@ -62,6 +63,18 @@ fn paths_that_are_no_storage() {
     assert!(refusal(&none).contains("it has no files"));
     none.files.opendir = Some(folder.path().to_owned());
     assert!(refusal(&none).contains("no regular file below"));
+}
+
+#[test]
+fn a_character_device_is_only_read_and_only_by_engines_for_it() {
+    for (paths, changes, expected) in [
+        (PathUse::CharacterDevice, false, true),
+        (PathUse::CharacterDevice, true, false),
+        (PathUse::OpenFile, false, false),
+    ] {
+        let takes = super::super::look::takes_character_device(paths, changes);
+        assert_eq!(takes, expected, "{paths:?}, changes: {changes}");
+    }
 }
 
 #[test]
