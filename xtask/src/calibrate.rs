@@ -10,15 +10,15 @@ use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::rng::SplitMix64;
 use assay_model::verdict::LEVEL;
-use assay_stats::distributions::mann_whitney::MannWhitney;
+use assay_stats::distributions::MannWhitney;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::compare_figures;
-use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::{promise_kept, promised_of_runs, table};
-use assay_stats::verdict::sequential::PLANS;
 use assay_stats::verdict::simulate::{
     Apart, Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
 };
 use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
+use assay_stats::verdict::units::PLANS;
 use std::thread;
 use std::time::{Duration, Instant};
 

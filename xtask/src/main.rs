@@ -125,7 +125,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["house", rest @ ..] => house::run(rest),
         ["words"] => words::update(),
         ["msrv", rest @ ..] => msrv::check(rest),
-        ["agent-size"] => agents::size::run_checks(),
+        ["agent-size"] => agents::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

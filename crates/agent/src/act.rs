@@ -1,47 +1,56 @@
 //! Acts in the slots of a plan: what they may write, the folder they get, and how they ended. The
 //! evidence around their steps is taken in [`steps`].
+//!
+//! - Claims on files that several works use under the same name: two works on one file would
+//!   measure, and remove, each other's data.
+//! - `Scratch`: the file systems that a scenario makes.
+//! - `wave()`: simultaneous steps of a work as streams of a load.
 
-mod admission;
-mod claim;
-mod hold;
 #[cfg(feature = "sqlite")]
 mod memory;
-mod scratch;
 #[cfg(feature = "sqlite")]
 mod soak;
 mod steps;
-mod together;
 
-use crate::conditions::{Conditions, before_trial};
-use crate::fatal::Fatal;
+use crate::conditions::{Conditions, before_trial, journals};
 use crate::frame::FrameError;
-use crate::held_by_name;
 use crate::inspect::storage_of;
-use crate::load;
-use crate::permission::refuse;
-use crate::plan::{Abort, Runner, refused};
-use crate::watching::{self, WatchMessage};
+use crate::permission::{Fatal, device, is_free, not_owned, refuse};
+use crate::plan::{Abort, Runner};
+use crate::watching::WatchMessage;
 use crate::workspace::Folder;
-use admission::admit;
-use assay_model::condition::{Condition, InForce, Restore};
+use crate::{held_by_name, load, plan, watching};
+use assay_engine::held::shown;
+use assay_model::condition::{Condition, InForce, Restore, Setting, Subject};
+use assay_model::evidence::Evidence;
 use assay_model::job::Job;
-use assay_model::load::Load;
+use assay_model::load::blocks::{BlockSizes, Blocks, RwPattern};
+use assay_model::load::report::{
+    DirectionReport, LoadReport, StreamReport, WaveEvidence, WaveRecord,
+};
+use assay_model::load::{Durability, Engine, Extent, Load, PerDirection, Stream};
 use assay_model::plan::Slot;
 use assay_model::storage::Storage;
-use assay_model::trial::TrialRecord;
+use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
 use assay_model::wire::{NoteWeight, Refusal, RunEnd, SlotEnd};
 use assay_model::work::acts::ActOrder;
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkReport, WorkSpec};
 use assay_probe::roots::Roots;
+use assay_probe::safety::{FileUse, KernelOwned};
 use assay_probe::stack;
-use assay_workloads::{Context, WorkError};
-use claim::files_of;
-use hold::devices_of;
-use scratch::{Scratch, kinds_of};
+use assay_workloads::{Context, Together, WorkError};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use steps::{InForceNow, Steps};
 
@@ -81,7 +90,7 @@ fn run_slots(
         if runner.is_stopped() {
             return Ok(RunEnd::Cancelled);
         }
-        let no_act = || refused("the plan has no such act".to_owned());
+        let no_act = || plan::refused("the plan has no such act".to_owned());
         let act = acts.get(slot.job).ok_or_else(no_act)?;
         let entered = under.enter(runner, slot, &progress.restore);
         let mut workshop = Workshop {
@@ -131,13 +140,13 @@ impl<'a> Under<'a> {
         }
         let path = plan.place.path();
         if makes_file_systems && !order.destroy_data {
-            return Err(refused(format!(
+            return Err(plan::refused(format!(
                 "a file system on {} destroys all data on it: add --destroy-data",
                 path.display()
             )));
         }
         let storage = stack::resolve(runner.roots, path);
-        let storage = storage.map_err(|error| refused(error.to_string()))?;
+        let storage = storage.map_err(|error| plan::refused(error.to_string()))?;
         let conditions = runner.conditions(&storage)?;
         Ok(Self {
             set: Some((conditions, storage)),
@@ -282,7 +291,7 @@ impl Workshop<'_, '_> {
         }
         match ended {
             Ok(report) => Ok((self.end(), Some(report))),
-            Err(WorkError::Refused(message)) => Err(refused(message)),
+            Err(WorkError::Refused(message)) => Err(plan::refused(message)),
             Err(error) => Ok((end_of(&error, roots, spec, &before), None)),
         }
     }
@@ -411,4 +420,369 @@ fn folder(work: &dyn WorkSpec, run_id: &str) -> Result<Option<Folder>, Refusal> 
             parent.display()
         ))
     })
+}
+
+/// Standard output of the agent.
+const STDOUT: &str = "/proc/self/fd/1";
+/// Suffix of files that a work makes in a folder of the user.
+const IN_FOLDERS: &str = "h2w";
+
+/// Checks everything that a work would write, before it writes anything; returns warnings
+/// for the user.
+///
+/// # Errors
+/// When it would write a device or a file that is in use, or a device without
+/// its user's word.
+fn admit(roots: &Roots, work: &dyn WorkSpec, destroy_data: bool) -> Result<Vec<String>, Refusal> {
+    let written = written(work);
+    if written.is_empty() {
+        return Ok(Vec::new());
+    }
+    let owned = KernelOwned::look(roots);
+    let mut warnings = Vec::new();
+    for path in written {
+        match device(&path) {
+            Some(node) if !destroy_data => {
+                let node = node.display();
+                return Err(refuse(format!(
+                    "{node} is a block device: this destroys all data on it; if that is what you \
+                     want, add --destroy-data"
+                )));
+            }
+            Some(node) => is_free(roots, &node)?,
+            None => warnings.extend(not_owned(&path, uses(&owned, &path))?),
+        }
+    }
+    Ok(warnings)
+}
+
+/// Returns every path that a work may write, including standard output.
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout()
+        // A pipe has no path and needs no permission.
+        && let Ok(path) = fs::canonicalize(STDOUT)
+    {
+        written.push(path);
+    }
+    written
+}
+
+/// Returns the uses of the files that are written at a path. In a folder, only files with
+/// a certain suffix are written; swap space beside them does not matter.
+fn uses(owned: &KernelOwned<'_>, path: &Path) -> Vec<FileUse> {
+    if !path.is_dir() {
+        return owned.uses_of(path);
+    }
+    let mut uses = owned.uses_below(path);
+    uses.retain(|found| found.file.extension() == Some(OsStr::new(IN_FOLDERS)));
+    uses
+}
+
+/// Claims the files of a work until the returned value is dropped or the process ends. A
+/// claim is an abstract socket (unix(7)): a kill would leave a lock file behind, and a
+/// lock on a file has no effect once the file is removed and made again. Other works on
+/// this machine in the same network namespace see the claim; other programs do not.
+///
+/// # Errors
+/// If another work has claimed one of the files.
+fn files_of(work: &dyn WorkSpec) -> Result<Vec<UnixListener>, Refusal> {
+    let mut files = work.claims();
+    files.sort();
+    files.dedup();
+    let mut claims = Vec::new();
+    for path in files {
+        let Some(name) = name_of(&path) else {
+            continue;
+        };
+        let address = SocketAddr::from_abstract_name(name);
+        match address.and_then(|address| UnixListener::bind_addr(&address)) {
+            Ok(claim) => claims.push(claim),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::ADDRINUSE) => {
+                return Err(refuse(format!(
+                    "another assay works on {} now: wait for its end, or {}",
+                    shown(&path),
+                    work.claim_remedy()
+                )));
+            }
+            // Without abstract sockets, there is no protection.
+            Err(_) => {}
+        }
+    }
+    Ok(claims)
+}
+
+/// Returns the name of a claim: the folder and the file's name in it, so that it is the
+/// same before and after the file is made. `None` if the folder does not exist.
+fn name_of(path: &Path) -> Option<String> {
+    let real = match fs::canonicalize(path) {
+        Ok(real) => real,
+        Err(_) => fs::canonicalize(path.parent()?)
+            .ok()?
+            .join(path.file_name()?),
+    };
+    let folder = fs::metadata(real.parent()?).ok()?;
+    let mut hasher = DefaultHasher::new();
+    real.file_name()?.hash(&mut hasher);
+    Some(format!(
+        "assay/{}/{}/{:x}",
+        folder.dev(),
+        folder.ino(),
+        hasher.finish()
+    ))
+}
+
+/// Opens each device that a work writes exclusively, until the returned descriptors are
+/// closed: it cannot be mounted meanwhile, and was not mounted since it was checked. Some
+/// works open their devices exclusively themselves; they are skipped, because a second
+/// exclusive open would fail.
+///
+/// # Errors
+/// If a device is in use. Other errors of opening are left to the work to report.
+fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
+    if work.opens_own_devices() {
+        return Ok(Vec::new());
+    }
+    let mut held = BTreeMap::new();
+    for node in work.writes().iter().filter_map(|path| device(path)) {
+        let Ok(meta) = fs::metadata(&node) else {
+            continue;
+        };
+        // One device may have several names.
+        if held.contains_key(&meta.rdev()) {
+            continue;
+        }
+        match hold(&node) {
+            Ok(fd) => drop(held.insert(meta.rdev(), fd)),
+            Err(Errno::BUSY) => {
+                return Err(refuse(format!(
+                    "{} is in use and is left alone: it was mounted or is held by a program",
+                    node.display()
+                )));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(held.into_values().collect())
+}
+
+fn hold(node: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match open(node, flags | OFlags::RDONLY, Mode::empty()) {
+        // The user may have permission for writing only.
+        Err(Errno::ACCESS) => open(node, flags | OFlags::WRONLY, Mode::empty()),
+        other => other,
+    }
+}
+
+/// Returns the file systems that a work makes, as conditions; each kind once.
+fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
+    let mut kinds: Vec<Condition> = Vec::new();
+    for kind in work
+        .file_systems()
+        .map_or_else(Vec::new, |(_, kinds)| kinds)
+    {
+        let condition = Condition::of(vec![Setting {
+            subject: Subject::Mkfs,
+            value: kind.to_owned(),
+        }]);
+        if !kinds.contains(&condition) {
+            kinds.push(condition);
+        }
+    }
+    kinds
+}
+
+/// Scratch device of a scenario, and the file system on it. The file systems are conditions: a
+/// journal records them before they are made, so that the next start unmounts those of a killed
+/// run.
+struct Scratch<'a> {
+    roots: &'a Roots,
+    act: SlotAct<'a>,
+    kinds: &'a [Condition],
+    made: Option<Conditions<'a>>,
+}
+
+impl<'a> Scratch<'a> {
+    const fn new(roots: &'a Roots, act: SlotAct<'a>, kinds: &'a [Condition]) -> Self {
+        Self {
+            roots,
+            act,
+            kinds,
+            made: None,
+        }
+    }
+
+    /// Makes a file system on the device, which destroys its data, and mounts it; returns
+    /// the mount point.
+    fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+        let device = self.act.act.spec().file_systems();
+        let device = device
+            .filter(|_| self.act.destroy_data)
+            .map(|(path, _)| path);
+        let device = device.ok_or_else(|| {
+            refused("a file system destroys all data on a device: give one, and --destroy-data")
+        })?;
+        let mut kinds = self.kinds.iter();
+        let index = kinds.position(|known| known.settings.iter().any(|s| s.value == kind));
+        let storage = stack::resolve(self.roots, device).map_err(|e| failed(e.to_string()))?;
+        let run_id = self.act.run_id;
+        let conditions = Conditions::new(self.roots, &storage, run_id, self.kinds, journals());
+        let conditions = self.made.insert(conditions.map_err(failed)?);
+        conditions.enter(index).map_err(failed)?;
+        let point = conditions.mount_point().map(PathBuf::from);
+        point.ok_or_else(|| refused("there is no such file system in this scenario"))
+    }
+
+    /// Unmounts the file system; returns the first problem as an error.
+    fn leave(&mut self) -> Result<(), WorkError> {
+        match self.close().into_iter().next() {
+            Some(problem) => Err(failed(problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Unmounts the file system; returns one line for each problem.
+    fn close(&mut self) -> Vec<String> {
+        self.made
+            .take()
+            .map_or_else(Vec::new, |mut made| made.leave())
+    }
+}
+
+fn refused(problem: &str) -> WorkError {
+    WorkError::Refused(problem.to_owned())
+}
+
+fn failed(message: String) -> WorkError {
+    WorkError::Failed {
+        message,
+        errno: None,
+    }
+}
+
+/// Builds the record of works that ran together, from the side of one of them. The steps become
+/// streams of a load, as which they are judged: the kernel's counters are those of all steps
+/// together.
+fn wave(all: &[Together], index: u32, evidence: &Evidence, started_unix_ms: u64) -> WaveRecord {
+    let streams: Vec<Stream> = all.iter().map(stream).collect();
+    let reports = all.iter().map(|one| report(one, started_unix_ms));
+    WaveRecord {
+        load: Load {
+            streams,
+            ..Load::default()
+        },
+        report: LoadReport {
+            streams: reports.collect(),
+            evidence: vec![WaveEvidence {
+                wave: 0,
+                streams: (0..).take(all.len()).collect(),
+                evidence: evidence.clone(),
+                stops: Vec::new(),
+            }],
+            stopped: all.iter().any(|one| one.outcome == Outcome::Interrupted),
+            ..LoadReport::default()
+        },
+        members: vec![index],
+    }
+}
+
+fn stream(one: &Together) -> Stream {
+    let job: &Job = &one.job;
+    let block = u32::try_from(job.bs.0).unwrap_or(u32::MAX);
+    let mut stream = Stream::new(&job.name);
+    stream.blocks = Blocks {
+        rw: RwPattern {
+            read: job.rw.reads(),
+            write: job.rw.writes(),
+            random: job.rw.is_random(),
+            ..RwPattern::default()
+        },
+        sizes: PerDirection::all(BlockSizes::fixed(block)),
+        ..Blocks::default()
+    };
+    stream.region.size = Some(Extent::Bytes(job.size.0));
+    stream.engine = Engine {
+        kind: job.ioengine,
+        ..Engine::default()
+    };
+    stream.durability = Durability::of_job(job.direct, job.sync, job.flush);
+    stream
+}
+
+fn report(one: &Together, started_unix_ms: u64) -> StreamReport {
+    let none = Measurement::default();
+    let measured = one.came.measured.as_ref().unwrap_or(&none);
+    let way = |totals: &DirectionTotals| DirectionReport {
+        ios: totals.ios,
+        bytes: totals.bytes,
+        runtime_ns: measured.elapsed_ns,
+        ..DirectionReport::default()
+    };
+    let (problem, errors) = match &one.outcome {
+        Outcome::Failed { error } => (Some(error.clone()), 1),
+        _ => (None, 0),
+    };
+    let completed = one.outcome == Outcome::Completed;
+    StreamReport {
+        started: one.came.measured.is_some(),
+        started_unix_ms,
+        errno: measured
+            .errors
+            .first
+            .first()
+            .and_then(|e| e.errno)
+            .unwrap_or(0),
+        total_errors: errors,
+        problem,
+        runtime_ns: measured.elapsed_ns,
+        elapsed_ns: measured.elapsed_ns,
+        directions: PerDirection {
+            read: way(&measured.read),
+            write: way(&measured.write),
+            ..PerDirection::default()
+        },
+        moved_bytes: PerDirection {
+            read: measured.read.bytes,
+            write: measured.write.bytes,
+            trim: 0,
+        },
+        sync: measured.flush.clone(),
+        unflushed_bytes: measured.unflushed_bytes,
+        flushed_at_end: completed && one.job.flush.at_end.is_some(),
+        errors: measured.errors.clone(),
+        cpu: measured.cpu,
+        ..StreamReport::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::iozone::Iozone;
+    use std::path::PathBuf;
+
+    fn on(files: &[PathBuf]) -> Iozone {
+        Iozone {
+            files: files.to_vec(),
+            ..Iozone::default()
+        }
+    }
+
+    #[test]
+    fn a_file_is_claimed_once_by_whatever_name_and_whether_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other] = ["iozone.tmp", "other"].map(|name| folder.path().join(name));
+        let held = files_of(&on(&[file.clone(), file.clone()])).unwrap();
+        fs::write(&file, "").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for path in [&file, &link] {
+            let refusal = files_of(&on(&[other.clone(), path.clone()])).unwrap_err();
+            assert!(refusal.message.contains("another assay works on"));
+        }
+        assert!(files_of(&on(&[other])).is_ok(), "and nothing stays claimed");
+        drop(held);
+        assert!(files_of(&on(&[file])).is_ok());
+    }
 }

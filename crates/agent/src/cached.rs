@@ -1,6 +1,6 @@
 //! Pages of files in the page cache.
 
-use crate::watch::{change, is_synchronous};
+use crate::trial::{change, is_synchronous};
 use assay_engine::{held, page_cache};
 use assay_model::evidence::{CacheSource, FileCache, FileChange, FileHoles};
 use rustix::fs::{Mode, OFlags, SeekFrom, seek};

@@ -10,32 +10,27 @@
 //!
 //! A file system is a setting too: it is made and mounted, and undone by unmounting it.
 
-mod abandoned;
 mod journal;
-mod offered;
-mod put_back;
 mod restore;
 
-pub(crate) use abandoned::{ENDING, undo_abandoned};
 pub(crate) use journal::folder as journals;
-pub(crate) use offered::offers;
 pub(crate) use restore::{before_trial, can_restore};
 
 use crate::permission::is_free;
-use assay_model::condition::{Condition, InForce, Knob, Restore, Setting, Subject};
+use assay_model::condition::{
+    Condition, InForce, Knob, Offer, Offered, Restore, Setting, Subject, Undone,
+};
 use assay_model::storage::Storage;
-use assay_probe::conditions::{self as kernel, companions, holds, read};
+use assay_probe::conditions::{ConditionError, companions, holds, read};
 use assay_probe::roots::Roots;
-use assay_probe::stack;
-use journal::{Journal, KnobChange};
-use offered::knobs_of;
-use put_back::put_back;
+use assay_probe::{conditions, conditions as kernel, stack};
+use journal::{Journal, JournalLine, KnobChange, abandoned, boot_id, lines, orphaned};
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-#[cfg(test)]
-mod tests;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Sets each condition once and undoes it. Returns the path where a run under them would
 /// work.
@@ -359,3 +354,276 @@ impl Drop for Conditions<'_> {
         let _ = self.leave();
     }
 }
+
+/// A knob in a journal, with all values that the run set.
+struct Left {
+    turned: Turned,
+    all: Vec<String>,
+    with: Option<Knob>,
+}
+
+/// Time limit for an agent whose host was killed to undo its own settings.
+pub(crate) const ENDING: Duration = Duration::from_secs(30);
+/// Interval between two checks of the journals of such agents.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Undoes the settings of killed runs, newest change first, and removes their journals. An agent
+/// whose host was killed undoes its own settings; those still in force after `limit` are
+/// reported. Settings that other programs have changed meanwhile remain. After a reboot there is
+/// nothing to undo.
+pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> Vec<Undone> {
+    let since = Instant::now();
+    let mut held = orphaned(roots, folder);
+    while !held.is_empty() && since.elapsed() < limit {
+        sleep(LOOKS);
+        held = orphaned(roots, folder);
+    }
+    let mut all: Vec<Undone> = held
+        .into_iter()
+        .flat_map(|lines| undo(roots, lines, true))
+        .collect();
+    let boot = boot_id();
+    for (path, file) in abandoned(folder) {
+        let lines = lines(&file);
+        if lines.iter().all(|line| line.boot_id == boot) {
+            all.extend(undo(roots, lines, false));
+        }
+        // Each problem is reported once.
+        let _ = fs::remove_file(path);
+    }
+    all
+}
+
+fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
+    let mut all: Vec<Left> = Vec::new();
+    for entry in lines.into_iter().map(|line| line.entry) {
+        let index = match all.iter().position(|left| left.turned.knob == entry.knob) {
+            Some(index) => index,
+            None => {
+                all.push(Left {
+                    turned: Turned::new(entry.knob, None),
+                    all: Vec::new(),
+                    with: entry.with,
+                });
+                all.len() - 1
+            }
+        };
+        let left = &mut all[index];
+        // The last entry counts: after a rehearsal everything was restored.
+        left.turned.old = entry.old;
+        left.turned.last.clone_from(&entry.new);
+        left.all.extend(entry.new);
+    }
+    all
+}
+
+/// Undoes the changes of a journal. If a process still holds it, that process has to.
+fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
+    let Some((run_id, pid)) = lines.first().map(|line| (line.run_id.clone(), line.pid)) else {
+        return Vec::new();
+    };
+    let knobs = knobs(lines);
+    let mut undone = Vec::new();
+    let mut kept: Vec<&Knob> = Vec::new();
+    for left in knobs.iter().rev() {
+        let knob = &left.turned.knob;
+        // If another program has changed a knob, it also owns the knobs that change with it.
+        if left.with.as_ref().is_some_and(|with| kept.contains(&with)) {
+            continue;
+        }
+        let problem = match state(roots, left) {
+            KnobState::AsBefore | KnobState::Gone => continue,
+            KnobState::AsSet if is_held => Some(format!(
+                "its agent, process {pid}, has set it and does not end: end it, then measure again"
+            )),
+            KnobState::AsSet => put_one_back(roots, &left.turned).err(),
+            KnobState::Changed(now) => {
+                kept.push(knob);
+                Some(format!("it is '{now}' now, which assay had not set"))
+            }
+        };
+        undone.push(Undone {
+            run_id: run_id.clone(),
+            knob: knob.to_string(),
+            old: left.turned.old.clone(),
+            problem,
+        });
+    }
+    // A value may be accepted only after another one was restored.
+    let is_back = |undone: &Undone| {
+        let left = knobs
+            .iter()
+            .find(|left| left.turned.knob.to_string() == undone.knob);
+        left.is_some_and(|left| matches!(state(roots, left), KnobState::AsBefore))
+    };
+    for undone in undone.iter_mut().filter(|undone| undone.problem.is_some()) {
+        if is_back(undone) {
+            undone.problem = None;
+        }
+    }
+    undone
+}
+
+/// State of a knob.
+enum KnobState {
+    AsBefore,
+    AsSet,
+    Changed(String),
+    /// The knob no longer exists, for example because its device is gone.
+    Gone,
+}
+
+fn state(roots: &Roots, left: &Left) -> KnobState {
+    let Turned { knob, old, .. } = &left.turned;
+    match knob {
+        Knob::Command { .. } => return KnobState::AsSet,
+        // The file system may exist, mounted or not; any file system mounted there is assay's.
+        Knob::FileSystem { point, .. } if point.exists() => return KnobState::AsSet,
+        _ => {}
+    }
+    let Ok(Some(now)) = read(roots, knob) else {
+        return KnobState::Gone;
+    };
+    // A plain file is empty for a moment before its new value is written.
+    let being_set = now.is_empty();
+    if old.as_ref() == Some(&now) {
+        KnobState::AsBefore
+    } else if left.with.is_some() || being_set || left.all.iter().any(|set| holds(knob, set, &now))
+    {
+        KnobState::AsSet
+    } else {
+        KnobState::Changed(now)
+    }
+}
+
+/// Lists the values that the kernel offers for subjects, without changing anything.
+pub(crate) fn offers(
+    roots: &Roots,
+    storage: &Storage,
+    subjects: &[Subject],
+) -> Result<Vec<Offered>, String> {
+    let is_made = subjects.contains(&Subject::Mkfs);
+    let offer = |subject| offer(roots, storage, subject, is_made);
+    let offered: Result<Vec<Offered>, ConditionError> = subjects.iter().map(offer).collect();
+    offered.map_err(|error| error.to_string())
+}
+
+/// Lists the values that the kernel offers for a subject. A file system that `is_made` is mounted
+/// with its options right away, because only the mount shows which of them it accepts.
+fn offer(
+    roots: &Roots,
+    storage: &Storage,
+    subject: &Subject,
+    is_made: bool,
+) -> Result<Offered, ConditionError> {
+    if *subject == Subject::Mount && is_made {
+        return Ok(Offered {
+            subject: subject.clone(),
+            knobs: Vec::new(),
+            current: Vec::new(),
+            offer: Offer::Text,
+        });
+    }
+    kernel::offers(roots, storage, subject)
+}
+
+/// Returns the knobs of all settings of these conditions; changes nothing.
+///
+/// # Errors
+/// A value that this machine does not offer, in one line.
+fn knobs_of(
+    roots: &Roots,
+    storage: &Storage,
+    all: &[Condition],
+    journals: &Path,
+) -> Result<HashMap<Subject, Vec<Knob>>, String> {
+    let words = |error: ConditionError| error.to_string();
+    let made = match all.iter().any(Condition::makes_file_system) {
+        true => Some(file_system(roots, storage, journals).map_err(words)?),
+        false => None,
+    };
+    let mut found = HashMap::new();
+    let mut offered = HashMap::new();
+    for Setting { subject, value } in all.iter().flat_map(|c| &c.settings) {
+        if !offered.contains_key(subject) {
+            let offer = offer(roots, storage, subject, made.is_some()).map_err(words)?;
+            offered.insert(subject, offer.offer);
+            let knobs = match (subject, &made) {
+                (Subject::Mkfs, Some(made)) => vec![made.clone()],
+                (Subject::Mount, Some(Knob::FileSystem { point, .. })) => vec![Knob::Mount {
+                    point: point.clone(),
+                }],
+                _ => conditions::knobs(roots, storage, subject).map_err(words)?,
+            };
+            found.insert(subject.clone(), knobs);
+        }
+        let offer = &offered[subject];
+        if !offer.takes(value) {
+            return Err(format!(
+                "{subject}={value} is not offered here; the kernel offers {offer}"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the file system on the device under test, with a mount point in the folder of the
+/// journals, which other users cannot read.
+fn file_system(roots: &Roots, storage: &Storage, journals: &Path) -> Result<Knob, ConditionError> {
+    let found = conditions::knobs(roots, storage, &Subject::Mkfs)?.into_iter();
+    let mut placed = found.map(|knob| match knob {
+        Knob::FileSystem { device, point } => Knob::FileSystem {
+            device,
+            point: journals.join(point),
+        },
+        other => other,
+    });
+    placed.next().ok_or_else(|| ConditionError::NotADevice {
+        path: storage.path.clone(),
+    })
+}
+
+/// Restores knobs from the last to the first, then checks all of them: a value may be
+/// accepted only after another one (`vm.dirty_bytes` rejects 0; setting `vm.dirty_ratio`
+/// resets it).
+fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
+    let mut problems: HashMap<&Knob, String> = HashMap::new();
+    for turned in turned.iter().rev() {
+        if let Err(problem) = put_one_back(roots, turned) {
+            problems.insert(&turned.knob, problem);
+        }
+    }
+    let is_back = |turned: &Turned| match (&turned.knob, &turned.old, read(roots, &turned.knob)) {
+        (Knob::Command { .. } | Knob::FileSystem { .. }, _, _) => {
+            !problems.contains_key(&turned.knob)
+        }
+        (_, Some(old), Ok(Some(now))) => *old == now,
+        // There is nothing to compare, or the device and its settings are gone.
+        _ => true,
+    };
+    let missed = turned.iter().filter(|turned| !is_back(turned));
+    let words = missed.map(|turned| {
+        let old = turned.old.as_deref().unwrap_or("what it was");
+        let why = problems.get(&turned.knob).map_or("", String::as_str);
+        format!("{} could not be put back to '{old}': {why}", turned.knob)
+    });
+    words.collect()
+}
+
+fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
+    let Turned {
+        knob, old, last, ..
+    } = turned;
+    if let (Knob::Command { .. } | Knob::FileSystem { .. }, None) = (knob, last) {
+        return Ok(());
+    }
+    let now = read(roots, knob).map_err(|error| error.to_string())?;
+    if old.is_some() && now == *old {
+        return Ok(());
+    }
+    let last = last.as_deref().unwrap_or_default();
+    kernel::undo(roots, knob, old.as_deref(), last).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

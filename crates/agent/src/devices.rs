@@ -2,7 +2,7 @@
 
 use assay_engine::registers::{ext_csd, nvme_controller, nvme_smart, sd_status};
 use assay_model::device::register::{
-    EXT_CSD, NVME_IDENTIFY, NVME_SMART, SD_STATUS, ext_csd::ExtCsd, from_hex, sd::SdStatus, to_hex,
+    EXT_CSD, ExtCsd, NVME_IDENTIFY, NVME_SMART, SD_STATUS, SdStatus, from_hex, to_hex,
 };
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};

@@ -10,7 +10,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
 use assay_probe::identity::file_id;
 use assay_probe::roots::Roots;
-use assay_probe::{safety, signature, stack, system};
+use assay_probe::{safety, stack, system};
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     let (in_use, holds) = match (&kind, storage.top()) {
         (PathKind::Device { .. }, Some(top)) => (
             uses(roots, &path, &top.name)?,
-            signature::on_disk(roots, &top.name),
+            safety::on_disk(roots, &top.name),
         ),
         _ => Default::default(),
     };
@@ -61,7 +61,7 @@ fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
         return;
     }
     let id = meta.is_file().then(|| file_id(&meta)).flatten();
-    let mut found = signature::of(roots, &top.name).into_iter().flatten();
+    let mut found = safety::of(roots, &top.name).into_iter().flatten();
     let uuid = found.find_map(|one| one.uuid);
     for (name, value) in [(FILE_ID, id), (FS_UUID, uuid)] {
         devices::put(&mut top.identity, name, value);

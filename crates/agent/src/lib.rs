@@ -17,9 +17,7 @@ mod cached;
 mod checkup;
 mod conditions;
 mod devices;
-mod fatal;
 pub mod frame;
-mod glances;
 #[cfg(feature = "works")]
 mod held_by_name;
 mod inbox;
@@ -38,7 +36,6 @@ mod signals;
 mod simulated;
 mod stops;
 mod trial;
-mod watch;
 #[cfg(feature = "works")]
 mod watching;
 mod workspace;

@@ -1,12 +1,11 @@
 //! Execution of a plan: admission, test file, and trials under their conditions.
 
 use crate::conditions::{self, Conditions, before_trial, can_restore};
-use crate::fatal::Fatal;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspected::Inspected;
 use crate::outbox::Outbox;
-use crate::permission::{is_free, refuse};
+use crate::permission::{Fatal, is_free, refuse};
 use crate::simulated;
 use crate::trial::{Bench, EndedTrial, not_begun};
 use crate::workspace::Workspace;

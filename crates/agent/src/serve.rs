@@ -3,8 +3,6 @@
 #[cfg(feature = "works")]
 use crate::act;
 use crate::checkup::checkup;
-use crate::conditions;
-use crate::devices;
 use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::inspect;
@@ -15,8 +13,8 @@ use crate::permission::refuse;
 use crate::plan::Runner;
 use crate::siblings::end_abandoned;
 use crate::signals::EndingSignals;
-use crate::simulated;
 use crate::workspace::sweep;
+use crate::{conditions, devices, simulated};
 use assay_engine::load::Controls;
 use assay_engine::registers::loop_file;
 use assay_model::condition::Subject;

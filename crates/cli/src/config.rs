@@ -7,32 +7,30 @@
 //! default is used, and a row in `docs/config.md` (a test compares them). Other variables that
 //! assay reads are in `VARIABLES`.
 
-mod unknown;
-
-use crate::checks::input;
 use crate::checks::part::device_model;
-use crate::checks::toml_file;
+use crate::checks::{input, toml_file};
 use crate::exit::Failure;
-use crate::ui::address::{self, On};
+use crate::ui::address;
+use crate::ui::address::On;
 use crate::ui::destination::{Destination, store_location};
 use crate::ui::values::{parse_margin, parse_unit};
+use assay_dialects::nearest;
 use assay_lang::Language;
 use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 use assay_store::Location;
 use rustix::process::geteuid;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
-use std::iter;
-use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::{fs, iter, mem};
 use toml::{Table, Value};
 
 /// A setting in each place where it can be made.
@@ -314,7 +312,7 @@ static CONFIG: OnceLock<Config> = OnceLock::new();
 pub fn load() {
     let folder = std::env::current_dir().ok();
     let mut config = Config::read(&|name| std::env::var_os(name), folder.as_deref());
-    config.warnings = unknown::warnings(std::env::vars_os());
+    config.warnings = warnings(std::env::vars_os());
     // Set once: this is one of the first things that a process does.
     let _ = CONFIG.set(config);
 }
@@ -662,6 +660,38 @@ fn trust(meta: &Metadata, path: &Path) -> Result<(), String> {
             path.display()
         ))
     })
+}
+
+/// Prefix of the names of assay's variables.
+const PREFIX: &str = "ASSAY_";
+
+/// Suffixes of known variables that are no settings: completion scripts set the first,
+/// `contrib/labgrid` reads the others.
+const OF_OTHERS: [&str; 3] = ["COMPLETE", "PATH", "WORDS"];
+
+/// Returns a sentence for each variable with assay's prefix that nothing reads. An empty variable
+/// counts as not set.
+fn warnings(set: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let settings = SETTINGS.iter().map(|setting| setting.variable);
+    let others = VARIABLES.iter().map(|(name, _, _)| *name);
+    let known = settings.chain(others);
+    let known = known.filter_map(|name| name.strip_prefix(PREFIX));
+    let known: Vec<&str> = known.chain(OF_OTHERS).collect();
+    let set = set.into_iter().filter(|(_, value)| !value.is_empty());
+    let names: BTreeSet<String> = set
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .collect();
+    let unknown = names.iter().filter_map(|name| {
+        let rest = name.strip_prefix(PREFIX)?;
+        (!known.contains(&rest)).then(|| {
+            let meant = nearest(rest, known.iter().copied());
+            let meant = meant.map_or_else(String::new, |known| {
+                format!(" (did you mean {PREFIX}{known}?)")
+            });
+            format!("{name} is set, and assay reads no variable of that name{meant}")
+        })
+    });
+    unknown.collect()
 }
 
 #[cfg(test)]

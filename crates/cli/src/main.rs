@@ -30,7 +30,7 @@ use commands::measure::{
 use commands::results::{
     export, import, list, plot, pull, push, query, report, rm, serve, share, show, store, tag,
 };
-use commands::{Cli, Command, generate, language, resume, usage};
+use commands::{Cli, Command, generate, language, resume};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -39,7 +39,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use targets::on::{self, AGENT};
+use targets::AGENT;
 
 /// Stack size of the thread that carries out the command. The stack of the first thread depends on
 /// `ulimit -s`.
@@ -61,7 +61,7 @@ fn command() -> ExitCode {
         output::say(&child::failure(&line));
         failure.code()
     });
-    sharing::queue::push_ended();
+    sharing::push_ended();
     code
 }
 
@@ -90,7 +90,7 @@ fn run() -> Result<ExitCode, Failure> {
         }
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
-    let parsed = usage::parse(words).or_else(|mistake| {
+    let parsed = commands::parse(words).or_else(|mistake| {
         // A setting that is not understood can be the cause of the mistake.
         config::current().check()?;
         Err(mistake)
@@ -205,7 +205,7 @@ const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone",
 fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
     // Programs that parse the output of the original tool expect English.
     assay_lang::speak(Language::English);
-    let (on, own) = on::take(words)?;
+    let (on, own) = targets::take(words)?;
     let json = own.iter().any(|word| word == "--json");
     let command = [&[name.into()], words].concat();
     targets::measure(&on, &command, json, |target| tool(own, target))

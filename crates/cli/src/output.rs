@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use assay_report::document::Document;
 use assay_report::terminal::{self, Style};
-use assay_report::text::{width, wrap};
+use assay_report::words::{width, wrap};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

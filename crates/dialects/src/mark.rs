@@ -3,7 +3,7 @@
 
 use assay_model::job::{EngineKind, FileState, FlushCall, Job, Rw};
 use assay_model::units::{Bytes, Nanos};
-use assay_stats::requirement::{RequiredFigure, Requirement};
+use assay_stats::figures::{RequiredFigure, Requirement};
 use std::fmt;
 use std::str::FromStr;
 

@@ -5,13 +5,9 @@
 //! order, and must not find two similar blocks. Larger blocks only get marks, to save CPU time,
 //! unless new content is requested.
 
-pub(crate) mod pattern;
-#[cfg(test)]
-mod tests;
-
 use crate::buffer::{CHANGED_WHOLE, fill_random};
 use crate::extra::Loads;
-use assay_model::load::content::{ContentPattern, DedupeMode, WriteContent};
+use assay_model::load::{ContentPattern, DedupeMode, WriteContent};
 use assay_model::rng::SplitMix64;
 
 /// Larger blocks are marked at this distance, so that no two sectors are equal.
@@ -50,7 +46,7 @@ impl Filler {
     /// region, from the streams with these seeds (`dedupe_global`). Without seeds, duplicates come
     /// from the filler's own stream only.
     ///
-    /// [`DedupeMode::WorkingSet`]: assay_model::load::content::DedupeMode::WorkingSet
+    /// [`DedupeMode::WorkingSet`]: assay_model::load::DedupeMode::WorkingSet
     pub(crate) fn with_working_set(mut self, blocks: u64, streams: &[u64]) -> Self {
         if let Content::Fresh(fresh, _) = &mut self.content {
             fresh.repeats.set_working_set(blocks, streams);
@@ -72,7 +68,7 @@ impl Filler {
         match &mut self.content {
             Content::Kept(kept) => kept.fill(block),
             Content::Zero => block.fill(0),
-            Content::Pattern(pattern, _) => pattern::fill(block, pattern, offset),
+            Content::Pattern(pattern, _) => fill(block, pattern, offset),
             Content::Fresh(fresh, _) => fresh.fill(block, offset),
         }
     }
@@ -244,7 +240,7 @@ impl Mixture {
             if self.pattern.bytes.is_empty() {
                 rest.fill(0);
             } else {
-                pattern::fill(rest, &self.pattern, offset);
+                fill(rest, &self.pattern, offset);
             }
         }
     }
@@ -313,3 +309,112 @@ fn seed_of(stream: u64, number: u64) -> u64 {
     let stream = SplitMix64::new(stream).next_u64();
     SplitMix64::new(stream.wrapping_add(number)).next_u64()
 }
+
+/// A byte that differs from the pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Offset within the compared data.
+    pub(crate) at: usize,
+    pub(crate) found: u8,
+    pub(crate) expected: u8,
+}
+
+/// Fills a block at `offset` with the pattern, which must not be empty. Every
+/// repetition contains the offset of the block, or of the pattern's interval.
+pub(crate) fn fill(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
+    let interval = interval_of(pattern, block.len());
+    let starts = (offset..).step_by(interval);
+    for (piece, offset) in block.chunks_mut(interval).zip(starts) {
+        fill_interval(piece, pattern, offset);
+    }
+}
+
+/// Returns the distance in bytes after which the pattern restarts.
+fn interval_of(pattern: &ContentPattern, length: usize) -> usize {
+    match pattern.interval as usize {
+        0 => length.max(1),
+        interval => interval,
+    }
+}
+
+fn fill_interval(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
+    let mut done = pattern.bytes.len().min(block.len());
+    block[..done].copy_from_slice(&pattern.bytes[..done]);
+    put_offset(&mut block[..done], pattern, offset);
+    // Doubling the copied part needs few, long copies.
+    while done > 0 && done < block.len() {
+        let more = done.min(block.len() - done);
+        block.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// Returns the first byte of `bytes` that differs from the pattern. `bytes`
+/// begins `skip` bytes after the start of a block at `offset`. An empty pattern
+/// matches everything.
+pub(crate) fn first_difference(
+    bytes: &[u8],
+    skip: usize,
+    pattern: &ContentPattern,
+    offset: u64,
+) -> Option<Difference> {
+    if pattern.bytes.is_empty() {
+        return None;
+    }
+    let interval = interval_of(pattern, skip + bytes.len());
+    let mut done = 0;
+    while done < bytes.len() {
+        let (number, skip) = ((skip + done) / interval, (skip + done) % interval);
+        let end = bytes.len().min(done + interval - skip);
+        let offset = offset + (number * interval) as u64;
+        let found = first_difference_in(&bytes[done..end], skip, pattern, offset);
+        if let Some(difference) = found {
+            let at = done + difference.at;
+            return Some(Difference { at, ..difference });
+        }
+        done = end;
+    }
+    None
+}
+
+/// Returns the first difference within one interval.
+fn first_difference_in(
+    bytes: &[u8],
+    skip: usize,
+    pattern: &ContentPattern,
+    offset: u64,
+) -> Option<Difference> {
+    // The block holds only the beginning of a long pattern.
+    let period = pattern.bytes.len().min(skip + bytes.len());
+    let mut wanted = pattern.bytes[..period].to_vec();
+    put_offset(&mut wanted, pattern, offset);
+    wanted.rotate_left(skip % period);
+    let first = period.min(bytes.len());
+    // If the first period matches and every later byte equals the one a period
+    // earlier, all bytes match.
+    if bytes[..first] == wanted[..first] && bytes[first..] == bytes[..bytes.len() - first] {
+        return None;
+    }
+    let mut pairs = bytes.iter().zip(wanted.iter().cycle()).enumerate();
+    pairs
+        .find(|(_, (found, expected))| found != expected)
+        .map(|(at, (&found, &expected))| Difference {
+            at,
+            found,
+            expected,
+        })
+}
+
+fn put_offset(unit: &mut [u8], pattern: &ContentPattern, offset: u64) {
+    let offset = offset.to_le_bytes();
+    for &at in &pattern.offsets_at {
+        let Some(place) = unit.get_mut(at as usize..) else {
+            continue;
+        };
+        let length = place.len().min(offset.len());
+        place[..length].copy_from_slice(&offset[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

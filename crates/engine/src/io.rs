@@ -4,8 +4,7 @@
 use crate::buffer::IoBuf;
 use crate::error::EngineError;
 use assay_model::job::FlushCall;
-use assay_model::load::Ddir;
-use assay_model::load::priority::IoPriority;
+use assay_model::load::{Ddir, IoPriority};
 use rustix::fs::{fdatasync, fsync};
 use rustix::io::Errno;
 use std::fs::File;

@@ -3,7 +3,7 @@
 use crate::buffer::IoBuf;
 use crate::content::Filler;
 use crate::error::EngineError;
-use assay_model::load::content::WriteContent;
+use assay_model::load::WriteContent;
 use assay_model::units::Bytes;
 use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
 use std::fs::File;

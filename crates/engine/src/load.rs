@@ -10,7 +10,9 @@
 //! - `pace` computes when an I/O may start; it reads no clock.
 //! - `files` turns names and sizes into open files.
 //! - `logs` keeps an entry for each I/O, and writes the text files afterwards.
-//! - `priorities`, `steady`, `tally`: priorities of single I/Os, steady states, depths and times.
+//! - `outputs` lists the files that a load writes besides its data.
+//! - Types that several of them use are here: priorities of single I/Os, depths and times, steady
+//!   states.
 //!
 //! The I/O of a stream follows from its description and its seed, not from the time. Only files
 //! that the load names for removal are removed.
@@ -21,28 +23,34 @@ mod logs;
 #[cfg(feature = "loads")]
 mod outputs;
 mod pace;
-mod priorities;
 mod run;
 mod sequence;
-mod shared;
 mod source;
-mod steady;
-mod tally;
 mod trace;
-mod turns;
 mod worker;
 
 pub use files::sync_flags;
-#[cfg(feature = "loads")]
-pub use outputs::{laid_out, outputs};
 pub(crate) use run::{LoadOutcome, Signals, conduct};
-#[cfg(feature = "loads")]
-pub use run::{adopt, run, run_until};
 pub use trace::traced_files;
 
-use assay_model::load::report::{FilePart, LoadProgress, LoadReport};
+use crate::sys::lock;
+use assay_model::job::OpenSync;
+use assay_model::load::report::{
+    DepthUse, FilePart, LoadProgress, LoadReport, SteadyCriterion, SteadyState, SteadyStateReached,
+    StreamProgress, StreamReport, StreamState,
+};
+use assay_model::load::{Ddir, IoPriority, PerDirection, PriorityShare, Stream};
+use assay_model::rng::SplitMix64;
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+#[cfg(feature = "loads")]
+pub use outputs::{laid_out, outputs};
+#[cfg(feature = "loads")]
+pub use run::{adopt, run, run_until};
 
 /// Controls of a load under way, usable from any thread.
 #[derive(Debug, Default)]
@@ -96,4 +104,617 @@ pub enum Note {
     Warning(String),
     /// Reason why a stream failed.
     Error(String),
+}
+
+/// Draws the priorities of a stream's I/Os.
+#[derive(Clone, Debug)]
+struct Priorities {
+    shares: PerDirection<Vec<PriorityShare>>,
+    /// Priority of the stream.
+    own: IoPriority,
+    rng: SplitMix64,
+}
+
+impl Priorities {
+    /// Creates the draw; `None` if all I/Os have the priority of their stream.
+    fn new(stream: &Stream, seed: u64) -> Option<Self> {
+        let shares = &stream.engine.priorities;
+        let any = shares.iter().any(|(_, shares)| !shares.is_empty());
+        any.then(|| Self {
+            shares: shares.clone(),
+            own: stream.process.priority(),
+            rng: SplitMix64::new(seed),
+        })
+    }
+
+    /// Draws the priority of the next I/O.
+    fn draw(&mut self, ddir: Ddir, length: u32) -> IoPriority {
+        let mut at = self.rng.below(100);
+        for share in &self.shares[ddir] {
+            if share.size.is_some_and(|size| size != length) {
+                continue;
+            }
+            match at.checked_sub(u64::from(share.percent)) {
+                Some(left) => at = left,
+                None => return share.priority,
+            }
+        }
+        IoPriority::NONE
+    }
+
+    /// Returns the priority that applies to an I/O for which
+    /// [`Priorities::draw`] returned `given`.
+    fn in_force(&self, given: IoPriority) -> IoPriority {
+        if given == IoPriority::NONE {
+            self.own
+        } else {
+            given
+        }
+    }
+}
+
+/// Queue depths, in fio's classes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Depths(DepthUse);
+
+impl Depths {
+    /// Counts an I/O that was queued, with the resulting number of I/Os in flight.
+    #[inline]
+    fn queued(&mut self, in_flight: u32) {
+        self.0.level[level_class(in_flight)] += 1;
+    }
+
+    /// Counts I/Os that were submitted together.
+    #[inline]
+    fn submitted(&mut self, together: usize) {
+        self.0.submit[batch_class(together)] += 1;
+    }
+
+    /// Counts I/Os that completed together.
+    #[inline]
+    fn completed(&mut self, together: usize) {
+        self.0.complete[batch_class(together)] += 1;
+    }
+
+    /// Returns the counters of a synchronous engine, which always has one I/O in flight.
+    fn of_synchronous(ios: u64) -> DepthUse {
+        let mut depths = DepthUse::default();
+        depths.level[level_class(1)] = ios;
+        depths.submit[batch_class(1)] = ios;
+        depths.complete[batch_class(1)] = ios;
+        depths
+    }
+
+    fn totals(&self) -> DepthUse {
+        self.0
+    }
+}
+
+/// Returns the class of a depth: the largest of 1, 2, 4, 8, 16, 32, 64 that is not above
+/// `in_flight`.
+#[inline]
+fn level_class(in_flight: u32) -> usize {
+    in_flight.max(1).ilog2().min(6) as usize
+}
+
+/// Returns the class of a batch: 0, up to 4, 8, 16, 32, 64, and more.
+#[inline]
+fn batch_class(together: usize) -> usize {
+    match together {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+/// Run time of each direction: the sum over the phases in which it transferred anything.
+#[derive(Clone, Copy, Debug)]
+struct RunTimes {
+    phase_start_ns: u64,
+    ios_before: PerDirection<u64>,
+    done_ns: PerDirection<u64>,
+}
+
+impl RunTimes {
+    fn new(start_ns: u64) -> Self {
+        Self {
+            phase_start_ns: start_ns,
+            ios_before: PerDirection::default(),
+            done_ns: PerDirection::default(),
+        }
+    }
+
+    /// Starts a phase; `ios` are the totals so far.
+    fn begin_phase(&mut self, now_ns: u64, ios: PerDirection<u64>) {
+        self.phase_start_ns = now_ns;
+        self.ios_before = ios;
+    }
+
+    /// Ends the phase and starts the next.
+    fn end_phase(&mut self, now_ns: u64, ios: PerDirection<u64>) {
+        self.done_ns = self.until(now_ns, ios);
+        self.begin_phase(now_ns, ios);
+    }
+
+    /// Returns the run times, as if the phase ended now.
+    fn until(&self, now_ns: u64, ios: PerDirection<u64>) -> PerDirection<u64> {
+        let phase_ns = now_ns.saturating_sub(self.phase_start_ns);
+        PerDirection::from_fn(|ddir: Ddir| {
+            let moved = ios[ddir] > self.ios_before[ddir];
+            self.done_ns[ddir] + if moved { phase_ns } else { 0 }
+        })
+    }
+}
+
+/// Shared state of one stream.
+#[derive(Debug, Default)]
+struct StreamShared {
+    /// Requests the stream's end: I/O in flight is completed, and no more is
+    /// issued.
+    stop: AtomicBool,
+    /// Set when the caller waits for the end: slow final steps are skipped.
+    abandoned: AtomicBool,
+    progress: Mutex<StreamProgress>,
+    /// Requests an interim report.
+    report_wanted: AtomicBool,
+    interim: Mutex<Option<Box<StreamReport>>>,
+    /// Totals at the ends of the intervals of the steady-state detection.
+    steady: Mutex<Vec<SteadyTotals>>,
+}
+
+/// Totals at the end of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct SteadyTotals {
+    ios: u64,
+    bytes: u64,
+    latency_sum_ns: u64,
+}
+
+impl StreamShared {
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the stream without its last flush.
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn progress(&self) -> StreamProgress {
+        *lock(&self.progress)
+    }
+
+    fn set_progress(&self, progress: StreamProgress) {
+        *lock(&self.progress) = progress;
+    }
+
+    fn set_state(&self, state: StreamState) {
+        lock(&self.progress).state = state;
+    }
+
+    fn want_report(&self) {
+        self.report_wanted.store(true, Ordering::Relaxed);
+    }
+
+    fn is_report_wanted(&self) -> bool {
+        self.report_wanted.load(Ordering::Relaxed)
+    }
+
+    fn hand_in(&self, report: StreamReport) {
+        *lock(&self.interim) = Some(Box::new(report));
+        self.report_wanted.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns the last interim report.
+    fn interim(&self) -> Option<StreamReport> {
+        lock(&self.interim).as_deref().cloned()
+    }
+
+    fn add_steady(&self, totals: SteadyTotals) {
+        lock(&self.steady).push(totals);
+    }
+
+    /// Returns the totals at the end of interval `number`, if it is over.
+    fn steady(&self, number: usize) -> Option<SteadyTotals> {
+        lock(&self.steady).get(number).copied()
+    }
+}
+
+/// Notifies the observer of the load when the clock of a stream stops or resumes. It reads the
+/// counters while the stream waits.
+struct Turns {
+    /// Sends a turn, with a sender to drop when it was handled; returns `false` if the receiver
+    /// is gone.
+    send: Box<dyn Fn(Turn, Sender<()>) -> bool>,
+}
+
+impl Turns {
+    fn new(send: impl Fn(Turn, Sender<()>) -> bool + 'static) -> Self {
+        Self {
+            send: Box::new(send),
+        }
+    }
+
+    /// Sends a turn and waits until the counters have been read, or the receiver is gone.
+    fn tell(&self, turn: Turn) {
+        let (answer, waits) = channel();
+        if (self.send)(turn, answer) {
+            // No value is ever sent: the other end is dropped.
+            let _ = waits.recv();
+        }
+    }
+}
+
+/// Returns true if bytes of a stream may move while its clock is stopped. Dirty pages left in the
+/// page cache are written back when they are read back, when a device is closed, and when a file
+/// that was truncated before is closed (ext4, XFS); each pass but the first begins with an empty
+/// page cache; and a command of the user may do any I/O.
+fn has_turns(stream: &Stream) -> bool {
+    let durability = &stream.durability;
+    let kind = stream.engine.kind;
+    if !kind.moves_data() {
+        return false;
+    }
+    let leaves_pages = durability.sync == OpenSync::None
+        && durability.at_end.is_none()
+        && !durability.fsync_on_close;
+    let cached = !durability.direct || kind.maps_memory();
+    let repeats = stream.length.loops > 1;
+    let writes_late = stream.blocks.rw.write && leaves_pages;
+    stream.schedule.exec_after.is_some() || (cached && (repeats || writes_late))
+}
+
+/// Figures of one interval.
+#[derive(Clone, Copy, Debug)]
+struct IntervalFigures {
+    iops: u64,
+    bw: u64,
+    lat_ns: u64,
+}
+
+/// Evaluation of the window, in the unit of the criterion's figure.
+#[derive(Clone, Copy, Debug, Default)]
+struct Judgement {
+    mean: f64,
+    /// Largest distance from the mean.
+    deviation: f64,
+    /// Slope of the line through the samples, per interval.
+    slope: f64,
+}
+
+/// Watches the figures of a stream, or of all streams that report as one. The figures of the last
+/// seconds form a window. They are steady if no figure in it is further from the mean than the
+/// limit, or if the slope of the line through them is below the limit.
+#[derive(Debug)]
+struct SteadyWatch {
+    asked: SteadyState,
+    /// Number of samples in a window.
+    window: usize,
+    /// Number of samples to skip at the beginning.
+    ramp_left: u64,
+    samples: VecDeque<IntervalFigures>,
+    /// Evaluation of the window, once it is full.
+    judged: Option<Judgement>,
+    attained: bool,
+}
+
+impl SteadyWatch {
+    /// Creates a detector without samples.
+    pub(crate) fn new(asked: &SteadyState) -> Self {
+        let interval_ns = asked.interval.0.max(1);
+        let window = (asked.duration.0 / interval_ns).max(1);
+        Self {
+            asked: *asked,
+            window: usize::try_from(window).unwrap_or(usize::MAX),
+            ramp_left: asked.ramp.0.div_ceil(interval_ns),
+            samples: VecDeque::new(),
+            judged: None,
+            attained: false,
+        }
+    }
+
+    /// Adds the figures of one interval: I/Os per second, bytes per second, mean latency. Returns
+    /// true if the steady state is attained. From then on it always returns true, and the figures
+    /// are kept.
+    pub(crate) fn sample(&mut self, iops: u64, bw: u64, lat_ns: u64) -> bool {
+        if self.attained {
+            return true;
+        }
+        if self.ramp_left > 0 {
+            self.ramp_left -= 1;
+            return false;
+        }
+        if self.samples.len() == self.window {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(IntervalFigures { iops, bw, lat_ns });
+        if self.samples.len() == self.window {
+            let judged = judge(&self.figures());
+            self.attained = self
+                .compared(judged)
+                .is_some_and(|value| value < self.asked.limit);
+            self.judged = Some(judged);
+        }
+        self.attained
+    }
+
+    /// Returns the requested criterion and the measured figures. Value, deviation and slope are 0
+    /// until the window is full; so is a percentage of zero.
+    pub(crate) fn reached(&self) -> SteadyStateReached {
+        let list = |figure: fn(&IntervalFigures) -> u64| self.samples.iter().map(figure).collect();
+        let judged = self.judged.unwrap_or_default();
+        SteadyStateReached {
+            criterion: self.asked.criterion,
+            limit: self.asked.limit,
+            percent: self.asked.percent,
+            duration_ns: self.asked.duration.0,
+            attained: self.attained,
+            value: self.judged.and_then(|j| self.compared(j)).unwrap_or(0.0),
+            deviation: judged.deviation,
+            slope: judged.slope,
+            iops: list(|sample| sample.iops),
+            bw: list(|sample| sample.bw),
+            lat: list(|sample| sample.lat_ns),
+        }
+    }
+
+    /// Returns the figures that the criterion uses, oldest first.
+    fn figures(&self) -> Vec<f64> {
+        let figure = |sample: &IntervalFigures| match self.asked.criterion {
+            SteadyCriterion::Iops | SteadyCriterion::IopsSlope => sample.iops,
+            SteadyCriterion::Bw | SteadyCriterion::BwSlope => sample.bw,
+            SteadyCriterion::Lat | SteadyCriterion::LatSlope => sample.lat_ns,
+        };
+        // Exact below 2^53: a petabyte per second, a hundred days of latency.
+        self.samples.iter().map(|s| figure(s) as f64).collect()
+    }
+
+    /// Returns the value to compare with the limit: an absolute value, or a percentage of the mean
+    /// if requested. `None` for a percentage of zero: a device without progress is not in a steady
+    /// state.
+    fn compared(&self, judged: Judgement) -> Option<f64> {
+        let value = match self.asked.criterion {
+            SteadyCriterion::Iops | SteadyCriterion::Bw | SteadyCriterion::Lat => judged.deviation,
+            SteadyCriterion::IopsSlope | SteadyCriterion::BwSlope | SteadyCriterion::LatSlope => {
+                judged.slope.abs()
+            }
+        };
+        if !self.asked.percent {
+            return Some(value);
+        }
+        (judged.mean > 0.0).then(|| 100.0 * value / judged.mean)
+    }
+}
+
+/// Returns the mean, largest deviation and slope of equally spaced values.
+///
+/// The slope is that of ordinary least squares with x = 0, 1, 2...: the sum of
+/// (x - mean x)(y - mean y), divided by the sum of (x - mean x)^2. One value
+/// has slope 0.
+fn judge(values: &[f64]) -> Judgement {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let middle = (count - 1.0) / 2.0;
+    let mut deviation = 0.0_f64;
+    let (mut products, mut squares) = (0.0, 0.0);
+    for (x, value) in values.iter().enumerate() {
+        let x = x as f64 - middle;
+        deviation = deviation.max((value - mean).abs());
+        products += x * (value - mean);
+        squares += x * x;
+    }
+    Judgement {
+        mean,
+        deviation,
+        slope: if squares > 0.0 {
+            products / squares
+        } else {
+            0.0
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::units::Nanos;
+    use proptest::prelude::*;
+
+    fn share(size: Option<u32>, percent: u8, class: u8) -> PriorityShare {
+        PriorityShare {
+            size,
+            percent,
+            priority: IoPriority::new(class, 0),
+        }
+    }
+
+    #[test]
+    fn without_shares_there_is_nothing_to_draw() {
+        assert!(Priorities::new(&Stream::new("a"), 1).is_none());
+    }
+
+    #[test]
+    fn each_size_has_its_shares() {
+        let mut stream = Stream::new("a");
+        stream.process.io_priority = Some(4);
+        stream.engine.priorities.read = vec![
+            share(Some(4096), 25, 1),
+            share(Some(4096), 75, 3),
+            share(Some(8192), 10, 1),
+        ];
+        let mut priorities = Priorities::new(&stream, 7).unwrap();
+        let mut count = |ddir, length, class| {
+            let drawn = (0..10_000).map(|_| priorities.draw(ddir, length));
+            drawn.filter(|priority| priority.class() == class).count()
+        };
+        // Standard deviations are below 44.
+        assert!((2_300..2_700).contains(&count(Ddir::Read, 4096, 1)));
+        assert_eq!(count(Ddir::Read, 4096, 0), 0);
+        assert!((8_800..9_200).contains(&count(Ddir::Read, 8192, 0)));
+        assert_eq!(count(Ddir::Read, 512, 0), 10_000);
+        assert_eq!(count(Ddir::Write, 4096, 0), 10_000);
+        let own = priorities.in_force(IoPriority::NONE);
+        assert_eq!((own.class(), own.level()), (2, 4));
+    }
+
+    #[test]
+    fn depths_fall_into_the_classes_of_fio() {
+        let classes = [1, 2, 3, 4, 7, 8, 31, 32, 63, 64, 500].map(level_class);
+        assert_eq!(classes, [0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6]);
+        let classes = [0, 1, 4, 5, 8, 9, 16, 17, 33, 64, 65].map(batch_class);
+        assert_eq!(classes, [0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 6]);
+    }
+
+    #[test]
+    fn a_direction_counts_only_the_phases_it_works_in() {
+        let mut times = RunTimes::new(100);
+        let ios = |read, write| PerDirection {
+            read,
+            write,
+            trim: 0,
+        };
+        times.end_phase(400, ios(0, 10));
+        times.end_phase(500, ios(10, 10));
+        assert_eq!(times.until(700, ios(10, 10)), ios(100, 300));
+        assert_eq!(times.until(700, ios(11, 10)), ios(300, 300));
+    }
+
+    fn asked(criterion: SteadyCriterion, limit: f64, percent: bool) -> SteadyState {
+        SteadyState {
+            criterion,
+            limit,
+            percent,
+            duration: Nanos::secs(5),
+            ramp: Nanos(0),
+            interval: Nanos::secs(1),
+        }
+    }
+
+    /// After which sample of IOPS the state was attained.
+    fn attained_after(asked: &SteadyState, iops: &[u64]) -> Option<usize> {
+        let mut watch = SteadyWatch::new(asked);
+        iops.iter()
+            .position(|&iops| watch.sample(iops, 4096 * iops, 1_000))
+    }
+
+    #[test]
+    fn the_slope_of_a_line_is_its_own_and_falls_are_negative() {
+        let judged = judge(&[10.0, 13.0, 16.0, 19.0]);
+        assert!((judged.slope - 3.0).abs() < 1e-12);
+        assert!((judged.mean - 14.5).abs() < 1e-12);
+        assert!((judged.deviation - 4.5).abs() < 1e-12);
+        assert!((judge(&[19.0, 16.0, 13.0]).slope + 3.0).abs() < 1e-12);
+        assert!(judge(&[7.0]).slope.abs() < 1e-12);
+    }
+
+    /// Worked by hand: x = 0..4, y = 3, 1, 4, 1, 5; slope = 4 / 10.
+    #[test]
+    fn the_slope_of_scattered_values_is_that_of_least_squares() {
+        assert!((judge(&[3.0, 1.0, 4.0, 1.0, 5.0]).slope - 0.4).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_attained_before_the_window_is_full() {
+        let asked = asked(SteadyCriterion::Iops, 10.0, true);
+        assert_eq!(attained_after(&asked, &[100; 4]), None);
+        assert_eq!(attained_after(&asked, &[100; 9]), Some(4));
+    }
+
+    #[test]
+    fn the_ramp_is_left_out() {
+        let mut asked = asked(SteadyCriterion::Iops, 10.0, true);
+        asked.ramp = Nanos::millis(2_500);
+        let figures = [1, 1, 1, 100, 100, 100, 100, 100];
+        assert_eq!(attained_after(&asked, &figures), Some(7));
+    }
+
+    #[test]
+    fn a_deviation_leaves_with_its_sample() {
+        let asked = asked(SteadyCriterion::Iops, 5.0, false);
+        let figures = [100, 150, 100, 100, 100, 100, 100];
+        assert_eq!(attained_after(&asked, &figures), Some(6));
+    }
+
+    #[test]
+    fn the_limit_itself_is_not_below_the_limit() {
+        let figures = [90, 110, 100, 100, 100];
+        let absolute = |limit| asked(SteadyCriterion::Iops, limit, false);
+        assert_eq!(attained_after(&absolute(10.0), &figures), None);
+        assert_eq!(attained_after(&absolute(10.1), &figures), Some(4));
+        let percent = |limit| asked(SteadyCriterion::Iops, limit, true);
+        assert_eq!(attained_after(&percent(10.0), &figures), None);
+    }
+
+    #[test]
+    fn a_fall_is_as_steep_as_a_rise() {
+        let slope = asked(SteadyCriterion::IopsSlope, 5.0, false);
+        assert_eq!(attained_after(&slope, &[100, 90, 80, 70, 60]), None);
+        assert_eq!(attained_after(&slope, &[100, 96, 92, 88, 84]), Some(4));
+    }
+
+    #[test]
+    fn a_device_that_stands_still_is_not_steady() {
+        let percent = asked(SteadyCriterion::Iops, 10.0, true);
+        assert_eq!(attained_after(&percent, &[0; 20]), None);
+    }
+
+    #[test]
+    fn each_criterion_looks_at_its_own_figure() {
+        use SteadyCriterion::{Bw, BwSlope, Iops, IopsSlope, Lat, LatSlope};
+        let steady_in = |criterion| {
+            let mut watch = SteadyWatch::new(&asked(criterion, 1.0, true));
+            let attained: Vec<bool> = (1..=5).map(|n| watch.sample(n, 100, n * n)).collect();
+            attained[4]
+        };
+        for wanders in [Iops, IopsSlope, Lat, LatSlope] {
+            assert!(!steady_in(wanders), "{wanders:?}");
+        }
+        for stays in [Bw, BwSlope] {
+            assert!(steady_in(stays), "{stays:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_seen_is_kept_once_attained() {
+        let mut watch = SteadyWatch::new(&asked(SteadyCriterion::Iops, 10.0, true));
+        assert!(watch.reached().value.abs() < 1e-12);
+        for iops in [95, 100, 105, 100, 100] {
+            watch.sample(iops, 1, 1);
+        }
+        assert!(watch.sample(9_999, 1, 1));
+        let reached = watch.reached();
+        assert!(reached.attained);
+        assert_eq!(reached.iops, [95, 100, 105, 100, 100]);
+        assert!((reached.value - 5.0).abs() < 1e-9, "{}", reached.value);
+        assert!((reached.deviation - 5.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        /// The textbook's other form: (sum xy - sum x sum y / n) / (sum x^2 -
+        /// (sum x)^2 / n).
+        #[test]
+        fn the_slope_agrees_with_the_sums(values in prop::collection::vec(0..1_000_000_u32, 2..50)) {
+            let y: Vec<f64> = values.iter().copied().map(f64::from).collect();
+            let n = y.len() as f64;
+            let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+                y.iter().enumerate().map(|(x, &y)| term(x as f64, y)).sum()
+            };
+            let (x, xx, xy) = (sum(&|x, _| x), sum(&|x, _| x * x), sum(&|x, y| x * y));
+            let expected = (xy - x * sum(&|_, y| y) / n) / (xx - x * x / n);
+            prop_assert!((judge(&y).slope - expected).abs() <= 1e-6 * (1.0 + expected.abs()));
+        }
+    }
 }

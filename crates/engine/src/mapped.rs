@@ -1,7 +1,8 @@
 //! A memory-mapped file for benchmarks that map files as other tools do. The
 //! `mmap` engine is separate.
 
-use crate::engines::mmap::{check, fault, map};
+use crate::engines::mmap;
+use crate::engines::mmap::{check, map};
 use rustix::io::Errno;
 use rustix::param::page_size;
 use std::fs::File;
@@ -26,7 +27,7 @@ impl MappedFile {
     /// # Errors
     /// The kernel's answer.
     pub fn new(file: &File, length: usize, writable: bool) -> io::Result<Self> {
-        fault::prepare();
+        mmap::prepare();
         let write = if writable { libc::PROT_WRITE } else { 0 };
         let protection = libc::PROT_READ | write;
         let start = map(std::ptr::null_mut(), length, protection, 0, file)?;
@@ -61,7 +62,7 @@ impl MappedFile {
         let length = bytes.len();
         // SAFETY: both ends are valid for `length` bytes, the buffer is not part
         // of the mapping, which is this value's own.
-        unsafe { fault::copy(mapped, NonNull::from(bytes).cast(), mapped, length) }
+        unsafe { mmap::copy(mapped, NonNull::from(bytes).cast(), mapped, length) }
             .map_err(|_| Errno::IO)
     }
 
@@ -77,7 +78,7 @@ impl MappedFile {
         let mapped = self.range(offset, bytes.len())?;
         // SAFETY: as in `read_at`; the mapping is writable, the bytes are only
         // read.
-        unsafe { fault::copy(NonNull::from(bytes).cast(), mapped, mapped, bytes.len()) }
+        unsafe { mmap::copy(NonNull::from(bytes).cast(), mapped, mapped, bytes.len()) }
             .map_err(|_| Errno::IO)
     }
 

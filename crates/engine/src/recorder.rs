@@ -1,12 +1,11 @@
 //! Recorder of one worker while the clock runs.
 
 use crate::gaps::{Span, WorkerGaps};
-use assay_model::latency::LatencyRecord;
-use assay_model::load::priority::IoPriority;
-use assay_model::load::{Ddir, PerDirection};
+use assay_model::load::{Ddir, IoPriority, PerDirection};
+use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
-use assay_stats::series;
+use assay_stats::streams;
 
 /// Number of intervals kept before their width is doubled, so that a job of weeks needs no
 /// more memory than one of two hours.
@@ -292,7 +291,7 @@ impl Recorder {
             self.interval_end_ns += self.series.interval_ns;
             if self.series.points.len() >= MAX_INTERVALS {
                 let elapsed = self.interval_end_ns - self.series.interval_ns - self.start_ns;
-                series::widen(&mut self.series);
+                streams::widen(&mut self.series);
                 self.interval_end_ns = self.start_ns + elapsed + self.series.interval_ns;
             }
         }

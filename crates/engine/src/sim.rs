@@ -7,10 +7,9 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_flash::BLOCK_BYTES;
-use assay_flash::device::Device;
-use assay_flash::simulation::Simulation;
+use assay_flash::device::{Device, Simulation};
+use assay_flash::experiment::{Timed, io};
 use assay_flash::time::Picos;
-use assay_flash::workload::{Timed, io};
 use assay_model::job::{Direction, FlushCall, OpenSync};
 use assay_model::load::{Ddir, Load, Stream};
 use assay_model::storage::{

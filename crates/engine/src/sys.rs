@@ -3,11 +3,14 @@
 use assay_model::load::SyncFileRange;
 use assay_model::trial::CpuUse;
 use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::system::sysinfo;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::null;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The number of `cachestat(2)`, the same on all architectures of this crate
 /// (it is younger than the common table of 2019).
@@ -233,4 +236,278 @@ pub fn own_file_table() {
 /// The data of a mutex, also after a panic of another thread: all of it is changed in one step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Last of the standard streams, which belong to the process.
+const LAST_STANDARD: RawFd = 2;
+
+/// Numbers that were taken over. Each number is returned once only, even after
+/// it was closed, because it may then be another file's.
+static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+
+/// Takes over a descriptor that the process was started with, and sets
+/// `FD_CLOEXEC` so that programs started by this one do not inherit it. Must be
+/// called before the process opens any file.
+///
+/// # Errors
+/// If the descriptor is not open, is a standard stream, or was taken over
+/// before.
+pub fn inherited(number: RawFd) -> io::Result<File> {
+    let refuse = |why: &str| {
+        let text = format!("descriptor {number} cannot be taken over: {why}");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    };
+    if number <= LAST_STANDARD {
+        return refuse("it is not a descriptor, or it is a standard stream");
+    }
+    let mut taken = lock(&TAKEN);
+    if taken.contains(&number) {
+        return refuse("it was taken over before");
+    }
+    // SAFETY: sets a flag of a descriptor; no memory is passed. A number that is
+    // not open is answered with an error.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    taken.insert(number);
+    // SAFETY: the descriptor is open (above). It is not a standard stream,
+    // which the standard library shares, and this function returns each number
+    // once in the life of the process (`TAKEN`). The parent opened it for this
+    // purpose: it is taken over before the process opens its own files, so it
+    // has no other owner.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    Ok(File::from(fd))
+}
+
+/// Number of entries requested of the kernel, in a child that exists only for this probe.
+const ENTRIES: libc::c_uint = 1;
+
+/// Checks that this process may call `io_uring_setup(2)` without being killed. The probe runs
+/// once; the kernel's result is not evaluated here. A seccomp filter may kill the process instead
+/// of returning an error, as in sandboxes and Android apps.
+///
+/// # Errors
+/// If the filter kills a caller, or the probe fails.
+pub(crate) fn io_uring_may_be_asked() -> io::Result<()> {
+    static KILLED: OnceLock<Result<bool, Errno>> = OnceLock::new();
+    match KILLED.get_or_init(|| is_killed(ask)) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "a filter of system calls (seccomp) kills who asks for it",
+        )),
+        Err(errno) => Err((*errno).into()),
+    }
+}
+
+/// Calls `io_uring_setup(2)` without a parameter block, so that no ring is created.
+fn ask() {
+    // SAFETY: the kernel gets no memory; it returns EFAULT.
+    unsafe { libc::syscall(libc::SYS_io_uring_setup, ENTRIES, null::<u8>()) };
+}
+
+/// Returns true if a child that runs `act` is killed for it. `act` must only make system calls,
+/// because locks and memory of other threads are frozen in the child.
+fn is_killed(act: fn()) -> Result<bool, Errno> {
+    // SAFETY: the child has this thread alone; until `_exit` it calls the kernel and
+    // touches neither locks nor the heap, as `act` promises.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: only numbers are passed: no core is dumped, and the child ends
+        // without running what this process runs at its end.
+        unsafe {
+            libc::prctl(libc::PR_SET_DUMPABLE, 0);
+            act();
+            libc::_exit(0)
+        }
+    }
+    let child = Pid::from_raw(child.max(0)).ok_or(Errno::AGAIN)?;
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Ok(status.signaled()),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// A gate that opens once for all waiting threads, or never. Unlike a barrier it does not
+/// count threads, so a missing thread does not block the others.
+#[derive(Debug)]
+pub struct StartLine<T> {
+    /// `None` while closed; `Some(None)` if cancelled.
+    decided: Mutex<Option<Option<T>>>,
+    changed: Condvar,
+}
+
+impl<T> Default for StartLine<T> {
+    fn default() -> Self {
+        Self {
+            decided: Mutex::new(None),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl<T: Copy> StartLine<T> {
+    /// Waits for the decision. Returns the value passed to [`StartLine::open`], or `None` if
+    /// cancelled.
+    pub fn wait(&self) -> Option<T> {
+        let closed = |decided: &mut Option<Option<T>>| decided.is_none();
+        let decided = self.changed.wait_while(lock(&self.decided), closed);
+        decided.unwrap_or_else(PoisonError::into_inner).flatten()
+    }
+
+    /// Starts all waiting threads, and those that call [`StartLine::wait`] later.
+    pub fn open(&self, with: T) {
+        self.decide(Some(with));
+    }
+
+    /// Makes all waits return `None`, unless the gate was opened before.
+    pub fn cancel(&self) {
+        self.decide(None);
+    }
+
+    fn decide(&self, decision: Option<T>) {
+        lock(&self.decided).get_or_insert(decision);
+        self.changed.notify_all();
+    }
+}
+
+/// Signal that wakes a thread. Without a handler it would end the process;
+/// users send it to a copying program to request its progress.
+const SIGNAL: libc::c_int = libc::SIGUSR1;
+
+/// Wakes one thread: the system call in which it waits ends with `EINTR`.
+#[derive(Clone, Copy, Debug)]
+pub struct Waker {
+    process: libc::pid_t,
+    thread: libc::pid_t,
+}
+
+impl Waker {
+    /// Creates a waker for the calling thread. From now on SIGUSR1 only
+    /// interrupts a system call of the thread that receives it.
+    ///
+    /// # Errors
+    /// If the kernel refuses the signal handler.
+    pub fn of_this_thread() -> io::Result<Self> {
+        // Without SA_RESTART, so that calls end.
+        catch(0)?;
+        // SAFETY: asks for two numbers; no memory is passed.
+        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+        let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
+        Ok(Self { process, thread })
+    }
+
+    /// Interrupts the thread if it waits. A thread that is just about to wait
+    /// is not interrupted, so the caller must repeat the call.
+    pub fn wake(&self) {
+        // SAFETY: only numbers are passed. The signal has a handler (above), and
+        // it goes to a thread of this very process or to none.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, SIGNAL) };
+    }
+}
+
+/// Installs a handler so that SIGUSR1 does not end the process. It interrupts
+/// no system call that can be restarted, until a [`Waker`] is created.
+///
+/// # Errors
+/// If the kernel refuses the signal handler.
+pub fn survive_wakes() -> io::Result<()> {
+    catch(libc::SA_RESTART)
+}
+
+fn catch(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: `sigaction` is plain old data, for which all-zero is a value: no
+    // flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_flags = flags;
+    // SAFETY: `action` lives for the call, and its handler is a function that
+    // touches nothing, so it may run at any moment.
+    let answer = unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
+    if answer == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+    use std::os::fd::IntoRawFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn a_number_is_given_away_once() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let number = OwnedFd::from(reader).into_raw_fd();
+        let file = inherited(number).unwrap();
+        assert!(inherited(number).is_err(), "it has an owner");
+        drop(file);
+        assert!(inherited(number).is_err(), "it may be another's by now");
+    }
+
+    #[test]
+    fn standard_streams_and_what_is_not_open_are_refused() {
+        for number in [-1, 0, 1, 2, RawFd::MAX] {
+            assert!(inherited(number).is_err(), "{number}");
+        }
+    }
+
+    #[test]
+    fn who_is_killed_for_a_call_is_told_from_who_is_not() {
+        fn harmless() {
+            // SAFETY: no memory is passed.
+            unsafe { libc::getppid() };
+        }
+        fn deadly() {
+            // SAFETY: the calling process kills itself as a filter would.
+            unsafe { libc::kill(libc::getpid(), libc::SIGSYS) };
+        }
+        assert_eq!(is_killed(harmless), Ok(false));
+        assert_eq!(is_killed(deadly), Ok(true));
+    }
+
+    #[test]
+    fn all_who_wait_hear_the_first_decision() {
+        for (open_first, heard) in [(true, Some(7)), (false, None)] {
+            let line = StartLine::default();
+            std::thread::scope(|scope| {
+                let waiting: Vec<_> = (0..4).map(|_| scope.spawn(|| line.wait())).collect();
+                if open_first {
+                    line.open(7);
+                }
+                line.cancel();
+                line.open(8);
+                for worker in waiting {
+                    assert_eq!(worker.join().unwrap(), heard);
+                }
+            });
+            assert_eq!(line.wait(), heard, "for those who come late too");
+        }
+    }
+
+    #[test]
+    fn a_read_of_an_empty_pipe_is_interrupted() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let waker = Waker::of_this_thread().unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    waker.wake();
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let came = rustix::io::read(&reader, &mut [0; 1]);
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(came, Err(Errno::INTR));
+        });
+    }
 }

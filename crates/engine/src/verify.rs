@@ -4,22 +4,39 @@
 //! block's offset, the time and number of the write, and a checksum of the data after it.
 //! Headers have the layout of fio 3.33, so that assay and fio can check each other's
 //! blocks. (The one exception is SHA-512, see [`checksum`].)
+//!
+//! The common part of all headers is fio's `struct verify_header` on a little-endian machine, 40
+//! bytes:
+//!
+//! | at | bytes | |
+//! |---|---|---|
+//! | 0 | 2 | `acca` |
+//! | 2 | 2 | kind of check |
+//! | 4 | 4 | length of the interval, header included |
+//! | 8 | 8 | seed of the content |
+//! | 16 | 8 | offset of the interval |
+//! | 24 | 4 + 4 | time of writing: seconds, nanoseconds |
+//! | 32 | 2 | number of the writing thread |
+//! | 34 | 2 | number of the write |
+//! | 36 | 4 | CRC-32C of the 36 bytes before |
 
 mod checksum;
-mod dump;
-mod header;
 mod pool;
 mod state;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use pool::{Check, CheckPool, Checked};
 pub(crate) use state::{InFlight, VerifyState};
 
-use crate::content::{Mixture, pattern};
-use assay_model::load::content::{ContentPattern, WriteContent};
-use assay_model::load::verify::{Verify, VerifyKind};
-use header::Header;
+use crate::content::Mixture;
+use crate::error::EngineError;
+use crate::held::HeldFolder;
+use crate::{content, held};
+use assay_model::load::blocks::{Verify, VerifyKind};
+use assay_model::load::{ContentPattern, WriteContent};
+use checksum::crc32c;
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Prepares blocks for a later check, and checks them.
@@ -122,14 +139,14 @@ impl Verifier {
         if self.pattern.bytes.is_empty() {
             self.mixture.fill(block, mark.seed, mark.offset);
         } else {
-            pattern::fill(block, &self.pattern, mark.offset);
+            content::fill(block, &self.pattern, mark.offset);
         }
         if self.kind == VerifyKind::Pattern {
             return;
         }
         let interval = self.interval_of(block.len());
         let mut header = Header {
-            kind: header::code(self.kind),
+            kind: code(self.kind),
             length: length_u32(interval),
             seed: mark.seed,
             offset: mark.offset,
@@ -192,7 +209,7 @@ impl Verifier {
             return; // Too small, which the check reports.
         }
         let (head, data) = piece.split_at_mut(header_bytes(self.kind));
-        let (common, sum) = head.split_at_mut(header::BYTES);
+        let (common, sum) = head.split_at_mut(BYTES);
         common.copy_from_slice(&header.encode());
         checksum::write(self.kind, data, sum);
         self.swap_header(piece);
@@ -207,7 +224,7 @@ impl Verifier {
                 header_bytes(self.kind)
             ));
         };
-        let (common, sum) = head.split_at(header::BYTES);
+        let (common, sum) = head.split_at(BYTES);
         let header = Header::decode(common)?;
         self.check_header(header, piece.len(), expected.offset + skip as u64)?;
         check_write(header, expected)?;
@@ -220,11 +237,11 @@ impl Verifier {
     }
 
     fn check_header(&self, header: Header, length: usize, offset: u64) -> Result<(), String> {
-        if !header::is_code_of(header.kind, self.kind) {
+        if !is_code_of(header.kind, self.kind) {
             return Err(format!(
                 "the header is of another kind of check: found {}, expected {} ({})",
                 header.kind,
-                header::code(self.kind),
+                code(self.kind),
                 checksum::name(self.kind),
             ));
         }
@@ -244,7 +261,7 @@ impl Verifier {
     }
 
     fn check_pattern(&self, data: &[u8], skip: usize, offset: u64) -> Result<(), String> {
-        match pattern::first_difference(data, skip, &self.pattern, offset) {
+        match content::first_difference(data, skip, &self.pattern, offset) {
             None => Ok(()),
             Some(difference) => Err(format!(
                 "byte {} of the block differs from the pattern: found {:02x}, expected {:02x}",
@@ -296,7 +313,7 @@ fn check_write(header: Header, expected: Expected) -> Result<(), String> {
 fn header_bytes(kind: VerifyKind) -> usize {
     match kind {
         VerifyKind::Pattern | VerifyKind::Null => 0,
-        kind => header::BYTES + checksum::bytes(kind),
+        kind => BYTES + checksum::bytes(kind),
     }
 }
 
@@ -318,4 +335,311 @@ fn length_u32(length: usize) -> u32 {
 )]
 const fn low_16_bits(number: u64) -> u16 {
     number as u16
+}
+
+/// Size of a header in bytes.
+const BYTES: usize = 40;
+const MAGIC: u16 = 0xacca;
+const CRC_AT: usize = 36;
+/// Code that an older fio used for CRC-32C computed in hardware.
+const CRC32C_HARDWARE: u16 = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    kind: u16,
+    length: u32,
+    seed: u64,
+    offset: u64,
+    time: (u32, u32),
+    thread: u16,
+    number: u16,
+}
+
+impl Header {
+    fn encode(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[0..2].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.length.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.seed.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.time.0.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.time.1.to_le_bytes());
+        bytes[32..34].copy_from_slice(&self.thread.to_le_bytes());
+        bytes[34..36].copy_from_slice(&self.number.to_le_bytes());
+        let crc = crc32c(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Decodes a header; the error describes why the bytes are not a header.
+    fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let Some(bytes) = bytes.first_chunk::<BYTES>() else {
+            return Err(format!("too few bytes for a header: {}", bytes.len()));
+        };
+        let magic = u16::from_le_bytes(at(bytes, 0));
+        if magic != MAGIC {
+            return Err(format!(
+                "there is no header: found {magic:04x}, expected {MAGIC:04x}"
+            ));
+        }
+        let stored = u32::from_le_bytes(at(bytes, CRC_AT));
+        let computed = crc32c(&bytes[..CRC_AT]);
+        if stored != computed {
+            return Err(format!(
+                "crc32c of the header differs: found {computed:08x}, expected {stored:08x}"
+            ));
+        }
+        Ok(Self {
+            kind: u16::from_le_bytes(at(bytes, 2)),
+            length: u32::from_le_bytes(at(bytes, 4)),
+            seed: u64::from_le_bytes(at(bytes, 8)),
+            offset: u64::from_le_bytes(at(bytes, 16)),
+            time: (
+                u32::from_le_bytes(at(bytes, 24)),
+                u32::from_le_bytes(at(bytes, 28)),
+            ),
+            thread: u16::from_le_bytes(at(bytes, 32)),
+            number: u16::from_le_bytes(at(bytes, 34)),
+        })
+    }
+}
+
+fn at<const N: usize>(bytes: &[u8; BYTES], place: usize) -> [u8; N] {
+    std::array::from_fn(|i| bytes[place + i])
+}
+
+/// Returns fio's code of a kind of check.
+const fn code(kind: VerifyKind) -> u16 {
+    match kind {
+        VerifyKind::Header => 1,
+        VerifyKind::Md5 => 2,
+        VerifyKind::Crc64 => 3,
+        VerifyKind::Crc32 => 4,
+        VerifyKind::Crc32c => 5,
+        VerifyKind::Crc16 => 7,
+        VerifyKind::Crc7 => 8,
+        VerifyKind::Sha256 => 9,
+        VerifyKind::Sha512 => 10,
+        VerifyKind::Sha3224 => 11,
+        VerifyKind::Sha3256 => 12,
+        VerifyKind::Sha3384 => 13,
+        VerifyKind::Sha3512 => 14,
+        VerifyKind::Xxhash => 15,
+        VerifyKind::Sha1 => 16,
+        VerifyKind::PatternHeader => 17,
+        VerifyKind::Pattern => 18,
+        VerifyKind::Null => 19,
+    }
+}
+
+/// Returns true if a header with that code may precede data of that kind.
+const fn is_code_of(found: u16, kind: VerifyKind) -> bool {
+    found == code(kind) || found == CRC32C_HARDWARE && matches!(kind, VerifyKind::Crc32c)
+}
+
+impl Verifier {
+    /// Writes the mismatching interval of `block` to `<name of file>.<offset>.received` in
+    /// `folder`, and its expected content to `….expected`, if that is known: see
+    /// [`Verifier::expected_block`]. Replaces existing files of these names, without following
+    /// links. Returns the paths of the files written.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn dump(
+        &self,
+        folder: &Path,
+        file: &Path,
+        block: &[u8],
+        expected: Expected,
+        mismatch: &Mismatch,
+    ) -> Result<Vec<PathBuf>, EngineError> {
+        let held = HeldFolder::if_open_to_others(folder)
+            .map_err(|source| EngineError::file("open", folder, source))?;
+        let folder = held.as_ref().map_or(folder, HeldFolder::path);
+        let skip = usize::try_from(mismatch.offset.saturating_sub(expected.offset));
+        let skip = skip.unwrap_or(usize::MAX).min(block.len());
+        let end = skip.saturating_add(mismatch.length as usize);
+        let interval = skip..end.min(block.len());
+
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}", mismatch.offset));
+        let path = |what: &str| {
+            let mut name = name.clone();
+            name.push(what);
+            folder.join(name)
+        };
+        let mut written = vec![save(&path(".received"), &block[interval.clone()])?];
+        if let Some(wanted) = self.expected_block(block, skip, expected) {
+            written.push(save(&path(".expected"), &wanted[interval])?);
+        }
+        Ok(written)
+    }
+
+    /// Returns the content that `block` should have held, as far as it is known: patterns always
+    /// are, and random content if its seed is known or is given by the intact header `skip` bytes
+    /// into the block (unless another program made it). Unknown header fields, such as the time of
+    /// writing, are zero.
+    fn expected_block(&self, block: &[u8], skip: usize, expected: Expected) -> Option<Vec<u8>> {
+        let header = self.header_at(block, skip);
+        let told = header.filter(|header| self.content_is_ours(block.len(), *header, block, skip));
+        let seed = expected.seed.or(told.map(|header| header.seed));
+        let is_pattern = !self.pattern.bytes.is_empty();
+        if seed.is_none() && !is_pattern {
+            return None;
+        }
+        let number = header.map(|header| header.number.into());
+        let mut wanted = vec![0; block.len()];
+        let mark = BlockMark {
+            offset: expected.offset,
+            seed: seed.or(header.map(|header| header.seed)).unwrap_or(0),
+            number: expected.number.or(number).unwrap_or(0),
+            time: header.map_or((0, 0), |header| header.time),
+        };
+        self.stamp(&mut wanted, mark);
+        Some(wanted)
+    }
+
+    fn header_at(&self, block: &[u8], skip: usize) -> Option<Header> {
+        let from = block.get(skip + self.place..)?;
+        Header::decode(from.get(..BYTES)?).ok()
+    }
+
+    /// Returns true if content generated from the header's seed has the checksum stored after the
+    /// header.
+    fn content_is_ours(&self, length: usize, header: Header, block: &[u8], skip: usize) -> bool {
+        if matches!(self.kind, VerifyKind::Header | VerifyKind::PatternHeader) {
+            return false;
+        }
+        let mut made = vec![0; length];
+        let mark = BlockMark {
+            offset: header.offset.saturating_sub(skip as u64),
+            seed: header.seed,
+            number: header.number.into(),
+            time: header.time,
+        };
+        self.stamp(&mut made, mark);
+        let place = skip + self.place;
+        let sum = place + BYTES..place + header_bytes(self.kind);
+        made.get(sum.clone()) == block.get(sum)
+    }
+}
+
+fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, EngineError> {
+    let written = match held::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => held::create_new(path)
+            .map_err(io::Error::from)
+            .and_then(|mut file| file.write_all(bytes)),
+    };
+    written.map_err(|source| EngineError::file("write", path, source))?;
+    Ok(held::named(path).into_owned())
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod dump_tests {
+    use super::*;
+    use assay_model::load::ContentPattern;
+    use assay_model::load::blocks::Verify;
+    use std::fs;
+
+    const MARK: BlockMark = BlockMark {
+        offset: 8192,
+        seed: 5,
+        number: 3,
+        time: (1, 2),
+    };
+
+    /// Returns the dumps of a block after changing a byte at each of its places.
+    fn dumped(spec: &Verify, place: usize, expected: Expected) -> (Vec<u8>, Vec<Vec<u8>>) {
+        let folder = tempfile::tempdir().unwrap();
+        let verifier = Verifier::new(spec, 0);
+        let mut block = vec![0; 4096];
+        verifier.stamp(&mut block, MARK);
+        let written = block.clone();
+        block[place] ^= 1;
+        let mismatch = verifier.check(&mut block, expected).unwrap_err();
+        let paths = verifier
+            .dump(
+                folder.path(),
+                Path::new("/x/disk"),
+                &block,
+                expected,
+                &mismatch,
+            )
+            .unwrap();
+        let skip = usize::try_from(mismatch.offset - MARK.offset).unwrap();
+        let interval = skip..skip + mismatch.length as usize;
+        let received = format!("disk.{}.received", mismatch.offset);
+        assert_eq!(paths[0].file_name().unwrap().to_str(), Some(&*received));
+        assert_eq!(fs::read(&paths[0]).unwrap(), block[interval.clone()]);
+        let files = paths.iter().map(|path| fs::read(path).unwrap()).collect();
+        (written[interval].to_vec(), files)
+    }
+
+    #[test]
+    fn damaged_data_is_dumped_next_to_what_it_was() {
+        for offset in [0, 1024] {
+            let spec = Verify {
+                interval: 2048,
+                offset,
+                ..Verify::new(VerifyKind::Crc32c)
+            };
+            let expected = Expected {
+                offset: MARK.offset,
+                ..Expected::default()
+            };
+            let (written, files) = dumped(&spec, 3000, expected);
+            assert_eq!(files[1..], [written]);
+        }
+    }
+
+    #[test]
+    fn a_dump_replaces_a_link_and_leaves_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (precious, link) = (folder.path().join("precious"), folder.path().join("link"));
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        save(&link, b"dumped").unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert!(!link.is_symlink());
+        assert_eq!(fs::read(&link).unwrap(), b"dumped");
+    }
+
+    #[test]
+    fn a_damaged_header_leaves_what_was_there_unknown() {
+        let expected = Expected {
+            offset: MARK.offset,
+            ..Expected::default()
+        };
+        let (_, files) = dumped(&Verify::new(VerifyKind::Md5), 20, expected);
+        assert_eq!(files.len(), 1);
+        let known = Expected {
+            seed: Some(MARK.seed),
+            ..expected
+        };
+        let (written, files) = dumped(&Verify::new(VerifyKind::Md5), 20, known);
+        assert_eq!(files[1][56..], written[56..]);
+    }
+
+    #[test]
+    fn patterns_are_always_known() {
+        let spec = Verify {
+            pattern: ContentPattern {
+                bytes: b"abc".to_vec(),
+                offsets_at: Vec::new(),
+                interval: 0,
+            },
+            ..Verify::new(VerifyKind::Pattern)
+        };
+        let expected = Expected {
+            offset: MARK.offset,
+            ..Expected::default()
+        };
+        let (written, files) = dumped(&spec, 20, expected);
+        assert_eq!(files[1..], [written]);
+    }
 }

@@ -1,16 +1,17 @@
 //! Breakdown of the time of an I/O into parts that add up to it.
 
 use crate::as_f64;
-use crate::costs::{Costs, Phases};
-use crate::kinds::{Kind, Known, Share};
-use crate::observed::Observed;
-use crate::requests::flushes;
-use crate::words::{percent, time};
+use crate::costs::{Costs, Kind, Known, Phases, Share};
+use crate::observed::{Nothing, Observed, flushes, side};
+use crate::on_bus::OnBus;
 use assay_lang::{counted, tr, translated};
-use assay_model::job::OpenSync;
-use assay_model::units::BytesPerSec;
+use assay_model::evidence::{CpuState, Evidence};
+use assay_model::job::{OpenSync, Rw};
+use assay_model::number::as_u64;
+use assay_model::units::{Bytes, BytesPerSec, Nanos, three_digits};
 use assay_report::reference::Bus;
-use assay_report::text::clean;
+use assay_report::words::clean;
+use std::collections::BTreeSet;
 
 /// Breakdown of the time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -394,4 +395,243 @@ fn why_no_phases(known: Known, off: f64) -> String {
             off
         ),
     }
+}
+
+/// Returns the name of a part of the time. Only `flash` devices have one for programming.
+pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
+    match kind {
+        Kind::Bus => tr!("data on the bus"),
+        Kind::Data if on_bus => tr!("data, beyond the bus"),
+        Kind::Data => tr!("data"),
+        Kind::Command => tr!("command"),
+        Kind::Ramp => tr!("first blocks of a read"),
+        Kind::Program if flash => tr!("programming"),
+        Kind::Program => tr!("end of a write"),
+        Kind::Break => tr!("ending an open transfer"),
+        Kind::Map => tr!("loading addresses"),
+        Kind::Reclaim => tr!("garbage collection"),
+        Kind::Queue => tr!("waiting for the device"),
+        Kind::Fixed => tr!("command and device"),
+        Kind::Software => tr!("above the block layer"),
+        Kind::Device => tr!("request, driver and device"),
+        Kind::Wait => tr!("because of others in flight"),
+        Kind::Overlap => tr!("while others ended"),
+        Kind::Stalls => tr!("slow I/Os"),
+        Kind::FlushDevice => tr!("the device's flush"),
+        Kind::FlushRest => tr!("rest of flush calls"),
+        Kind::Flush => tr!("flush calls"),
+        Kind::Processor => tr!("kernel on the processor"),
+        Kind::Waiting => tr!("waiting"),
+        Kind::Whole => tr!("not divided"),
+        Kind::Unexplained => tr!("not explained"),
+    }
+}
+
+/// Returns the reason why a job is not explained.
+pub fn nothing(why: Nothing) -> &'static str {
+    match why {
+        Nothing::NotRun => tr!("no trial of it ran to its end: there is nothing to explain"),
+        Nothing::Memory => tr!("main memory was measured, no storage"),
+        Nothing::NoTimes => tr!("no times of single I/Os were recorded, or they are damaged"),
+    }
+}
+
+/// Formats a time in microseconds.
+pub fn time(us: f64) -> String {
+    match us.abs() < 1.0 {
+        true => format!("{} µs", three_digits(us)),
+        false => {
+            let ns = as_u64((us.abs() * 1e3).round());
+            let sign = if us < 0.0 { "-" } else { "" };
+            format!("{sign}{}", Nanos(ns))
+        }
+    }
+}
+
+/// Formats a share in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Compares a result with the ceiling of the bus. Returns `None` unless it is sequential I/O past
+/// the page cache, at depth 1 and without flushes.
+pub fn on_bus(one: &Observed<'_>, bus: Option<&Bus>, request: Bytes, flash: bool) -> Option<OnBus> {
+    let plain = matches!(one.job.rw, Rw::Read | Rw::Write) && one.job.rate.is_none();
+    let fits = one.is_past_the_cache() && one.depth == 1 && plain;
+    if !fits || one.flush_us > 0.0 {
+        return None;
+    }
+    let request = Bytes(request.0.min(one.job.bs.0));
+    OnBus::of(
+        (one.direction, BytesPerSec(one.rate())),
+        &bus?.ceiling,
+        request,
+        flash,
+    )
+}
+
+/// Returns all facts about a result.
+pub fn of(one: &Observed<'_>) -> Vec<String> {
+    let all = [
+        (!one.because.is_empty() && !one.is_simulated())
+            .then(|| tr!("Measured: {because}.", because = one.because)),
+        one.beside.then(|| {
+            tr!("Other jobs ran at the same time: what they did to these times cannot be told.")
+                .to_owned()
+        }),
+        requests(one),
+        between(one),
+        processor(one),
+        frequency(one),
+        pressure(one),
+        gap(one),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Reports the time in the block layer and the number of requests for each I/O.
+fn requests(one: &Observed<'_>) -> Option<String> {
+    if one.is_simulated() {
+        return None;
+    }
+    match &one.requests {
+        Ok(requests) => Some(tr!(
+            "Requests took {time} in the block layer and below, {per_io} of them for each I/O.",
+            time = time(requests.mean_us),
+            per_io = format!("{:.2}", requests.per_io)
+        )),
+        Err(why) if one.is_past_the_cache() => Some(tr!(
+            "Time in the block layer and its scheduler: cannot be told ({why}).",
+            why
+        )),
+        Err(_) => None,
+    }
+}
+
+/// Reports the time between two I/Os, if it is more than 10 % of the interval.
+fn between(one: &Observed<'_>) -> Option<String> {
+    const MUCH: f64 = 0.1;
+    let us = one.interval_us - one.mean_us - one.flush_us;
+    (one.is_one_by_one() && us > one.interval_us * MUCH).then(|| {
+        tr!(
+            "Between two I/Os {us} pass outside of them (contents of writes, pace, pauses): rates have that time, latencies do not.",
+            us = time(us)
+        )
+    })
+}
+
+/// Returns the schedulers in force.
+pub fn schedulers(one: &Observed<'_>) -> BTreeSet<String> {
+    let found = evidence(one).filter_map(|evidence| {
+        let device = evidence.storage.device()?;
+        let queue = evidence
+            .queues
+            .iter()
+            .find(|queue| queue.name == device.name)?;
+        queue.scheduler.as_deref().map(clean)
+    });
+    found.collect()
+}
+
+/// Returns the evidence of the trials.
+pub fn evidence<'o>(one: &'o Observed<'_>) -> impl Iterator<Item = &'o Evidence> {
+    let trials = one.judged.iter();
+    trials.filter_map(|trial| trial.record.evidence.as_ref())
+}
+
+fn processor(one: &Observed<'_>) -> Option<String> {
+    let (user_us, kernel_us) = one.cpu_us;
+    let all_us = user_us + kernel_us;
+    // Without processor time, the time of the run was virtual.
+    if one.is_simulated() || all_us <= 0.0 {
+        return None;
+    }
+    let (all, kernel) = (time(all_us), time(kernel_us));
+    let share = percent(all_us / one.interval_us.max(1e-9));
+    Some(match one.cpu_told {
+        true => tr!(
+            "Processor time of the measuring process: {all} for each I/O ({kernel} in the kernel), {share} of the time from one to the next.",
+            all,
+            kernel,
+            share
+        ),
+        false => tr!(
+            "Processor time of the measuring process: {all} for each I/O, {share} of the time from one to the next.",
+            all,
+            share
+        ),
+    })
+}
+
+/// Reports the highest processor frequency before and after, over all trials.
+fn frequency(one: &Observed<'_>) -> Option<String> {
+    let fastest = |cpus: &[CpuState]| cpus.iter().filter_map(|cpu| cpu.khz).max();
+    let seen = evidence(one).flat_map(|evidence| {
+        [
+            fastest(&evidence.before.cpus),
+            fastest(&evidence.after.cpus),
+        ]
+    });
+    let seen: BTreeSet<u64> = seen.flatten().collect();
+    let (low, high) = (*seen.first()?, *seen.last()?);
+    let governors = governors(one);
+    let mhz = |khz: u64| khz / 1000;
+    Some(tr!(
+        "The fastest processor was at {low} .. {high} MHz before and after the trials, governor {governors}.",
+        low = mhz(low),
+        high = mhz(high),
+        governors = if governors.is_empty() {
+            "-".to_owned()
+        } else {
+            governors.join(", ")
+        }
+    ))
+}
+
+/// Reports the time that tasks waited for a processor, if it is more than 10 % of the whole.
+fn pressure(one: &Observed<'_>) -> Option<String> {
+    const MUCH: f64 = 0.1;
+    let (mut waited_us, mut all_us) = (0, 0.0);
+    for evidence in evidence(one) {
+        let (before, after) = (&evidence.before, &evidence.after);
+        let (from, to) = (before.pressure?, after.pressure?);
+        waited_us += to.cpu_some_us.saturating_sub(from.cpu_some_us);
+        all_us += as_f64(after.at_ns.saturating_sub(before.at_ns)) / 1e3;
+    }
+    let share = as_f64(waited_us) / f64::max(all_us, 1.0);
+    (share > MUCH).then(|| {
+        tr!(
+            "Some task of the machine waited for a processor during {share} of the time (pressure).",
+            share = percent(share)
+        )
+    })
+}
+
+/// Returns the frequency governors in force.
+pub fn governors(one: &Observed<'_>) -> Vec<String> {
+    let cpus = evidence(one).flat_map(|evidence| &evidence.before.cpus);
+    let all: BTreeSet<String> = cpus
+        .filter_map(|cpu| cpu.governor.as_deref().map(clean))
+        .collect();
+    all.into_iter().collect()
+}
+
+/// Reports the longest time without a completion, if many I/Os fit into it.
+fn gap(one: &Observed<'_>) -> Option<String> {
+    const MANY: f64 = 20.0;
+    if one.job.pause.is_some() {
+        return None;
+    }
+    let trials = one.judged.iter().filter_map(|trial| trial.measured());
+    let moved = trials.filter(|measured| side(measured, one.direction).ios > 0);
+    let longest = moved
+        .filter_map(|m| m.longest_gap)
+        .map(|gap| gap.length_ns)
+        .max()?;
+    (as_f64(longest) / 1e3 > MANY * one.typical_us()).then(|| {
+        tr!(
+            "The longest time without any completion: {gap}.",
+            gap = Nanos(longest)
+        )
+    })
 }

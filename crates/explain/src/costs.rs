@@ -1,16 +1,18 @@
 //! Costs of single requests: from the model that simulated the run, from a part named by the user,
 //! or from a fit of the run's own results.
+//!
+//! To add a part: add a variant of `Kind`, compute it in `account` from the remainder of the
+//! latency, so that all parts add up, with its numbers in `Share::basis`, and add a line in
+//! `docs/explain.md`. A cause without a number goes into `Account::untold`.
 
 use crate::as_f64;
 use crate::fit_input::{Measured, is_told, of_results, simulated_part};
-use crate::kinds::{Kind, Known};
 use crate::observed::Observed;
 use assay_flash::device::{Device, RequestPhase};
 use assay_flash::estimate::{Estimated, Observation, estimate};
-use assay_flash::experiment::Parameter;
+use assay_flash::experiment::{Issue, Parameter, SimulatedJob, run_issued};
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::workload::{Issue, SimulatedJob, run_issued};
 use assay_flash::{BLOCK_BYTES, FlashError};
 use assay_lang::{counted, tr};
 use assay_model::job::{Direction, OpenSync, Rw};
@@ -18,7 +20,7 @@ use assay_model::number::as_u64;
 use assay_model::storage::{DeviceKind, Storage};
 use assay_model::units::three_digits;
 use assay_report::describe;
-use assay_report::text::clean;
+use assay_report::words::clean;
 use std::collections::BTreeSet;
 
 /// Costs of requests, by their source.
@@ -348,4 +350,87 @@ fn too_few_sizes(direction: Direction, sizes: usize, why: Option<&str>) -> Strin
 fn own_order() -> String {
     tr!("what is command and what is data: its I/Os have an order, a mix or a pace of their own")
         .to_owned()
+}
+
+assay_model::named! {
+    /// Part of the time of an I/O.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Data on the wire.
+        Bus = "bus",
+        /// Transfer time beyond what the wire needs.
+        Data = "data",
+        /// Command, interrupts, the driver, and the device's response.
+        Command = "command",
+        /// Additional time of the first blocks of a read.
+        Ramp = "ramp",
+        /// Time that a write waits after its data: the medium is programmed.
+        Program = "program",
+        /// Ending an open multi-block transfer.
+        Break = "break",
+        /// Loading the address map.
+        Map = "map",
+        /// Garbage collection.
+        Reclaim = "reclaim",
+        /// Queue in the device's model.
+        Queue = "queue",
+        /// Fixed cost: every part that the sizes cannot separate.
+        Fixed = "fixed",
+        /// Time above the block layer.
+        Software = "software",
+        /// Time of the request from its allocation to its end, less the known parts.
+        Device = "device",
+        /// Wait behind other I/Os in flight.
+        Wait = "wait",
+        /// Time in which other I/Os in flight ended.
+        Overlap = "overlap",
+        /// Additional time of slow I/Os.
+        Stalls = "stalls",
+        /// Flushes of the device.
+        FlushDevice = "flush-device",
+        /// Remainder of a flush call.
+        FlushRest = "flush-rest",
+        /// Flush calls, not divided further.
+        Flush = "flush",
+        /// Processor time in the kernel.
+        Processor = "processor",
+        /// Time used neither by the processor nor in a flush of the device.
+        Waiting = "waiting",
+        /// Whole time, not divided.
+        Whole = "whole",
+        /// Time that the fit or the model does not explain.
+        Unexplained = "unexplained",
+    }
+}
+
+assay_model::named! {
+    /// Source of a part's time.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Known {
+        /// Evidence of the trials.
+        Measured = "measured",
+        /// The ceiling of the bus.
+        Ceiling = "ceiling",
+        /// A fit of the run's results.
+        Fit = "fit",
+        /// A part that the user named.
+        Given = "part",
+        /// The model that made the figures.
+        Model = "model",
+        /// Remainder after the other parts.
+        Rest = "rest",
+    }
+}
+
+/// Part of the time of an I/O.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// Kind of the part.
+    pub kind: Kind,
+    /// Microseconds; only an unexplained remainder can be negative.
+    pub us: f64,
+    /// Source of the number.
+    pub known: Known,
+    /// Numbers from which the time is computed.
+    pub basis: String,
 }

@@ -7,14 +7,14 @@ use assay_flash::experiment::Parameter;
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
-use assay_model::device::bus::ceiling;
+use assay_model::device::ceiling;
 use assay_model::job::{Direction, FileState, OpenSync, Rw, is_named};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::units::three_digits;
 use assay_report::document::{Column, Section, Table, TableRow};
 use assay_report::summary::Summary;
-use assay_report::text::clean;
+use assay_report::words::clean;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

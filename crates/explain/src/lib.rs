@@ -3,22 +3,14 @@
 
 mod account;
 mod costs;
-mod facts;
 pub mod fit_input;
-mod imported;
-mod kinds;
-pub mod medium;
 pub mod observed;
 pub mod on_bus;
-mod requests;
 mod show;
-mod suggestions;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use crate::fit_input::{Chosen, most_kib};
-use crate::medium::no_flash;
 use crate::on_bus::OnBus;
 use account::{Account, Context};
 use assay_flash::part::DeviceModel;
@@ -30,13 +22,14 @@ use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_report::reference::{self, Bus};
 use assay_report::summary::Summary;
-use assay_report::text::clean;
 use assay_report::warnings::{Warning, collect};
+use assay_report::words::clean;
 use costs::Costs;
-pub use imported::Explained as ExplainedImport;
 use observed::{Observed, Unexplained, all};
+pub use on_bus::Explained as ExplainedImport;
+use on_bus::no_flash;
+use show::Help;
 use std::collections::BTreeSet;
-use suggestions::Help;
 
 /// Request size into which hosts divide larger I/Os, if nothing else is known.
 const USUAL_REQUEST: Bytes = Bytes::kib(512);
@@ -187,9 +180,9 @@ impl<'a> Group<'a> {
             };
             let account = Account::of(one, context);
             Explanation {
-                helps: suggestions::of(one, &account, context),
-                on_bus: facts::on_bus(one, bus, request, flash),
-                facts: facts::of(one),
+                helps: show::of(one, &account, context),
+                on_bus: account::on_bus(one, bus, request, flash),
+                facts: account::of(one),
                 of: one.clone(),
                 account,
             }
@@ -234,7 +227,7 @@ impl Group<'_> {
     fn scheduler(&self) -> Option<String> {
         let counted = self.results.iter().filter(|one| one.of.requests.is_ok());
         let names: BTreeSet<String> = counted
-            .flat_map(|one| facts::schedulers(&one.of))
+            .flat_map(|one| account::schedulers(&one.of))
             .filter(|name| name != "none")
             .collect();
         let names: Vec<String> = names.into_iter().collect();

@@ -1,11 +1,9 @@
 //! The arithmetic: parts add up, and each is what its numbers say.
 
 use super::account::{Account, Context};
-use super::costs::Costs;
-use super::kinds::{Kind, Known};
-use super::observed::Observed;
-use super::requests::Requests;
-use super::{facts, suggestions};
+use super::costs::{Costs, Kind, Known};
+use super::observed::{Observed, Requests};
+use super::{account, show};
 use assay_flash::part::DeviceModel;
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::limits::find;
@@ -76,7 +74,7 @@ fn account(one: &Observed<'_>, costs: &Costs, others: &[Observed<'_>]) -> Accoun
 }
 
 /// What would help it, on a bus of this mode.
-fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<suggestions::Help> {
+fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<show::Help> {
     let bus = Bus {
         ceiling: find(mode).expect("it is known"),
         given: true,
@@ -87,7 +85,7 @@ fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<suggest
         costs: &costs,
         others,
     };
-    suggestions::of(one, &Account::of(one, context), context)
+    show::of(one, &Account::of(one, context), context)
 }
 
 fn is(account: &Account, kind: Kind, us: f64) {
@@ -107,7 +105,7 @@ fn the_wire_takes_its_part_of_a_read() {
     is(&account, Kind::Bus, 2888.0);
     is(&account, Kind::Device, 748.4);
     let bus = hs400();
-    let placed = facts::on_bus(&one, Some(&bus), Bytes::kib(512), true).expect("it is in order");
+    let placed = account::on_bus(&one, Some(&bus), Bytes::kib(512), true).expect("it is in order");
     let said = placed.sentence();
     for words in [
         "288 MB/s is 79.4 % of 363 MB/s",

@@ -3,14 +3,12 @@
 //! A parameter on which no rate depends keeps its value and is reported as undetermined, and so
 //! is one whose effect cannot be separated from that of others.
 
-use crate::BLOCK_BYTES;
-use crate::FlashError;
 use crate::device::Device;
-use crate::experiment::{FREE, Model, Parameter};
+use crate::experiment::{FREE, Issue, Model, Parameter, SimulatedJob, run_issued};
 use crate::fit::fit;
 use crate::part::DeviceModel;
 use crate::policy::Policy;
-use crate::workload::{Issue, SimulatedJob, run_issued};
+use crate::{BLOCK_BYTES, FlashError};
 use assay_model::job::Direction;
 use assay_stats::distributions::{normal_quantile, student};
 

@@ -17,23 +17,16 @@
 //!   has its bytes, even if flushes follow: [`DirectionEvidence::of`] returns the label of each
 //!   figure.
 //!
-//! To add a rule: change `share`, `flush` or `foreign`, add a test with evidence that needs the
+//! To add a rule: change `share`, `calls` or `hindrances`, add a test with evidence that needs the
 //! rule, and give the reason in `docs/evidence.md`.
 
-mod beneath;
 mod calls;
 mod figures;
-mod flush;
-mod foreign;
 pub mod hindrances;
-mod idle;
 mod load;
-mod memory;
 mod share;
-mod simulated;
 #[cfg(test)]
 mod tests;
-mod touched;
 mod witness;
 
 use assay_lang::{key, tr, translated};
@@ -51,7 +44,7 @@ pub use share::Share;
 use share::ratio;
 use std::borrow::Cow;
 use std::fmt;
-use touched::Touched;
+use witness::Touched;
 
 /// Smallest share that counts as the device; 1 minus it is the largest share that counts as the
 /// page cache. The 5 % allow for bytes that a file system adds or retains, not for a second speed.
@@ -239,7 +232,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
         return Some(Judgement {
             hindrances: own_hindrances(trial),
-            ..memory::judge(step)
+            ..figures::judge(step)
         });
     }
     let measured = trial.measured.as_ref()?;
@@ -248,8 +241,8 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     }
     if trial.job.ioengine.properties().data == DataPath::Simulated {
         return Some(Judgement {
-            read: simulated::direction(measured.read.bytes),
-            write: simulated::direction(measured.write.bytes),
+            read: figures::direction(measured.read.bytes),
+            write: figures::direction(measured.write.bytes),
             ..Judgement::default()
         });
     }
@@ -314,7 +307,7 @@ fn synchronous(trial: &TrialRecord) -> Cow<'_, Job> {
     let database = trial.detail.as_deref().and_then(StepDetail::database);
     let evidence = trial.evidence.as_ref().filter(|_| database.is_none());
     let sync = evidence.map_or(own.sync, |evidence| {
-        flush::in_force(own.sync, own.ioengine, evidence)
+        calls::in_force(own.sync, own.ioengine, evidence)
     });
     if sync == own.sync {
         return Cow::Borrowed(own);

@@ -9,11 +9,8 @@
 //! The link does not interpret the bytes and does not open connections: the caller opens
 //! one and passes it to [`Link::carry`].
 
-mod packet;
 mod state;
 mod stream;
-mod times;
 
-pub use packet::NotOfThisVersion;
+pub use state::{NotOfThisVersion, Times};
 pub use stream::{Broken, Link, LinkReader, LinkWriter, link};
-pub use times::Times;

@@ -1,8 +1,6 @@
 //! The stream, and the connections that carry it.
 
-use crate::packet::{NotOfThisVersion, Packet};
-use crate::state::{LinkSide, LinkTask};
-use crate::times::Times;
+use crate::state::{LinkSide, LinkTask, NotOfThisVersion, Packet, Times};
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle};

@@ -1,21 +1,20 @@
 //! Raw state of the machine, read before a measurement.
 
 mod limits;
-mod power;
-mod virtual_machine;
 
 pub(crate) use limits::memory_room;
-pub(crate) use virtual_machine::hypervisor;
 
 use crate::attr;
 use crate::counters::queues;
-use crate::mounts::unescaped;
+use crate::device::Device;
+use crate::files::unescaped;
 use crate::roots::Roots;
 use crate::snapshot::{ZONE, memory, zone};
 use crate::stack::resolve;
-use crate::system::system;
-use crate::temperature::throttled;
-use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea, Writeback};
+use crate::system::{system, throttled};
+use assay_model::checkup::{
+    Checkup, CoolingDevice, CpuSpeed, HeatZone, PowerKind, PowerSaving, SwapArea, Writeback,
+};
 use assay_model::storage::Storage;
 use std::path::Path;
 
@@ -37,9 +36,9 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
         writeback: writeback(roots),
         clocksources: clocksources(roots),
         limits: limits::limits(roots),
-        container: virtual_machine::container(roots),
+        container: container(roots),
         hypervisor: hypervisor(roots),
-        power: power::power(roots, storage),
+        power: power(roots, storage),
         others: None,
         missing: Vec::new(),
     }
@@ -149,10 +148,168 @@ fn clocksources(roots: &Roots) -> Vec<String> {
     offered.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Returns the power saving of all devices on the way to the disks of the storage, and the policy
+/// of PCIe.
+fn power(roots: &Roots, storage: Option<&Storage>) -> Vec<PowerSaving> {
+    let mut found: Vec<PowerSaving> = Vec::new();
+    for layer in storage.into_iter().flat_map(Storage::leaves) {
+        let Some(device) = Device::named(roots, &layer.name) else {
+            continue;
+        };
+        for folder in device.ancestors() {
+            found.extend(runtime(folder));
+            found.extend(nvme(folder));
+            found.extend(sata(folder));
+        }
+    }
+    found.extend(storage.and_then(|_| pcie(roots)));
+    found.dedup();
+    found
+}
+
+/// Returns the state of a device that the kernel may suspend. A device with the status
+/// `unsupported` has no driver for that, and one with a negative delay never suspends.
+fn runtime(folder: &Path) -> Option<PowerSaving> {
+    let power = folder.join("power");
+    let value = attr::text(&power.join("control")).filter(|value| value == "auto")?;
+    let status = attr::text(&power.join("runtime_status"))?;
+    let delay: Option<i64> = attr::number(&power.join("autosuspend_delay_ms"));
+    if status == "unsupported" || delay.is_some_and(|delay| delay < 0) {
+        return None;
+    }
+    let is_usb = folder.join("idVendor").exists();
+    let kind = match is_usb {
+        true => PowerKind::UsbAutosuspend,
+        false => PowerKind::Runtime,
+    };
+    Some(saving(kind, folder, &power.join("control"), value))
+}
+
+/// Returns the power saving of an NVMe drive. The drive changes its state by itself, within a limit
+/// of added latency in microseconds; 0 forbids it.
+fn nvme(folder: &Path) -> Option<PowerSaving> {
+    let name = folder.file_name()?.to_str()?;
+    attr::numbered(name, "nvme")?;
+    let file = folder.join("power/pm_qos_latency_tolerance_us");
+    let value = attr::text(&file).filter(|value| value != "0")?;
+    Some(saving(PowerKind::NvmeApst, folder, &file, value))
+}
+
+fn sata(folder: &Path) -> Option<PowerSaving> {
+    let name = folder.file_name()?;
+    let file = folder
+        .join("scsi_host")
+        .join(name)
+        .join("link_power_management_policy");
+    let value = attr::text(&file).filter(|value| value != "max_performance")?;
+    Some(saving(PowerKind::SataLink, folder, &file, value))
+}
+
+/// Returns the policy of PCIe; the policy in force is in brackets.
+fn pcie(roots: &Roots) -> Option<PowerSaving> {
+    let file = roots.sys.join("module/pcie_aspm/parameters/policy");
+    let text = attr::text(&file)?;
+    let (_, rest) = text.split_once('[')?;
+    let (value, _) = rest.split_once(']')?;
+    let saves = value.starts_with("power");
+    saves.then(|| {
+        saving(
+            PowerKind::PcieAspm,
+            Path::new("pcie_aspm"),
+            &file,
+            value.to_owned(),
+        )
+    })
+}
+
+fn saving(kind: PowerKind, folder: &Path, file: &Path, value: String) -> PowerSaving {
+    let name = folder.file_name().unwrap_or_default();
+    PowerSaving {
+        kind,
+        device: name.to_string_lossy().into_owned(),
+        file: file.display().to_string(),
+        value,
+    }
+}
+
+/// Names in the firmware tables (`/sys/class/dmi/id`) of virtual machines, each with its
+/// hypervisor. The list comes from systemd-detect-virt.
+const FIRMWARE: [(&str, &str); 12] = [
+    ("KVM", "KVM"),
+    ("OpenStack", "KVM"),
+    ("Amazon EC2", "Amazon EC2"),
+    ("Google Compute Engine", "Google Compute Engine"),
+    ("QEMU", "QEMU"),
+    ("VMware", "VMware"),
+    ("VMW", "VMware"),
+    ("innotek GmbH", "VirtualBox"),
+    ("VirtualBox", "VirtualBox"),
+    ("Xen", "Xen"),
+    ("Parallels", "Parallels"),
+    ("Virtual Machine", "Hyper-V"),
+];
+
+/// Returns the hypervisor; `None` on hardware, or if it cannot be determined.
+pub(crate) fn hypervisor(roots: &Roots) -> Option<String> {
+    let dmi = |name: &str| attr::text(&roots.sys.join("class/dmi/id").join(name));
+    let names = [dmi("product_name"), dmi("sys_vendor"), dmi("bios_vendor")];
+    let product = names[0].clone().unwrap_or_default();
+    let known = names.iter().flatten().find_map(|name| {
+        let mut known = FIRMWARE.iter();
+        known.find(|(start, _)| name.starts_with(start))
+    });
+    // Amazon's machines without a hypervisor have a product name that ends in `.metal`.
+    let known = known.filter(|_| !product.ends_with(".metal"));
+    known
+        .map(|(_, name)| (*name).to_owned())
+        .or_else(|| by_device_tree(roots))
+        .or_else(|| attr::text(&roots.sys.join("hypervisor/type")))
+        .or_else(|| by_processor(roots))
+}
+
+/// Reads the device tree, which names the hypervisor or the machine that QEMU emulates.
+fn by_device_tree(roots: &Roots) -> Option<String> {
+    let tree = roots.sys.join("firmware/devicetree/base");
+    let named = attr::text(&tree.join("hypervisor/compatible"));
+    let compatible = attr::text(&tree.join("compatible")).unwrap_or_default();
+    let made_up = || {
+        compatible
+            .contains("linux,dummy-virt")
+            .then(|| "QEMU".to_owned())
+    };
+    named.or_else(made_up)
+}
+
+/// Detects a hypervisor by the processor's flags; x86 processors do not report its name.
+fn by_processor(roots: &Roots) -> Option<String> {
+    let text = attr::text(&roots.proc.join("cpuinfo"))?;
+    let mut flags = attr::value_after(&text, "flags")?.split_whitespace();
+    let found = flags.any(|flag| flag == "hypervisor");
+    found.then(|| "unknown".to_owned())
+}
+
+/// Returns the container around this process; `None` if none is detected.
+fn container(roots: &Roots) -> Option<String> {
+    let root = &roots.root;
+    // systemd's interface for containers, then the marker files of Podman and Docker.
+    attr::text(&root.join("run/systemd/container"))
+        .or_else(|| {
+            root.join("run/.containerenv")
+                .exists()
+                .then(|| "podman".to_owned())
+        })
+        .or_else(|| {
+            root.join(".dockerenv")
+                .exists()
+                .then(|| "docker".to_owned())
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Machine;
+    use crate::fixture::{Machine, MadeUp};
+    use crate::stack::View;
     use assay_model::checkup::Limits;
 
     #[test]
@@ -228,5 +385,106 @@ mod tests {
         assert_eq!(checkup.swaps[0].used_bytes, 16 * 1024);
         assert_eq!(checkup.writeback.dirty_ratio, Some(20));
         assert_eq!(checkup.writeback.dirty_bytes, None);
+    }
+
+    fn found(machine: &Machine, name: &str, number: &str) -> Vec<(PowerKind, String)> {
+        let node = format!("/dev/{name}");
+        let files = MadeUp::default().node(&node, number);
+        let storage = View::new(&machine.roots, &files)
+            .resolve(Path::new(&node))
+            .unwrap();
+        let found = power(&machine.roots, Some(&storage)).into_iter();
+        found.map(|saving| (saving.kind, saving.device)).collect()
+    }
+
+    #[test]
+    fn a_usb_stick_that_may_sleep_is_found_and_one_that_may_not_is_not() {
+        let machine = Machine::new();
+        let usb = "sys/devices/pci0/usb1/1-1";
+        machine.disk("pci0/usb1/1-1/1-1:1.0/host0/block/sda", "8:0", 100);
+        machine.file(&format!("{usb}/idVendor"), "0781\n");
+        machine.files(
+            &format!("{usb}/power"),
+            &[
+                ("control", "auto\n"),
+                ("runtime_status", "active\n"),
+                ("autosuspend_delay_ms", "2000\n"),
+            ],
+        );
+        let expected = (PowerKind::UsbAutosuspend, "1-1".to_owned());
+        assert_eq!(found(&machine, "sda", "8:0"), [expected]);
+        machine.file(&format!("{usb}/power/autosuspend_delay_ms"), "-1000\n");
+        assert!(found(&machine, "sda", "8:0").is_empty());
+        machine.remove(&format!("{usb}/power/autosuspend_delay_ms"));
+        machine.file(&format!("{usb}/power/runtime_status"), "unsupported\n");
+        assert!(found(&machine, "sda", "8:0").is_empty());
+    }
+
+    #[test]
+    fn an_nvme_drive_and_its_links_are_found() {
+        let machine = Machine::new();
+        machine.disk("pci0/nvme/nvme0/nvme0n1", "259:0", 100);
+        let tolerance = "sys/devices/pci0/nvme/nvme0/power/pm_qos_latency_tolerance_us";
+        machine.file(tolerance, "100000\n");
+        machine.file(
+            "sys/module/pcie_aspm/parameters/policy",
+            "default performance [powersave] powersupersave\n",
+        );
+        assert_eq!(
+            found(&machine, "nvme0n1", "259:0"),
+            [
+                (PowerKind::NvmeApst, "nvme0".to_owned()),
+                (PowerKind::PcieAspm, "pcie_aspm".to_owned())
+            ]
+        );
+        machine.file(tolerance, "0\n");
+        machine.file(
+            "sys/module/pcie_aspm/parameters/policy",
+            "[default] powersave\n",
+        );
+        assert!(found(&machine, "nvme0n1", "259:0").is_empty());
+    }
+
+    #[test]
+    fn firmware_tells_what_emulates_the_machine() {
+        for (vendor, product, name) in [
+            ("QEMU", "Standard PC (Q35 + ICH9, 2009)", Some("QEMU")),
+            ("Microsoft Corporation", "Virtual Machine", Some("Hyper-V")),
+            ("Microsoft Corporation", "Surface Pro", None),
+            ("Amazon EC2", "c5.metal", None),
+            ("Amazon EC2", "c5.large", Some("Amazon EC2")),
+            ("Dell Inc.", "XPS 13", None),
+        ] {
+            let machine = Machine::new();
+            let files = [("sys_vendor", vendor), ("product_name", product)];
+            machine.files("sys/class/dmi/id", &files);
+            assert_eq!(hypervisor(&machine.roots).as_deref(), name, "{product}");
+        }
+    }
+
+    #[test]
+    fn a_device_tree_and_a_processor_tell_it_too() {
+        let machine = Machine::new();
+        let tree = "sys/firmware/devicetree/base";
+        machine.file(&format!("{tree}/compatible"), "linux,dummy-virt\0");
+        assert_eq!(hypervisor(&machine.roots).as_deref(), Some("QEMU"));
+        machine.file(
+            &format!("{tree}/hypervisor/compatible"),
+            "xen,xen-4.17\0xen,xen\0",
+        );
+        assert!(hypervisor(&machine.roots).is_some_and(|name| name.starts_with("xen")));
+        let machine = Machine::new();
+        machine.file("proc/cpuinfo", "flags\t\t: fpu hypervisor lm\n");
+        assert_eq!(hypervisor(&machine.roots).as_deref(), Some("unknown"));
+    }
+
+    #[test]
+    fn containers_leave_their_marks() {
+        let machine = Machine::new();
+        assert_eq!(container(&machine.roots), None);
+        machine.file(".dockerenv", "");
+        assert_eq!(container(&machine.roots).as_deref(), Some("docker"));
+        machine.file("run/systemd/container", "lxc\n");
+        assert_eq!(container(&machine.roots).as_deref(), Some("lxc"));
     }
 }

@@ -1,14 +1,13 @@
 //! List of all disks of the machine.
 
-use crate::attr;
 use crate::device::Device;
 pub use crate::device::node;
-use crate::files::{FileKind, Files, KernelFiles};
-use crate::mounts::{self, MountEntry};
+use crate::files::{FileKind, Files, KernelFiles, MountEntry};
 use crate::roots::Roots;
 use crate::safety::in_use_each;
-use crate::stack::layers::layer;
+use crate::stack::layer;
 use crate::watch::disks;
+use crate::{attr, files};
 use assay_model::device::{ListedDevice, MountedPart};
 use assay_model::storage::LayerRole;
 use rustix::fs::{Access, access};
@@ -20,7 +19,7 @@ use std::path::Path;
 pub fn list(roots: &Roots) -> Vec<ListedDevice> {
     let names = disks(roots);
     let in_use = in_use_each(roots, &names);
-    let mounts = mounts::read(roots).unwrap_or_default();
+    let mounts = files::read_mounts(roots).unwrap_or_default();
     let parts = Parts {
         roots,
         files: &KernelFiles,
@@ -114,7 +113,7 @@ mod tests {
              30 1 0:41 / /tmp rw - tmpfs tmpfs rw\n",
         );
         let files = MadeUp::default().node("/dev/sda", "8:0");
-        let mounts = mounts::read(&machine.roots).unwrap();
+        let mounts = files::read_mounts(&machine.roots).unwrap();
         let parts = Parts {
             roots: &machine.roots,
             files: &files,

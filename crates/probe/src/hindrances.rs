@@ -1,9 +1,9 @@
 //! Causes besides storage that keep this process waiting: limits of control groups, a hypervisor,
 //! and times in which it was stopped.
 
-use crate::attr;
-use crate::mounts::{self, MountEntry};
+use crate::files::MountEntry;
 use crate::roots::Roots;
+use crate::{attr, files};
 use assay_model::evidence::{AgentStop, Hindrances, IoLimit, Throttled};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
@@ -43,7 +43,7 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
         processors: u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX),
         ..Hindrances::default()
     };
-    let mounts = mounts::read(roots).unwrap_or_default();
+    let mounts = files::read_mounts(roots).unwrap_or_default();
     let own = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
     for controller in ["", "cpu", "blkio"] {
         for (group, folder) in folders(&mounts, &own, controller).unwrap_or_default() {

@@ -15,16 +15,12 @@ mod files;
 pub mod hindrances;
 pub mod identity;
 pub mod memory;
-mod mounts;
-mod openers;
 pub mod processes;
 pub mod roots;
 pub mod safety;
-pub mod signature;
 pub mod snapshot;
 pub mod stack;
 pub mod system;
-pub mod temperature;
 pub mod watch;
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Kernel information about main memory: caches, nodes, huge pages, free memory, and physical
 //! locations of this process's pages.
 
-use crate::attr;
 use crate::checkup::{hypervisor, memory_room};
 use crate::roots::Roots;
-use crate::snapshot;
-use crate::temperature::throttled;
+use crate::system::throttled;
+use crate::{attr, snapshot};
 use assay_model::work::memory::{Cache, Machine};
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,23 +1,25 @@
 //! Reasons why a block device or a regular file must not be written.
-
-mod beneath;
-mod files;
+//!
+//! Writing a device writes all layers below it, so their other users count too.
 
 pub use crate::files::held_exclusively;
-pub use files::{FileUse, KernelOwned};
 
-use crate::attr;
-use crate::device::Device;
-use crate::files::{FileKind, Files, KernelFiles};
-use crate::mounts::{self, MountEntry};
-use crate::openers::{self, Opener};
+use crate::device::{Device, DeviceNumber, SECTOR_BYTES};
+use crate::devices::node;
+use crate::files::{
+    ExistingFile, FileKind, Files, KernelFiles, MountEntry, Opener, lasting_writers, read_mounts,
+    unescaped,
+};
 use crate::roots::Roots;
-use crate::stack::several;
-use beneath::loops;
-use std::io;
+use crate::{attr, identity, stack};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::parent_id;
-use std::path::Path;
-use std::process;
+use std::path::{Path, PathBuf};
+use std::{io, process};
 
 /// Returns the reasons why the block device with this kernel name must not be written, one clause
 /// each ("sda1 is mounted on /home"); empty if it may be written.
@@ -68,9 +70,9 @@ impl<'a> Search<'a> {
         Self {
             roots,
             files,
-            mounts: mounts::read(roots).unwrap_or_default(),
+            mounts: read_mounts(roots).unwrap_or_default(),
             swaps: swaps(roots).map_err(|error| error.to_string()),
-            openers: openers::lasting_writers(roots, files, &[process::id(), parent_id()]),
+            openers: lasting_writers(roots, files, &[process::id(), parent_id()]),
             seen: Vec::new(),
             path: Vec::new(),
             reasons: Vec::new(),
@@ -195,7 +197,7 @@ impl<'a> Search<'a> {
             let part = match mount.fs_type.as_str() {
                 "xfs" => xfs.next(),
                 "f2fs" => Device::numbered(self.roots, entry.device).and_then(|first| {
-                    let all = several::of_f2fs(self.roots, self.files, first);
+                    let all = stack::of_f2fs(self.roots, self.files, first);
                     let mut others = all.iter().skip(1);
                     others.any(|it| it.name == device.name).then_some("a part")
                 }),
@@ -210,7 +212,7 @@ impl<'a> Search<'a> {
                 )
             }));
         }
-        for (uuid, members) in several::file_systems(self.roots) {
+        for (uuid, members) in stack::file_systems(self.roots) {
             if members.contains(&device.name) {
                 let name = &device.name;
                 self.reasons.push(format!(
@@ -311,9 +313,491 @@ fn swaps(roots: &Roots) -> io::Result<Vec<String>> {
     let lines = text.lines().skip(1);
     Ok(lines
         .filter_map(|line| line.split_whitespace().next())
-        .map(mounts::unescaped)
+        .map(unescaped)
         .collect())
+}
+
+impl Search<'_> {
+    /// Collects other uses of the devices that this device is made of.
+    fn beneath(&mut self, device: &Device) {
+        let disk = device.parent_disk(self.roots);
+        let disk = disk.as_ref().unwrap_or(device);
+        if self.path.contains(&disk.name) {
+            return;
+        }
+        self.path.push(device.name.clone());
+        self.path.push(disk.name.clone());
+        self.by_other_paths(device, disk);
+        for name in disk.slaves() {
+            if let Some(slave) = Device::named(self.roots, &name) {
+                // Other holders use other parts of it, such as volumes of a group.
+                self.unless_seen(&slave);
+                self.beneath(&slave);
+            }
+        }
+        if let Some(file) = disk.backing_file() {
+            match self.files.look(&file).map(|found| found.kind) {
+                Ok(FileKind::BlockDevice(number)) => {
+                    if let Some(below) = Device::numbered(self.roots, number) {
+                        self.below_loop(disk, &below);
+                    }
+                }
+                _ => self.beside(disk, &file),
+            }
+        }
+    }
+
+    /// Collects the uses of the device behind a loop device.
+    fn below_loop(&mut self, upper: &Device, below: &Device) {
+        let known = self.reasons.len();
+        self.whole(below);
+        self.or_held(known, below);
+        self.headed(known, || format!("{} is on {}", upper.name, below.name));
+    }
+
+    /// Collects the uses of the file behind a loop device.
+    fn beside(&mut self, device: &Device, file: &Path) {
+        let known = self.reasons.len();
+        if self.is_swap_file(file) {
+            let reason = "that file is in use as swap space".to_owned();
+            self.reasons.push(reason);
+        }
+        self.headed(known, || {
+            format!("{} is on {}", device.name, file.display())
+        });
+        for other in loops(self.roots) {
+            let shares = other.backing_file().is_some_and(|theirs| {
+                is_same_file(self.files, &theirs, file) && overlap(&span(&other), &span(device))
+            });
+            if !shares || self.path.contains(&other.name) {
+                continue;
+            }
+            let known = self.reasons.len();
+            self.with_partitions(&other);
+            self.or_held(known, &other);
+            self.headed(known, || {
+                format!(
+                    "the file behind {} is behind {} too",
+                    device.name, other.name
+                )
+            });
+        }
+    }
+
+    /// Collects the uses of the disk by other paths to it, which the kernel treats as separate
+    /// disks. Other partitions hold other data on those paths too.
+    fn by_other_paths(&mut self, device: &Device, disk: &Device) {
+        for other in identity::other_paths(self.roots, disk) {
+            if self.path.contains(&other.name) {
+                continue;
+            }
+            let known = self.reasons.len();
+            if device.is_partition() {
+                let start = |part: &Device| attr::text(&part.dir.join("start"));
+                self.alone(&other);
+                let names = other.partitions().into_iter();
+                names
+                    .filter_map(|name| Device::named(self.roots, &name))
+                    .filter(|part| start(part) == start(device))
+                    .for_each(|part| self.alone(&part));
+            } else {
+                self.with_partitions(&other);
+            }
+            // A volume that uses both paths holds each of them.
+            if other.holders().is_empty() {
+                self.or_held(known, &other);
+            }
+            self.headed(known, || {
+                format!("{} leads to the same disk as {}", other.name, disk.name)
+            });
+        }
+    }
+
+    /// Adds the use that shows only when the device is opened, if no other was found since.
+    fn or_held(&mut self, since: usize, device: &Device) {
+        if self.reasons.len() == since && self.files.is_held(device) {
+            self.reasons.push(format!("{} {HELD}", device.name));
+        }
+    }
+
+    /// Inserts a heading before the reasons that were found since.
+    fn headed(&mut self, since: usize, heading: impl FnOnce() -> String) {
+        if self.reasons.len() > since {
+            self.reasons.insert(since, heading());
+        }
+    }
+
+    fn is_swap_file(&self, file: &Path) -> bool {
+        let mut swaps = self.swaps.iter().flatten();
+        swaps.any(|swap| is_same_file(self.files, Path::new(swap), file))
+    }
+}
+
+/// Returns all existing loop devices.
+fn loops(roots: &Roots) -> Vec<Device> {
+    let names = attr::entries(&roots.sys.join("class/block")).into_iter();
+    let names = names.filter(|name| attr::numbered(name, "loop").is_some());
+    names
+        .filter_map(|name| Device::named(roots, &name))
+        .collect()
+}
+
+/// `true` if both paths name the same file, by file system and inode number; a file that is not
+/// visible or was removed is matched by its name.
+fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| files.look(path).ok().map(|found| inode_of(&found));
+    one == other || found(one).is_some_and(|inode| found(other) == Some(inode))
+}
+
+/// Returns the device and inode numbers, which identify a file under any name.
+fn inode_of(file: &ExistingFile) -> (DeviceNumber, u64) {
+    (file.device, file.inode)
+}
+
+/// Returns the range of bytes of its file that a loop device maps.
+fn span(device: &Device) -> Range<u64> {
+    let start = attr::number(&device.dir.join("loop/offset")).unwrap_or(0);
+    let size = device.size().map_or(u64::MAX, |size| size.0);
+    // The device size is in sectors; the file may end within one.
+    start..start.saturating_add(size).saturating_add(SECTOR_BYTES - 1)
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// Regular files that the kernel uses, at one moment: the files behind loop devices, and swap
+/// files.
+///
+/// A file is identified by its file system and inode number under any name. Loop devices on files
+/// that are not visible (another mount namespace, a removed name) are missed, and so are files that
+/// a process serves as a device (a virtual machine, NBD).
+pub struct KernelOwned<'a> {
+    roots: &'a Roots,
+    files: &'a dyn Files,
+    entries: Vec<FileInUse>,
+}
+
+struct FileInUse {
+    file: ExistingFile,
+    user: User,
+}
+
+enum User {
+    Swap,
+    Loop(Device),
+}
+
+/// Ways in which the kernel uses a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileUse {
+    /// The file.
+    pub file: PathBuf,
+    /// Loop device on the file, `None` for swap space.
+    pub device: Option<String>,
+    /// Uses of the file, one clause each; empty for a loop device without users.
+    pub reasons: Vec<String>,
+}
+
+impl<'a> KernelOwned<'a> {
+    /// Scans all loop devices and swap files. Unreadable ones are missed.
+    pub fn look(roots: &'a Roots) -> Self {
+        Self::look_with(roots, &KernelFiles)
+    }
+
+    fn look_with(roots: &'a Roots, files: &'a dyn Files) -> Self {
+        let swaps = swaps(roots).unwrap_or_default().into_iter();
+        let swaps = swaps.filter_map(|path| files.look(Path::new(&path)).ok());
+        let swaps = swaps.map(|file| FileInUse {
+            file,
+            user: User::Swap,
+        });
+        let loops = loops(roots).into_iter().filter_map(|device| {
+            let file = files.look(&device.backing_file()?).ok()?;
+            let user = User::Loop(device);
+            Some(FileInUse { file, user })
+        });
+        Self {
+            roots,
+            files,
+            entries: swaps.chain(loops).collect(),
+        }
+    }
+
+    /// Returns the uses of the file at this path.
+    pub fn uses_of(&self, path: &Path) -> Vec<FileUse> {
+        if self.entries.is_empty() {
+            return Vec::new();
+        }
+        let Ok(found) = self.files.look(path) else {
+            return Vec::new();
+        };
+        self.uses(|file| inode_of(file) == inode_of(&found))
+    }
+
+    /// Returns the uses of files below this folder.
+    pub fn uses_below(&self, folder: &Path) -> Vec<FileUse> {
+        match self.files.look(folder) {
+            Ok(folder) => self.uses(|file| file.path.starts_with(&folder.path)),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn uses(&self, fits: impl Fn(&ExistingFile) -> bool) -> Vec<FileUse> {
+        let entries = self.entries.iter().filter(|entry| fits(&entry.file));
+        entries.map(|entry| self.use_of(entry)).collect()
+    }
+
+    fn use_of(&self, entry: &FileInUse) -> FileUse {
+        let file = entry.file.path.clone();
+        match &entry.user {
+            User::Swap => FileUse {
+                reasons: vec!["it is in use as swap space".to_owned()],
+                device: None,
+                file,
+            },
+            User::Loop(device) => FileUse {
+                file,
+                reasons: self.uses_of_loop(device),
+                device: Some(device.name.clone()),
+            },
+        }
+    }
+
+    fn uses_of_loop(&self, device: &Device) -> Vec<String> {
+        let name = &device.name;
+        let mut search = Search::new(self.roots, self.files);
+        search.begin(name);
+        search.with_partitions(device);
+        search.or_held(0, device);
+        search.reasons
+    }
+}
+
+/// Data that a device holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Name with its article: `an XFS file system`.
+    pub words: &'static str,
+    /// UUID or volume number, in hexadecimal.
+    pub uuid: Option<String>,
+}
+
+/// Offset of a signature in bytes.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Start(u64),
+    /// Bytes before the end, which is rounded down to a multiple of the second number.
+    End(u64, u64),
+}
+
+/// Offset, magic number, distance of the UUID from it with the UUID's length (0: none), and name, as
+/// in util-linux's libblkid.
+type Entry = (At, &'static [u8], (i64, usize), &'static str);
+
+const NONE: (i64, usize) = (0, 0);
+const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
+const LVM: &str = "a physical volume of LVM";
+const RAID: &str = "a member of a software RAID";
+#[rustfmt::skip]
+static SIGNATURES: [Entry; 38] = [
+    (At::Start(0), b"LUKS\xba\xbe", (168, 36), "a LUKS volume"),
+    (At::Start(3), b"-FVE-FS-", NONE, "a BitLocker volume"),
+    (At::Start(0), b"integrt\0", NONE, "a dm-integrity volume"),
+    (At::Start(0), b"verity\0\0", (16, 16), "hashes of dm-verity"),
+    (At::Start(0), b"LABELONE", (32, 32), LVM),
+    (At::Start(512), b"LABELONE", (32, 32), LVM),
+    (At::Start(1024), b"LABELONE", (32, 32), LVM),
+    (At::Start(1536), b"LABELONE", (32, 32), LVM),
+    (At::End(4036, 4096), &[0x83, 0x74, 0x02], NONE, "a device of DRBD"),
+    (At::Start(0), MD, (16, 16), RAID),
+    (At::Start(4096), MD, (16, 16), RAID),
+    (At::End(8192, 4096), MD, (16, 16), RAID),
+    (At::End(65_536, 65_536), MD, NONE, RAID),
+    (At::End(1024, 512), b"Intel Raid ISM Cfg Sig. ", NONE, RAID),
+    (At::Start(1080), &[0x53, 0xef], (48, 16), "an ext2, ext3 or ext4 file system"),
+    (At::Start(0), b"XFSB", (32, 16), "an XFS file system"),
+    (At::Start(65_600), b"_BHRfS_M", (-32, 16), "a btrfs file system"),
+    (At::Start(1024), &[0x10, 0x20, 0xf5, 0xf2], (108, 16), "an F2FS file system"),
+    (At::Start(1030), &[0x34, 0x34], (146, 16), "a NILFS2 file system"),
+    (At::Start(1024), b"H+", NONE, "an HFS+ file system"),
+    (At::Start(1024), b"HX", NONE, "an HFS+ file system"),
+    (At::Start(32), b"NXSB", (40, 16), "an APFS container"),
+    (At::Start(34_817), b"NSR0", NONE, "a UDF file system"),
+    (At::Start(82), b"FAT32", (-15, 4), "a FAT file system"),
+    (At::Start(54), b"FAT1", (-15, 4), "a FAT file system"),
+    (At::Start(3), b"EXFAT   ", (97, 4), "an exFAT file system"),
+    (At::Start(3), b"NTFS    ", (69, 8), "an NTFS file system"),
+    (At::Start(32_768), b"JFS1", (136, 16), "a JFS file system"),
+    (At::Start(65_588), b"ReIsEr", (32, 16), "a ReiserFS file system"),
+    (At::Start(4120), b"\xc6\x68\x73\xf6\x4e\x1a\x45\xca", (32, 16), "a bcachefs file system"),
+    (At::Start(4120), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca", (16, 16), "a bcache device"),
+    (At::Start(16_408), b"version", NONE, "a member of a ZFS pool"),
+    (At::Start(4086), b"SWAPSPACE2", (-3050, 16), "swap space"),
+    (At::Start(0), b"hsqs", NONE, "a SquashFS image"),
+    (At::Start(1024), &[0xe2, 0xe1, 0xf5, 0xe0], (48, 16), "an EROFS image"),
+    (At::Start(32_769), b"CD001", NONE, "an ISO 9660 image"),
+    (At::Start(512), b"EFI PART", (56, 16), "a GPT partition table"),
+    (At::Start(4096), b"EFI PART", (56, 16), "a GPT partition table"),
+];
+
+/// Lists the contents of a device and its partitions in words, including parts whose contents are
+/// not known.
+pub fn on_disk(roots: &Roots, name: &str) -> Vec<String> {
+    let parts = Device::named(roots, name).map(|device| device.partitions());
+    let words = |name: &str, on: &str| match of(roots, name) {
+        Ok(found) => found
+            .iter()
+            .map(|one| format!("{}{on}", one.words))
+            .collect(),
+        Err(error) => vec![format!("data that is not known{on} ({name}: {error})")],
+    };
+    let there = parts.iter().flatten();
+    let there = there.flat_map(|part| words(part, &format!(" on {part}")));
+    words(name, "").into_iter().chain(there).collect()
+}
+
+/// Returns the signatures on a device of that kernel name.
+///
+/// # Errors
+/// When none is found, and the device cannot be opened or read.
+pub fn of(roots: &Roots, name: &str) -> io::Result<Vec<Signature>> {
+    find(&File::open(node(roots, name))?)
+}
+
+/// Searches a device for signatures, without writing.
+fn find(mut device: &File) -> io::Result<Vec<Signature>> {
+    let bytes = device.seek(SeekFrom::End(0))?;
+    let failed = Cell::new(None);
+    let read = |offset: u64, length: usize| {
+        let mut found = vec![0; length];
+        match device.read_exact_at(&mut found, offset) {
+            Ok(()) => return Some(found),
+            // The device is smaller than that offset.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => failed.set(Some(error)),
+        }
+        None
+    };
+    let mut all: Vec<Signature> = Vec::new();
+    for &(at, magic, (distance, length), words) in &SIGNATURES {
+        let offset = match at {
+            At::Start(offset) => Some(offset),
+            At::End(before, unit) => (bytes - bytes % unit).checked_sub(before),
+        };
+        let Some(offset) = offset.filter(|at| read(*at, magic.len()).as_deref() == Some(magic))
+        else {
+            continue;
+        };
+        let id = offset.checked_add_signed(distance).filter(|_| length > 0);
+        let id = id.and_then(|at| read(at, length));
+        if all.iter().all(|known| known.words != words) {
+            all.push(Signature {
+                words,
+                uuid: id.map(|id| written(&id)),
+            });
+        }
+    }
+    // Boot sectors of FAT and NTFS end in the same two bytes as a partition table.
+    let is_table = |sector: Vec<u8>| {
+        let mut parts = sector[446..510].chunks(16);
+        sector.ends_with(&[0x55, 0xaa]) && parts.any(|part| part[0] & 0x7f == 0 && part[4] != 0)
+    };
+    if all.is_empty() && read(0, 512).is_some_and(is_table) {
+        let words = "an MBR partition table";
+        all.push(Signature { words, uuid: None });
+    }
+    match failed.take() {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
+}
+
+/// Formats an identifier: unchanged if it is text, else in hexadecimal.
+fn written(id: &[u8]) -> String {
+    match str::from_utf8(id) {
+        Ok(text) if id.len() > 16 => text.trim_matches('\0').to_owned(),
+        _ => id.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod files_tests {
+    use super::*;
+    use crate::files::FileKind;
+    use crate::fixture::{Machine, MadeUp};
+
+    const ROOT_ONLY: &str = "27 1 259:1 / / rw - ext4 /dev/root rw\n";
+
+    /// loop7000 on /disk.img, which is also /other; /swap; /free.
+    fn machine() -> (Machine, MadeUp) {
+        let machine = Machine::new();
+        machine.disk("virtual/block/loop7000", "7:7000", 1000);
+        machine.file(
+            "sys/devices/virtual/block/loop7000/loop/backing_file",
+            "/disk.img\n",
+        );
+        machine.file(
+            "proc/swaps",
+            "Filename Type Size Used Priority\n/swap file 1 0 -2\n",
+        );
+        machine.mountinfo(ROOT_ONLY);
+        let mut files = MadeUp::default();
+        for path in ["/disk.img", "/swap", "/free"] {
+            files = files.with(path, FileKind::Regular, "8:1");
+        }
+        (machine, files.hard_link("/disk.img", "/other"))
+    }
+
+    fn uses(machine: &Machine, files: &MadeUp, path: &str) -> Vec<FileUse> {
+        KernelOwned::look_with(&machine.roots, files).uses_of(Path::new(path))
+    }
+
+    #[test]
+    fn a_swap_file_is_in_use() {
+        let (machine, files) = machine();
+        let found = uses(&machine, &files, "/swap");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].reasons, ["it is in use as swap space"]);
+        assert!(uses(&machine, &files, "/free").is_empty());
+        assert!(uses(&machine, &files, "/missing").is_empty());
+    }
+
+    #[test]
+    fn a_file_behind_a_mounted_loop_device_is_in_use_by_any_name() {
+        let (machine, files) = machine();
+        let idle = uses(&machine, &files, "/disk.img");
+        assert_eq!(idle[0].device.as_deref(), Some("loop7000"));
+        assert!(idle[0].reasons.is_empty(), "{:?}", idle[0].reasons);
+        machine.mountinfo(&format!(
+            "{ROOT_ONLY}28 27 7:7000 / /mnt rw - ext4 /dev/loop7000 rw\n"
+        ));
+        for name in ["/disk.img", "/other"] {
+            let found = uses(&machine, &files, name);
+            assert_eq!(found[0].reasons, ["loop7000 is mounted on /mnt"], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_same_inode_number_on_another_file_system_is_another_file() {
+        let (machine, files) = machine();
+        let files = files.hard_link("/disk.img", "/elsewhere/x");
+        let files = files.moved("/elsewhere/x", "8:2");
+        assert!(uses(&machine, &files, "/elsewhere/x").is_empty());
+    }
+
+    #[test]
+    fn files_below_a_folder_are_found() {
+        let (machine, files) = machine();
+        let files =
+            files
+                .with("/", FileKind::Directory, "8:1")
+                .with("/home", FileKind::Directory, "8:1");
+        let owned = KernelOwned::look_with(&machine.roots, &files);
+        assert_eq!(owned.uses_below(Path::new("/")).len(), 2);
+        assert!(owned.uses_below(Path::new("/home")).is_empty());
+    }
+}

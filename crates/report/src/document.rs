@@ -2,16 +2,16 @@
 //! charts.
 //!
 //! A view builds a [`Document`], a renderer writes it. All texts in it are already safe to display
-//! ([`crate::text::clean`]). Numbers remain numbers, so that a workbook can compute with them.
+//! (`clean`). Numbers remain numbers, so that a workbook can compute with them.
 
 use crate::charts::draw::Chart;
 use crate::results::findings::Finding;
 use crate::results::warnings::{NAMES, Warning};
-use crate::words::format;
+use crate::words;
+use crate::words::Tone;
 use crate::words::labels::Labels;
-use crate::words::style::Tone;
 use assay_lang::translated;
-use assay_model::metric::Unit;
+use assay_model::figures::Unit;
 use assay_model::number::as_usize;
 use assay_model::units::Bytes;
 use assay_model::verdict::Change;
@@ -420,14 +420,14 @@ impl Cell {
             Self::Empty => String::new(),
             Self::Unknown => "-".to_owned(),
             Self::Text(text) => text.clone(),
-            Self::Quantity { value, unit } => format::value(unit, *value),
+            Self::Quantity { value, unit } => words::value(unit, *value),
             Self::Spread {
                 unit,
                 median,
                 low,
                 high,
-            } => format::spread(*unit, *median, *low, *high),
-            Self::Ratio(share) => format::percent(*share),
+            } => words::spread(*unit, *median, *low, *high),
+            Self::Ratio(share) => words::percent(*share),
             Self::Shares(low, high) => bar(*low, *high),
             Self::Bytes(bytes) => Bytes(*bytes).to_string(),
             Self::Measured {
@@ -436,7 +436,7 @@ impl Cell {
                 label,
             } => format!("{value:.digits$} {}", translated(label)),
             Self::Link { text, .. } => text.clone(),
-            Self::Change(percent) => format::change(*percent),
+            Self::Change(percent) => words::change(*percent),
             Self::Interval(low, high) => format!("{low:+.1}..{high:+.1}"),
             Self::Count(n) => n.to_string(),
             Self::Probability(p) => format!("{p:.4}"),
@@ -470,7 +470,7 @@ fn bar(low: f64, high: f64) -> String {
 
 /// Formats shares: `40 %`, or `40-60 %`.
 pub(crate) fn shares(low: f64, high: f64) -> String {
-    let (low, high) = (format::percent(low), format::percent(high));
+    let (low, high) = (words::percent(low), words::percent(high));
     match low == high {
         true => low,
         false => format!("{}-{high}", low.trim_end_matches(" %")),

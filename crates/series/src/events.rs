@@ -1,7 +1,6 @@
 //! Events at a change: circumstances that differ between the runs on both sides of it.
 
-use assay_model::facts::Circumstance;
-use assay_model::series::{CircumstanceChange, SeriesPoint};
+use assay_model::figures::{Circumstance, CircumstanceChange, SeriesPoint};
 use assay_stats::changes::ChangePoint;
 use assay_store::{Store, StoreError};
 use std::collections::BTreeMap;

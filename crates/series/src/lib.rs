@@ -13,7 +13,7 @@ mod tests;
 
 pub use population::standings;
 
-use assay_model::facts::{FACTS_VERSION, RunFacts};
+use assay_model::figures::{FACTS_VERSION, RunFacts};
 use assay_report::facts;
 use assay_store::{Store, StoreError};
 use std::ops::ControlFlow;

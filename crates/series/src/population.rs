@@ -1,6 +1,6 @@
 //! Place of a run among those of other units in the same store.
 
-use assay_model::facts::{Circumstance, RunFacts};
+use assay_model::figures::{Circumstance, RunFacts};
 use assay_report::population::{KinFigure, Others, Standings};
 use assay_store::{Store, StoreError};
 use std::collections::BTreeSet;

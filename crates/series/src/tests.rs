@@ -1,10 +1,9 @@
 use crate::{Refreshed, rebuild, refresh};
-use assay_model::facts::{FACTS_VERSION, FigureFacts, RunFacts};
-use assay_model::figures::Better;
-use assay_model::metric::Unit;
+use assay_model::figures::{
+    Better, FACTS_VERSION, FigureFacts, Opinion, OpinionState, RunFacts, SeriesChange, Turn, Unit,
+};
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{RunHeader, RunStatus, Stopping};
-use assay_model::series::{Opinion, OpinionState, SeriesChange, Turn};
 use assay_model::storage::Storage;
 use assay_model::system::System;
 use assay_model::units::Bytes;

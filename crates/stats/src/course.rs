@@ -3,8 +3,8 @@
 //! one value per trial.
 
 use crate::steps::{Segment, segments, stalls};
+use crate::within_trial;
 use crate::within_trial::steady::{Steadiness, steadiness};
-use crate::within_trial::warmup;
 use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
 
@@ -56,7 +56,7 @@ pub struct Course {
     pub levels: Vec<Level>,
     /// Stalls, in order.
     pub stalls: Vec<StallTime>,
-    /// Warm-up time ([`warmup::cut`]); `None` if the trial never settled or is too short.
+    /// Warm-up time (`cut`); `None` if the trial never settled or is too short.
     pub warm_up: Option<Nanos>,
     /// Steadiness after the warm-up, at the last level; `None` if the trial is too short.
     pub settled: Option<Settled>,
@@ -82,7 +82,7 @@ impl Course {
         let stalls = stall_times(measured);
         let levels = levels(measured, &rates, &stalls);
         let whole = &rates.values[..series.points.len() - 1];
-        let warm_up = warmup::cut(whole);
+        let warm_up = within_trial::cut(whole);
         let last_level = levels.last().map_or(0, |level| level.start);
         let from = warm_up.unwrap_or(0).max(last_level);
         let steadiness = steadiness(&of_equal_bytes(&whole[from..]));
@@ -222,10 +222,8 @@ fn rate(point: &Interval, width_s: f64) -> f64 {
     moved(point) as f64 / width_s
 }
 
-// Windows of equal bytes are used for the steadiness check, so that a slow window has the same
-// weight as a fast one.
-
-/// Most windows; enough to detect any trend.
+/// Most windows; enough to detect any trend. The windows of the steadiness check have equal bytes,
+/// so that a slow window has the same weight as a fast one.
 const MOST: usize = 30;
 
 /// Fewest intervals per window.

@@ -2,14 +2,16 @@
 
 use crate::acts;
 use crate::derive::{MetricName, deciding_metrics, label_of, metrics_with};
+use crate::streams::lowest_second_written;
 use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
-use assay_model::figures::{Figure, Sample};
-use assay_model::metric::{Metric, Unit};
+use assay_model::figures::{Figure, Metric, Sample, Unit};
+use assay_model::job::Direction;
 use assay_model::plan::Plan;
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 /// Separator between the labels of trials that measured different layers.
 pub(crate) const OR: &str = " or ";
@@ -271,6 +273,194 @@ impl Growing<'_> {
     }
 }
 
+/// A required minimum of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Requirement {
+    /// Name of the job that measures it.
+    pub job: &'static str,
+    /// Figure that is checked.
+    pub figure: RequiredFigure,
+    /// Required minimum: IOPS, or bytes per second.
+    pub least: f64,
+}
+
+/// Figure of a job that is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequiredFigure {
+    /// Reads per second.
+    ReadIops,
+    /// Writes per second.
+    WriteIops,
+    /// Bytes written per second, on average.
+    WriteBandwidth,
+    /// Bytes written in the slowest second.
+    LowestSecondWritten,
+}
+
+/// Result of checking trials against a requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequirementFinding {
+    /// Every trial reached it.
+    Met,
+    /// No trial reached it.
+    Missed,
+    /// The trials differ, or cannot be judged.
+    NoConclusion {
+        /// Reason, as one clause.
+        why: String,
+    },
+}
+
+impl fmt::Display for RequirementFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Met => f.write_str(tr!("pass")),
+            Self::Missed => f.write_str(tr!("FAIL")),
+            Self::NoConclusion { why } => f.write_str(&tr!("no conclusion: {why}", why)),
+        }
+    }
+}
+
+impl RequiredFigure {
+    const fn direction(self) -> Direction {
+        match self {
+            Self::ReadIops => Direction::Read,
+            Self::WriteIops | Self::WriteBandwidth | Self::LowestSecondWritten => Direction::Write,
+        }
+    }
+
+    /// Returns the name of the figure.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadIops => tr!("random read"),
+            Self::WriteIops => tr!("random write"),
+            Self::WriteBandwidth => tr!("sequential write"),
+            Self::LowestSecondWritten => tr!("slowest second of writing"),
+        }
+    }
+}
+
+impl Requirement {
+    /// Returns the figure of each completed trial.
+    pub fn values(&self, trials: &[TrialRecord]) -> Vec<f64> {
+        self.completed(trials)
+            .filter_map(|t| self.value(t))
+            .collect()
+    }
+
+    /// Checks the trials of a run against the requirement. A figure that was not measured on the
+    /// device cannot pass or fail a device.
+    pub fn finding(&self, trials: &[TrialRecord]) -> RequirementFinding {
+        let values = self.values(trials);
+        let reached = values.iter().filter(|value| **value >= self.least).count();
+        let elsewhere = self.completed(trials).find_map(|t| self.not_of_device(t));
+        match (reached, elsewhere) {
+            _ if values.is_empty() => RequirementFinding::NoConclusion {
+                why: tr!("no trial was completed").to_owned(),
+            },
+            (_, Some(why)) => RequirementFinding::NoConclusion { why },
+            (0, None) => RequirementFinding::Missed,
+            (reached, None) if reached == values.len() => RequirementFinding::Met,
+            (reached, None) => RequirementFinding::NoConclusion {
+                why: tr!(
+                    "{reached} of {all} trials reached it",
+                    reached,
+                    all = values.len()
+                ),
+            },
+        }
+    }
+
+    fn completed<'a>(
+        &self,
+        trials: &'a [TrialRecord],
+    ) -> impl Iterator<Item = &'a TrialRecord> + use<'a> {
+        let job = self.job;
+        let completed = move |trial: &&TrialRecord| {
+            trial.job.name == job && trial.outcome == Outcome::Completed
+        };
+        trials.iter().filter(completed)
+    }
+
+    fn value(&self, trial: &TrialRecord) -> Option<f64> {
+        let measured = trial.measured.as_ref()?;
+        let per_second = |amount: u64, direction| {
+            let clock_ns = measured.clock_ns(direction);
+            (clock_ns > 0).then(|| amount as f64 * 1e9 / clock_ns as f64)
+        };
+        let (read, write) = (Direction::Read, Direction::Write);
+        match self.figure {
+            RequiredFigure::ReadIops => per_second(measured.read.ios, read),
+            RequiredFigure::WriteIops => per_second(measured.write.ios, write),
+            RequiredFigure::WriteBandwidth => per_second(measured.write.bytes, write),
+            RequiredFigure::LowestSecondWritten => lowest_second_written(&measured.series),
+        }
+    }
+
+    /// Returns the label of a trial that measured something other than the device.
+    fn not_of_device(&self, trial: &TrialRecord) -> Option<String> {
+        let judgement = judge(trial);
+        let side = judgement.and_then(|judged| match self.figure.direction() {
+            Direction::Read => judged.read,
+            Direction::Write => judged.write,
+        });
+        match side.map(|side| side.measured) {
+            Some(Measured::Device | Measured::DeviceUnflushed) => None,
+            Some(Measured::Unknown { why }) => {
+                Some(tr!("what was measured is unknown: {why}", why))
+            }
+            Some(other) => Some(tr!("what was measured is {other}", other)),
+            None => Some(tr!("what was measured is unknown").to_owned()),
+        }
+    }
+}
+
+/// Smallest ratio to the latency of the next smaller set that counts as a rise.
+const RISE: f64 = 1.25;
+
+/// Latency of one working set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Size of the set in bytes.
+    pub set_bytes: u64,
+    /// Nanoseconds per load.
+    pub load_ns: f64,
+}
+
+/// Sets over which latency rises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rise {
+    /// Last set before the rise.
+    pub from: Point,
+    /// First set at the end of the rise.
+    pub to: Point,
+}
+
+impl Rise {
+    /// `true` if a cache of this size would explain the rise: sets that fit into the cache come
+    /// before its end, and larger ones after its start. A tolerance of half a set allows for other
+    /// data in the cache.
+    pub const fn fits(&self, cache_bytes: u64) -> bool {
+        cache_bytes >= self.from.set_bytes / 2 && cache_bytes <= self.to.set_bytes
+    }
+}
+
+/// Returns all rises, in order of size. Neighbouring sets that both rise count as one.
+pub fn rises(points: &[Point]) -> Vec<Rise> {
+    let mut found: Vec<Rise> = Vec::new();
+    for pair in points.windows(2) {
+        let &[from, to] = pair else { continue };
+        if to.load_ns < from.load_ns * RISE {
+            continue;
+        }
+        match found.last_mut().filter(|rise| rise.to == from) {
+            Some(rise) => rise.to = to,
+            None => found.push(Rise { from, to }),
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,5 +524,34 @@ mod tests {
         assert_eq!(iops.measured.as_deref(), Some("unknown"));
         let bandwidth = figures.iter().find(|f| f.metric == "rand: read_bw");
         assert!(bandwidth.is_some_and(|f| !f.primary));
+    }
+
+    fn points(latencies: &[f64]) -> Vec<Point> {
+        let sizes = (0..).map(|n| 4096_u64 << n);
+        let all = sizes.zip(latencies);
+        all.map(|(set_bytes, &load_ns)| Point { set_bytes, load_ns })
+            .collect()
+    }
+
+    #[test]
+    fn rises_lie_between_the_levels_and_fit_their_caches() {
+        // 4K 8K 16K 32K | 64K 128K 256K .. 512K | 1M 2M
+        let found = rises(&points(&[
+            1.0, 1.0, 1.0, 1.1, 3.5, 4.0, 4.1, 9.0, 30.0, 31.0,
+        ]));
+        let sizes: Vec<_> = found
+            .iter()
+            .map(|rise| (rise.from.set_bytes >> 10, rise.to.set_bytes >> 10))
+            .collect();
+        assert_eq!(sizes, [(32, 64), (256, 1024)]);
+        assert!(found[0].fits(32 << 10) && found[0].fits(48 << 10));
+        assert!(!found[0].fits(512 << 10));
+        assert!(found[1].fits(512 << 10));
+    }
+
+    #[test]
+    fn a_slow_climb_and_a_fall_are_no_rises() {
+        assert_eq!(rises(&points(&[1.0, 1.2, 1.4, 0.5, 0.6])), []);
+        assert_eq!(rises(&[]), []);
     }
 }

@@ -1,20 +1,18 @@
 //! Evaluation of a stored latency distribution: mean, deviation, percentiles, curve.
 
-mod damage;
-
-pub use damage::DamagedRecord;
-
-use crate::histogram::bucket_bounds;
-use crate::percentile::Percentile;
-use assay_model::latency::LatencyRecord;
+use crate::histogram::{Percentile, bucket_bounds, bucket_index};
+use crate::summary::Summary;
+use crate::within_trial::interval_ranks;
+use assay_model::measurement::LatencyRecord;
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// A latency distribution whose record is consistent.
 ///
 /// ```
 /// use assay_stats::histogram::Histogram;
 /// use assay_stats::latency::Distribution;
-/// use assay_stats::percentile::Percentile;
+/// use assay_stats::histogram::Percentile;
 /// let mut histogram = Histogram::new();
 /// (1..=1000).for_each(|us| histogram.record(us * 1_000));
 /// let record = histogram.to_record();
@@ -36,7 +34,7 @@ impl<'a> Distribution<'a> {
     /// When its parts contradict each other: it was damaged or not written by assay, and no figure
     /// may be derived from it.
     pub fn of(record: &'a LatencyRecord) -> Result<Self, DamagedRecord> {
-        damage::check(record)?;
+        check(record)?;
         Ok(Self { record })
     }
 
@@ -177,6 +175,151 @@ fn squared_deviations(record: &LatencyRecord) -> Option<f64> {
     (whole > 0 || fraction == 0.0).then_some(whole as f64 - fraction)
 }
 
+/// Reasons why a [`LatencyRecord`] is invalid.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum DamagedRecord {
+    /// A bin number is out of range.
+    #[error("latency record is damaged: there is no bin {0}")]
+    NoSuchBin(u32),
+    /// A bin is out of order, duplicate, or empty.
+    #[error("latency record is damaged: bin {0} is out of order or empty")]
+    BadBin(u32),
+    /// Bins and count differ.
+    #[error("latency record is damaged: it counts {count} operations, but its bins hold {in_bins}")]
+    Count {
+        /// Count stated in the record.
+        count: u64,
+        /// Sum over the bins.
+        in_bins: u128,
+    },
+    /// Minimum, maximum, sum or sum of squares is impossible for these bins.
+    #[error("latency record is damaged: its {0} does not fit its bins")]
+    Moment(&'static str),
+}
+
+/// Checks that the parts of a record do not contradict each other.
+fn check(record: &LatencyRecord) -> Result<(), DamagedRecord> {
+    check_bins(record)?;
+    check_moments(record)
+}
+
+/// Checks that every bin exists and is in use, that bins ascend, and that they hold `count`.
+fn check_bins(record: &LatencyRecord) -> Result<(), DamagedRecord> {
+    let mut previous = None;
+    let mut in_bins = 0;
+    for &(index, operations) in &record.bins {
+        bucket_bounds(index).ok_or(DamagedRecord::NoSuchBin(index))?;
+        if previous >= Some(index) || operations == 0 {
+            return Err(DamagedRecord::BadBin(index));
+        }
+        previous = Some(index);
+        in_bins += u128::from(operations);
+    }
+    let count = record.count;
+    if in_bins != u128::from(count) {
+        return Err(DamagedRecord::Count { count, in_bins });
+    }
+    Ok(())
+}
+
+/// Checks that the extremes lie in the outer bins, and that the sums are possible with them.
+fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
+    let fits = |fits: bool, what| fits.then_some(()).ok_or(DamagedRecord::Moment(what));
+    let LatencyRecord {
+        count,
+        min_ns,
+        max_ns,
+        sum_ns,
+        ..
+    } = *record;
+    let (Some(&(first, _)), Some(&(last, _))) = (record.bins.first(), record.bins.last()) else {
+        return fits(*record == LatencyRecord::default(), "sum");
+    };
+    fits(bucket_index(min_ns) == first, "minimum")?;
+    fits(bucket_index(max_ns) == last && min_ns <= max_ns, "maximum")?;
+    let times_count = |ns: u64| u64::try_from(u128::from(ns) * u128::from(count));
+    let least = times_count(min_ns).unwrap_or(u64::MAX);
+    let most = times_count(max_ns).unwrap_or(u64::MAX);
+    fits((least..=most).contains(&sum_ns), "sum")?;
+    // An overflowed sum has no meaning, and neither has its sum of squares.
+    if sum_ns < u64::MAX {
+        let squares_least = squared_deviations(record).is_some();
+        let squares_most = u128::from(sum_ns) * u128::from(max_ns);
+        fits(
+            squares_least && record.sum_sq_ns2 <= squares_most,
+            "sum of squares",
+        )?;
+    }
+    Ok(())
+}
+
+/// One percentile over trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tail {
+    /// Percentile.
+    pub percentile: Percentile,
+    /// Number of trials with such operations.
+    pub trials: usize,
+    /// Number of operations of all trials.
+    pub operations: u64,
+    /// Percentile over all operations together, in nanoseconds.
+    pub pooled_ns: u64,
+    /// Interval of 95 % under the assumption of independent operations; too narrow, since the
+    /// operations of a trial are not independent. `None` if it has no upper end.
+    pub independent_interval_ns: Option<(u64, u64)>,
+    /// Percentile per trial; `None` if a trial has too few operations.
+    pub each: Option<OfTrials>,
+}
+
+/// A percentile of each trial, if all trials have enough operations for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfTrials {
+    /// Geometric mean of the trials, in nanoseconds; verdicts compare it.
+    pub geometric_mean_ns: f64,
+    /// Percentile of the worst trial, in nanoseconds.
+    pub worst_ns: u64,
+}
+
+/// Returns a percentile over the trials of a job; `None` if all operations together are too few for
+/// it ([`Percentile::estimable`]), or if a record is damaged. Trials without an operation are
+/// ignored.
+///
+/// The percentile of all trials is computed from added bins, never by averaging percentiles.
+pub fn over_trials(records: &[&LatencyRecord], percentile: Percentile) -> Option<Tail> {
+    let mut each = Vec::new();
+    for record in records.iter().filter(|record| record.count > 0) {
+        each.push(Distribution::of(record).ok()?);
+    }
+    let pool = pooled(records.iter().copied());
+    if !percentile.estimable(pool.count) {
+        return None;
+    }
+    let all = Distribution::of(&pool).ok()?;
+    let interval = interval_ranks(percentile, pool.count);
+    Some(Tail {
+        percentile,
+        trials: each.len(),
+        operations: pool.count,
+        pooled_ns: all.percentile_ns(percentile)?,
+        independent_interval_ns: interval
+            .and_then(|(low, high)| Some((all.at_rank(low)?, all.at_rank(high)?))),
+        each: of_trials(&each, percentile),
+    })
+}
+
+fn of_trials(each: &[Distribution<'_>], percentile: Percentile) -> Option<OfTrials> {
+    let mut values = Vec::new();
+    for trial in each {
+        let enough = percentile.estimable(trial.count());
+        values.push(trial.percentile_ns(percentile).filter(|_| enough)?);
+    }
+    let times: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
+    Some(OfTrials {
+        geometric_mean_ns: Summary::of(&times)?.geometric_mean?,
+        worst_ns: values.into_iter().max()?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,6 +454,150 @@ mod tests {
         fn pooling_is_recording_all(a in latencies(), b in latencies()) {
             let pool = pooled([&record_of(&a), &record_of(&b)]);
             prop_assert_eq!(pool, record_of(&[a, b].concat()));
+        }
+    }
+
+    /// Returns a record of `fast` operations of 1 ms and `slow` ones of 10 ms.
+    fn record(fast: u64, slow: u64) -> LatencyRecord {
+        let mut histogram = Histogram::new();
+        (0..fast).for_each(|_| histogram.record(1_000_000));
+        (0..slow).for_each(|_| histogram.record(10_000_000));
+        histogram.to_record()
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!(
+            (found / expected - 1.0).abs() < 0.01,
+            "{found} is not {expected}"
+        );
+    }
+
+    /// One trial of four stalls in 3 % of its I/Os: that is 0.75 % of all.
+    #[test]
+    fn the_worst_trial_does_not_hide_among_the_others() {
+        let (good, bad) = (record(1_000, 0), record(970, 30));
+        let tail = over_trials(&[&good, &good, &bad, &good], Percentile::P99).unwrap();
+        assert_eq!((tail.trials, tail.operations), (4, 4_000));
+        near(tail.pooled_ns as f64, 1e6);
+        let each = tail.each.unwrap();
+        near(each.worst_ns as f64, 10e6);
+        near(each.geometric_mean_ns, 1e6 * 10_f64.powf(0.25));
+        let (low, high) = tail.independent_interval_ns.unwrap();
+        assert!(low <= tail.pooled_ns && tail.pooled_ns <= high);
+    }
+
+    #[test]
+    fn together_trials_know_what_none_knows_alone() {
+        let few = record(990, 10);
+        let tail = over_trials(&[&few; 10], Percentile::P99_9).unwrap();
+        assert_eq!(tail.each, None);
+        near(tail.pooled_ns as f64, 10e6);
+        assert_eq!(over_trials(&[&few; 9], Percentile::P99_9), None);
+        assert_eq!(over_trials(&[], Percentile::P99), None);
+    }
+
+    #[test]
+    fn damage_in_one_record_is_not_pooled() {
+        let good = record(2_000, 0);
+        let mut damaged = good.clone();
+        damaged.count += 1;
+        assert_eq!(over_trials(&[&good, &damaged], Percentile::P99), None);
+        let none = LatencyRecord::default();
+        let tail = over_trials(&[&good, &none], Percentile::P99).unwrap();
+        assert_eq!(tail.trials, 1);
+    }
+}
+
+#[cfg(test)]
+mod damage_tests {
+    use super::*;
+    use crate::histogram::{BINS, Percentile};
+    use crate::latency::tests::record_of;
+    use proptest::prelude::*;
+
+    #[test]
+    fn damage_is_named() {
+        let good = record_of(&[100, 200, 300]);
+        let damaged = |edit: fn(&mut LatencyRecord)| {
+            let mut record = good.clone();
+            edit(&mut record);
+            check(&record).unwrap_err()
+        };
+        assert_eq!(
+            damaged(|r| r.bins[2].0 = 4_000),
+            DamagedRecord::NoSuchBin(4_000)
+        );
+        assert_eq!(
+            damaged(|r| r.bins.swap(0, 1)),
+            DamagedRecord::BadBin(bucket_index(100))
+        );
+        assert_eq!(
+            damaged(|r| r.bins.push((3_000, 0))),
+            DamagedRecord::BadBin(3_000)
+        );
+        assert_eq!(
+            damaged(|r| r.count = 4),
+            DamagedRecord::Count {
+                count: 4,
+                in_bins: 3
+            }
+        );
+        for (edit, what) in [
+            ((|r| r.min_ns = 99) as fn(&mut LatencyRecord), "minimum"),
+            (|r| r.max_ns = 90_000, "maximum"),
+            (|r| r.sum_ns = 299, "sum"),
+            (|r| r.sum_ns = 901, "sum"),
+            (|r| r.sum_sq_ns2 = 119_999, "sum of squares"),
+            (|r| r.sum_sq_ns2 = u128::MAX, "sum of squares"),
+        ] {
+            assert_eq!(damaged(edit), DamagedRecord::Moment(what));
+        }
+        assert_eq!(
+            damaged(|r| {
+                r.bins.clear();
+                r.count = 0;
+            }),
+            DamagedRecord::Moment("sum")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_record_is_refused_or_read_without_panic(
+            (count, min_ns, max_ns, sum_ns, sum_sq_ns2) in any::<(u64, u64, u64, u64, u128)>(),
+            bins in prop::collection::vec((0..BINS + 9, any::<u64>()), 0..4),
+        ) {
+            let record = LatencyRecord { count, min_ns, max_ns, sum_ns, sum_sq_ns2, bins };
+            prop_assert!(Distribution::of(&record).is_err());
+            let pool = pooled([&record, &record]);
+            prop_assert!(Distribution::of(&pool).is_err());
+        }
+
+        /// One field of a sound record replaced: mostly refused, and if not,
+        /// then every figure can be read.
+        #[test]
+        fn a_record_with_one_wrong_field_never_panics(
+            values in prop::collection::vec(0..1u64 << 50, 1..50),
+            field in 0..6,
+            wrong in any::<u64>(),
+            shift in 0..u64::BITS,
+        ) {
+            let mut record = record_of(&values);
+            let wrong = wrong >> shift;
+            match field {
+                0 => record.count = wrong,
+                1 => record.min_ns = wrong,
+                2 => record.max_ns = wrong,
+                3 => record.sum_ns = wrong,
+                4 => record.sum_sq_ns2 = u128::from(wrong) << (shift / 2),
+                _ => record.bins[0].1 = wrong,
+            }
+            if let Ok(latency) = Distribution::of(&record) {
+                prop_assert!(latency.stdev_ns().is_none_or(|ns| ns >= 0.0));
+                prop_assert!(latency.mean_ns() >= latency.min_ns().map(|ns| ns as f64));
+                prop_assert!(latency.percentile_ns(Percentile::P99).is_some());
+                prop_assert_eq!(latency.cumulative().len(), record.bins.len());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Candidates for change points are those of Apache Otava.
 
 use assay_model::rng::SplitMix64;
-use assay_stats::changes::windows::{Windows, suspects};
+use assay_stats::changes::{Windows, suspects};
 use assay_testkit::{Otava, or_skip};
 
 /// Series of all kinds: steps, drifts, spikes, values that repeat, short and long ones.

@@ -3,12 +3,11 @@
 
 use crate::backend::SqlSession;
 use crate::clock::now_unix_ms;
-use crate::derived;
 use crate::error::StoreError;
-use crate::record;
 use crate::rows::{annotation, owner};
 use crate::runs::{Owner, Store, unwritable};
 use crate::select::StoredId;
+use crate::{derived, runs};
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 
@@ -195,7 +194,7 @@ fn write(
     annotation: &Annotation,
     changed_unix_ms: u64,
 ) -> Result<(), StoreError> {
-    let tags = record::to_text(&annotation.tags).map_err(unwritable(id))?;
+    let tags = runs::to_text(&annotation.tags).map_err(unwritable(id))?;
     t.execute(
         "INSERT INTO annotations (id, name, tags, note, changed_unix_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \

@@ -2,8 +2,8 @@
 
 use crate::backend::{Row, UNLESS_THERE, Value, rows};
 use crate::error::StoreError;
-use crate::record;
 use crate::rows::{annotation, json};
+use crate::runs;
 use crate::runs::{Store, unwritable};
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
@@ -31,7 +31,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be written, or the id exists.
     pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
-        let blob = record::to_blob(import).map_err(unwritable(&import.id))?;
+        let blob = runs::to_blob(import).map_err(unwritable(&import.id))?;
         let annotation = std::mem::take(&mut self.next);
         let row = import_row(import, &blob, None)?;
         self.add(&import.id, &annotation, "runs", |t| {
@@ -73,7 +73,7 @@ impl Store {
             .database
             .first(sql, &[id.into()], |row| row.get::<Vec<u8>>("record"))?;
         let blob = blob.ok_or_else(|| self.no_such_run(id))?;
-        let import = record::from_blob(&blob).map_err(|source| StoreError::DamagedImport {
+        let import = runs::from_blob(&blob).map_err(|source| StoreError::DamagedImport {
             import: id.to_owned(),
             source,
         })?;
@@ -95,7 +95,7 @@ rows! {
         id = &import.id,
         imported_unix_ms = import.imported_unix_ms,
         tool = &import.results.tool,
-        files = record::to_text(&import.files).map_err(unwritable(&import.id))?,
+        files = runs::to_text(&import.files).map_err(unwritable(&import.id))?,
         figures = import.results.figures.len(),
         record = blob,
         content_sha256 = content_sha256,

@@ -21,7 +21,6 @@ mod location;
 mod pages;
 mod query;
 mod queue;
-mod record;
 mod rows;
 mod runs;
 mod schema;

@@ -2,7 +2,7 @@
 
 use crate::backend::Row;
 use crate::error::StoreError;
-use crate::{Owner, record};
+use crate::{Owner, runs};
 use assay_model::annotation::Annotation;
 use serde::de::DeserializeOwned;
 
@@ -18,7 +18,7 @@ pub(crate) fn annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
 /// Reads a JSON column.
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
     let text: String = row.get(column)?;
-    record::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
+    runs::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
 }
 
 /// Reads a JSON list of words; NULL is an empty list.

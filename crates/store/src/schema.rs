@@ -53,7 +53,7 @@ pub const STEPS: &[&str] = &[
         note TEXT
     );",
     // 4: columns and tables for sharing a store. `content_sha256` (hex) is the hash of a finished
-    // record (`exchange::content`), NULL until it is first computed. A tombstone marks a removed
+    // record (`exchange::message`), NULL until it is first computed. A tombstone marks a removed
     // run or import. The queue lists records to copy to another store. `target` and `command` (a
     // JSON list) repeat parts of the header, which is long. `words` is the text for searches.
     // `facts_version` is the version of the facts, 0 without any: an index finds the few such runs

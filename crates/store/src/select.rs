@@ -2,8 +2,8 @@
 
 use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
-use crate::record;
 use crate::rows::{annotation, optional_words, owner};
+use crate::runs;
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -318,7 +318,7 @@ struct StoredRun {
 impl StoredRun {
     /// Decodes the run, without trials.
     fn run(self) -> Result<LoadedRun, StoreError> {
-        let header = record::from_text(&self.header);
+        let header = runs::from_text(&self.header);
         let header = header.map_err(|source| StoreError::DamagedRun {
             run: self.id,
             source,
@@ -346,7 +346,7 @@ struct StoredTrial {
 
 impl StoredTrial {
     fn put_into(self, run: &mut LoadedRun) {
-        match record::from_blob(&self.blob) {
+        match runs::from_blob(&self.blob) {
             Ok(record) => run.run.trials.push(record),
             Err(source) => run.damaged.push(StoreError::DamagedTrial {
                 run: self.run,

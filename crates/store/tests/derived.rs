@@ -6,13 +6,11 @@
 
 mod common;
 
-use assay_model::facts::{FACTS_VERSION, FigureFacts, RunFacts};
-use assay_model::figures::Better;
-use assay_model::metric::Unit;
-use assay_model::run::RunStatus;
-use assay_model::series::{
-    ChangeSide, CircumstanceChange, Opinion, OpinionState, SeriesChange, Turn,
+use assay_model::figures::{
+    Better, ChangeSide, CircumstanceChange, FACTS_VERSION, FigureFacts, Opinion, OpinionState,
+    RunFacts, SeriesChange, Turn, Unit,
 };
+use assay_model::run::RunStatus;
 use assay_store::exchange::{Given, Part, Sink, Source};
 use assay_store::{CheckedSeries, SeriesFilter, Store, StoredId};
 use common::{Bed, header, owner};

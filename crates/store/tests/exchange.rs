@@ -6,8 +6,8 @@
 
 mod common;
 
+use assay_model::figures::{Opinion, OpinionState};
 use assay_model::run::RunStatus;
-use assay_model::series::{Opinion, OpinionState};
 use assay_model::trial::Outcome;
 use assay_store::exchange::{
     AnsweringRole, ExchangeError, Given, Parcel, Part, Peer, Record, Sink, Source, TakenAs,

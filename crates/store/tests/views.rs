@@ -6,7 +6,7 @@
 
 mod common;
 
-use assay_model::facts::{FACTS_VERSION, RunFacts, TrialEvidence};
+use assay_model::figures::{FACTS_VERSION, RunFacts, TrialEvidence};
 use assay_model::run::RunStatus;
 use assay_store::views::{StoreView, VIEWS};
 use assay_store::{Question, Store, StoreError, Value};

@@ -35,9 +35,8 @@
 //! Each side waits for a request before it sends: a tool on the machine may read more input than its
 //! share.
 
-use crate::agents::{Agents, agent_for};
-use crate::installed::{self, Installed, choose};
-use crate::{AgentSession, GivenUpAgent, TargetError, Watchdog};
+use crate::agents::{Agents, Installed, agent_for, choose};
+use crate::{AgentSession, GivenUpAgent, TargetError, Watchdog, agents};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -135,7 +134,7 @@ const SCRIPT: &str = "\
 
 /// Returns the command for the program that reaches the machine.
 pub(crate) fn command() -> String {
-    let functions = installed::FUNCTIONS;
+    let functions = agents::FUNCTIONS;
     format!("exec sh -c '{functions}{SCRIPT}'")
 }
 

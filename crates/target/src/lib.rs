@@ -2,29 +2,22 @@
 //! stream to it; it does not interpret the stream.
 //!
 //! To add a target: implement `Target`, which gives an `AgentSession`: a reader, a writer, and what
-//! ends with it. Its name is a variant of `cli::targets::on::On`.
+//! ends with it. Its name is a variant of `cli::targets::OnArgs`.
 
 pub mod adb;
 mod agents;
 mod boot;
-mod complaint;
-mod installed;
 mod kept;
 pub mod labgrid;
-mod local;
 mod remote;
 mod session;
 pub mod ssh;
-mod watchdog;
-mod when_lost;
 
 pub use adb::Adb;
 pub use agents::{InstalledAgent, check_agents, installed_agents};
-pub use local::Local;
-pub use session::{AgentSession, await_end};
+pub use remote::{WhenLost, WhenLostError};
+pub use session::{AgentSession, Local, Watchdog, await_end, end_links};
 pub use ssh::Ssh;
-pub use watchdog::{Watchdog, end_links};
-pub use when_lost::{WhenLost, WhenLostError};
 
 use assay_model::wire::{Feature, Greeting};
 use std::io;

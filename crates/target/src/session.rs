@@ -1,13 +1,23 @@
 //! A running agent and its stream.
 
 use crate::kept::Kept;
-use crate::watchdog::{Linking, Watchdog, kill, kill_group};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use std::fmt;
-use std::io::{self, Read, Write};
-use std::process::Child;
+use crate::{Target, TargetError};
+use assay_model::text::no_thread;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
+use std::{fmt, io};
 
 /// Time limit for the peer of an abandoned connection to end.
 const CUT: Duration = Duration::from_secs(1);
@@ -230,5 +240,234 @@ pub fn await_end(child: &Child) {
 impl fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+/// The machine that this program runs on.
+#[derive(Clone, Debug)]
+pub struct Local {
+    program: OsString,
+    args: Vec<OsString>,
+}
+
+impl Local {
+    /// Creates a target whose agent is a program with arguments.
+    pub fn new(program: impl Into<OsString>, args: &[&str]) -> Self {
+        Self {
+            program: program.into(),
+            args: args.iter().map(OsString::from).collect(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        command
+    }
+
+    fn in_front(&self) -> io::Result<AgentSession> {
+        let (requests, to_agent) = io::pipe()?;
+        let (from_agent, answers) = io::pipe()?;
+        let mut command = self.command();
+        for end in [requests.as_fd(), answers.as_fd()] {
+            // The agent inherits the descriptor. No other child is started meanwhile.
+            fcntl_setfd(end, FdFlags::empty())?;
+            command.arg(end.as_raw_fd().to_string());
+        }
+        let child = command.spawn()?;
+        Ok(AgentSession::with_stream(child, from_agent, to_agent))
+    }
+
+    fn not_started(&self, source: io::Error) -> TargetError {
+        TargetError::Spawn {
+            program: self.program.to_string_lossy().into_owned(),
+            source,
+        }
+    }
+}
+
+impl Target for Local {
+    fn name(&self) -> Option<String> {
+        None
+    }
+
+    /// Starts the agent in a separate process group: a Ctrl-C on the terminal reaches
+    /// only the host, which then stops the agent in an orderly way.
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
+        self.command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map(AgentSession::new)
+            .map_err(|source| self.not_started(source))
+    }
+
+    /// Starts the agent in this program's process group, so that it may read from the
+    /// terminal.
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
+        self.in_front().map_err(|source| self.not_started(source))
+    }
+}
+
+/// Time limit. Ends a stream, usually by killing the process that carries it, unless the
+/// watchdog is dropped in time.
+#[derive(Debug)]
+pub struct Watchdog {
+    barked: Arc<AtomicBool>,
+    more: Sender<Duration>,
+}
+
+impl Watchdog {
+    /// Kills a process after `patience`. The process must not be reaped meanwhile: its
+    /// PID could be reused.
+    ///
+    /// # Errors
+    /// If no thread can be started; the process is killed then.
+    pub(crate) fn over(pid: u32, patience: Duration) -> io::Result<Self> {
+        Self::new(patience, move || kill(pid)).inspect_err(|_| kill(pid))
+    }
+
+    pub(crate) fn new(
+        patience: Duration,
+        bite: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let barked = Arc::new(AtomicBool::new(false));
+        let bark = Arc::clone(&barked);
+        let (more, again) = channel::<Duration>();
+        let wait = move || {
+            let mut patience = patience;
+            loop {
+                match again.recv_timeout(patience) {
+                    Ok(more) => patience = more,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
+            }
+            bark.store(true, Ordering::Relaxed);
+            bite();
+        };
+        Builder::new().spawn(wait).map_err(no_thread)?;
+        Ok(Self { barked, more })
+    }
+
+    /// Restarts the time limit, with a new value.
+    pub fn restart(&self, patience: Duration) {
+        // An expired watchdog no longer receives; then this has no effect.
+        let _ = self.more.send(patience);
+    }
+
+    /// `true` if the time limit has expired.
+    pub fn has_barked(&self) -> bool {
+        self.barked.load(Ordering::Relaxed)
+    }
+}
+
+/// Kills a process; one that has ended is ignored.
+pub(crate) fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Kills the group of a process with all its children, for example the proxy command by
+/// which ssh reaches a machine behind another.
+pub(crate) fn kill_group(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+/// PIDs of the programs that carry a connection now.
+static LINKS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Entry of a program in [`LINKS`].
+#[derive(Debug)]
+pub(crate) struct Linking(u32);
+
+impl Linking {
+    pub(crate) fn new(pid: u32) -> Self {
+        let mut links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+        links.push(pid);
+        Self(pid)
+    }
+
+    /// Removes the entry after the program has ended: its PID may be reused.
+    pub(crate) fn over(&self) {
+        let mut links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|pid| *pid != self.0);
+    }
+}
+
+/// Kills the programs that carry connections, for a process that exits at once: a program
+/// that is still connecting would not notice the exit. The agents behind them see the end
+/// of their input.
+pub fn end_links() {
+    let links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+    links.iter().copied().for_each(kill_group);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Local, Target};
+    use std::io::{Read, Write};
+
+    #[test]
+    fn an_agent_talks_over_its_standard_streams() {
+        let mut session = Local::new("cat", &[]).start().unwrap();
+        session.writer.take().unwrap().write_all(b"hello").unwrap();
+        let mut heard = String::new();
+        session.reader.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "hello");
+    }
+
+    #[test]
+    fn an_agent_in_front_talks_over_descriptors_that_it_is_told() {
+        let script = "read line <&$1; echo got $line >&$2";
+        let mut local = Local::new("bash", &["-c", script, "name"]);
+        let mut session = local.start_in_front().unwrap();
+        session.writer.take().unwrap().write_all(b"word\n").unwrap();
+        let mut heard = String::new();
+        session.reader.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "got word\n", "and the stream ends with the agent");
+    }
+
+    #[test]
+    fn a_missing_agent_is_named() {
+        let error = Local::new("/no/such/agent", &[]).start().unwrap_err();
+        assert!(error.to_string().contains("/no/such/agent"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_that_says_nothing_ends() {
+        let mut session = Local::new("sleep", &["1000"]).start().unwrap();
+        let watchdog = session
+            .must_answer_within(Duration::from_millis(1))
+            .unwrap();
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
+        assert!(watchdog.has_barked());
+    }
+
+    #[test]
+    fn who_answers_in_time_is_left_alone() {
+        let mut session = Local::new("cat", &[]).start().unwrap();
+        let watchdog = session
+            .must_answer_within(Duration::from_secs(1000))
+            .unwrap();
+        session.writer.as_mut().unwrap().write_all(b"x").unwrap();
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 1);
+        assert!(!watchdog.has_barked());
+    }
+
+    #[test]
+    fn the_last_word_on_patience_counts() {
+        let mut session = Local::new("sleep", &["1000"]).start().unwrap();
+        let watchdog = session
+            .must_answer_within(Duration::from_secs(1000))
+            .unwrap();
+        watchdog.restart(Duration::from_millis(1));
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
+        assert!(watchdog.has_barked());
     }
 }

@@ -4,13 +4,10 @@
 //! `cargo xtask board` prepares its files.
 
 use crate::agents::static_agent;
-use crate::command::{Unavailable, run, text};
-use crate::scratch::Scratch;
-use crate::ssh_client;
+use crate::command::{Scratch, Unavailable, run, text};
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +15,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// Folder of the board's files, in the build folder.
 pub const FOLDER: &str = "board";
@@ -293,7 +291,7 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     for (folder, hosts, check) in [("bin", hosts, "accept-new"), ("stranger", known, "yes")] {
         let folder = parts.scratch.join(folder);
         fs::create_dir(&folder).map_err(failed)?;
-        ssh_client::write(&folder, &key, &hosts, check)?;
+        write(&folder, &key, &hosts, check)?;
     }
     Ok(())
 }
@@ -401,6 +399,72 @@ fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
         }
         said.push(line);
     }
+}
+
+/// Serves a power port until the process ends and returns its address. A request of
+/// `ADDRESS/0` runs `switch off`, `ADDRESS/1` runs `switch on`.
+///
+/// # Errors
+/// Without a port to listen on.
+pub fn serve(switch: &Path) -> io::Result<String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let address = format!("http://{}/power", listener.local_addr()?);
+    let switch = switch.to_owned();
+    std::thread::spawn(move || {
+        // A client that disconnects early is ignored.
+        for client in listener.incoming().flatten() {
+            let _ = answer(&switch, client);
+        }
+    });
+    Ok(address)
+}
+
+fn answer(switch: &PathBuf, mut client: TcpStream) -> io::Result<()> {
+    let mut lines = BufReader::new(client.try_clone()?).lines();
+    let asked = lines.next().transpose()?.unwrap_or_default();
+    let path = asked.split(' ').nth(1).unwrap_or_default();
+    // Read all headers: closing a connection with unread data resets it.
+    while lines
+        .next()
+        .transpose()?
+        .is_some_and(|line| !line.is_empty())
+    {}
+    let word = if path.ends_with("/0") { "off" } else { "on" };
+    let status = crate::command(switch).arg(word).status()?;
+    let code = if status.success() {
+        "200 OK"
+    } else {
+        "500 Failed"
+    };
+    write!(
+        client,
+        "HTTP/1.1 {code}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+}
+
+/// Writes an `ssh` wrapper into a folder. It logs in with a key and reads host
+/// keys from one file only; `check` is its `StrictHostKeyChecking`.
+pub(crate) fn write(
+    folder: &Path,
+    key: &Path,
+    hosts: &Path,
+    check: &str,
+) -> Result<(), Unavailable> {
+    let config = folder.join("config");
+    let settings = format!(
+        "Host *\n IdentityFile {}\n IdentitiesOnly yes\n IdentityAgent none\n \
+         UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n \
+         StrictHostKeyChecking {check}\n LogLevel ERROR\n",
+        key.display(),
+        hosts.display()
+    );
+    fs::write(&config, settings).map_err(|error| Unavailable(error.to_string()))?;
+    let ssh = folder.join("ssh");
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}} exec /usr/bin/ssh -F '{}' \"$@\"\n",
+        config.display()
+    );
+    crate::write_program(&ssh, &script)
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! Commands, and commands that undo them.
 
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::FORBIDDEN;
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Once};
 use std::time::Duration;
+use std::{fs, io};
+use tempfile::TempDir;
 use thiserror::Error;
 
 /// Variables that children inherit. All others would change their behaviour: locale, colours,
@@ -180,9 +184,151 @@ impl Drop for Undo {
     }
 }
 
+/// A child process, killed when dropped.
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl Process {
+    /// Starts a child process.
+    ///
+    /// # Errors
+    /// When the program is missing.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        command.spawn().map(Self)
+    }
+
+    /// Starts a shell script and waits until it prints `ready`; `None` if it
+    /// ends without.
+    ///
+    /// # Panics
+    /// When the shell cannot be started.
+    #[must_use]
+    pub fn ready(words: &[&str]) -> Option<Self> {
+        let (program, rest) = words.split_first()?;
+        let mut command = command(program);
+        // An open input lets a script wait with `read`.
+        command
+            .args(rest)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut process = Self::start(&mut command).expect("the program can be started");
+        let mut line = String::new();
+        let output = process.0.stdout.take()?;
+        BufReader::new(output).read_line(&mut line).ok()?;
+        (line.trim() == "ready").then_some(process)
+    }
+
+    /// Returns the child, to take its streams or to wait for it.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    /// Process ID.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends a signal. The process may have ended already.
+    pub fn signal(&self, signal: Signal) {
+        signal_to(self.id(), signal);
+    }
+
+    /// Waits until the process has ended.
+    ///
+    /// # Errors
+    /// When the wait fails.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends a signal to a process, which may have ended already.
+pub fn signal_to(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Temporary folder, removed with its content when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// Makes a folder in the system's folder for temporary files.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new() -> Result<Self, Unavailable> {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// Makes a folder in `parent`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn within(parent: &Path) -> Result<Self, Unavailable> {
+        let failed = |error| {
+            Unavailable(format!(
+                "cannot make a folder in {}: {error}",
+                parent.display()
+            ))
+        };
+        let folder = TempDir::with_prefix_in("assay-test-", parent).map_err(failed)?;
+        Ok(Self {
+            // Without symbolic links, as the kernel reports paths.
+            path: fs::canonicalize(folder.path()).map_err(failed)?,
+            folder,
+        })
+    }
+
+    /// Path of the folder, without symbolic links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path and does not remove the folder: the caller removes it.
+    #[must_use]
+    pub fn keep(self) -> PathBuf {
+        // The path with links resolved is the same folder.
+        let _ = self.folder.keep();
+        self.path
+    }
+
+    /// Path of a name in the folder.
+    #[must_use]
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes a sparse file of zeros to hold a device.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn image(&self, name: &str, mib: u64) -> Result<PathBuf, Unavailable> {
+        let path = self.join(name);
+        File::create_new(&path)
+            .and_then(|file| file.set_len(mib << 20))
+            .map_err(|error| Unavailable(format!("cannot make {}: {error}", path.display())))?;
+        Ok(path)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn what_a_command_says_is_kept_either_way() {
@@ -256,5 +402,26 @@ mod tests {
         fs::create_dir(&made).unwrap();
         drop(guard);
         assert!(made.exists(), "undone twice");
+    }
+
+    #[test]
+    fn a_dropped_process_is_gone() {
+        let process = Process::ready(&["sh", "-c", "echo ready; read x"]).unwrap();
+        let entry = format!("/proc/{}", process.id());
+        assert!(Path::new(&entry).exists());
+        drop(process);
+        assert!(!Path::new(&entry).exists());
+        assert!(Process::ready(&["sh", "-c", "exit 1"]).is_none());
+    }
+
+    #[test]
+    fn a_scratchfolder_goes_with_its_images() {
+        let scratch = Scratch::new().unwrap();
+        let image = scratch.image("disk", 3).unwrap();
+        assert_eq!(fs::metadata(&image).unwrap().len(), 3 << 20);
+        assert!(scratch.image("disk", 3).is_err(), "it is there already");
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(!path.exists());
     }
 }

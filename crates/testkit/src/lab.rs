@@ -4,10 +4,8 @@
 //!
 //! `cargo xtask labgrid` and `cargo xtask servers` install the programs.
 
-use crate::command::Unavailable;
+use crate::command::{Process, Scratch, Unavailable};
 use crate::neighbour::Neighbour;
-use crate::process::Process;
-use crate::scratch::Scratch;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;

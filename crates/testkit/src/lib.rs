@@ -19,21 +19,13 @@ mod agents;
 pub mod board;
 mod command;
 mod fake;
-mod fake_device;
 mod known_speed;
 pub mod lab;
-mod loop_device;
-mod mount;
-mod nbd;
 mod needs;
 pub mod neighbour;
 mod otava;
 pub mod postgres;
-pub mod power_port;
 pub mod prepared;
-mod process;
-mod scratch;
-mod ssh_client;
 mod switched_board;
 mod volatile_drive;
 mod volume;
@@ -41,20 +33,16 @@ mod volume;
 pub use agents::{archive, static_agent};
 pub use board::Board;
 pub use command::{
-    Unavailable, Undo, command, copy_program, run, search_path, text, write_program,
+    Process, Scratch, Unavailable, Undo, command, copy_program, run, search_path, signal_to, text,
+    write_program,
 };
-pub use fake::{Fake, Lie};
-pub use fake_device::FakeDevice;
+pub use fake::{Fake, FakeDevice, Lie};
 pub use known_speed::{BETWEEN_TRIALS, KnownSpeed};
 pub use lab::Lab;
-pub use loop_device::LoopDevice;
-pub use mount::Mount;
 pub use needs::{FULL, QUICK, SKIPS, missing, skip};
 pub use neighbour::Neighbour;
 pub use otava::Otava;
 pub use postgres::Postgres;
-pub use process::{Process, signal_to};
-pub use scratch::Scratch;
 pub use switched_board::SwitchedBoard;
 pub use volatile_drive::{Flushes, VolatileDrive};
-pub use volume::{Volume, make_file_system};
+pub use volume::{LoopDevice, Mount, Volume, make_file_system};

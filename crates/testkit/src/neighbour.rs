@@ -3,9 +3,8 @@
 //!
 //! `cargo xtask servers` builds the servers.
 
-use crate::command::{Unavailable, run, text};
-use crate::scratch::Scratch;
-use crate::{missing, ssh_client};
+use crate::command::{Scratch, Unavailable, run, text};
+use crate::{board, missing};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -248,7 +247,7 @@ fn furnish(servers: &Path, scratch: &Scratch) -> Result<(), Unavailable> {
     let host_key = scratch.join("host_key");
     run(&[text(&dropbearkey), "-t", "ed25519", "-f", text(&host_key)])?;
     let bin = scratch.join("bin");
-    ssh_client::write(&bin, &key, &scratch.join("known_hosts"), "accept-new")?;
+    board::write(&bin, &key, &scratch.join("known_hosts"), "accept-new")?;
     let adb = format!(
         "#!/bin/sh\nexec '{}' \"$@\"\n",
         servers.join("adb").display()

@@ -1,9 +1,6 @@
 //! Private PostgreSQL server for tests.
 
-use crate::command::{Unavailable, command, run, text};
-use crate::process::signal_to;
-use crate::scratch::Scratch;
-use std::fs;
+use crate::command::{Scratch, Unavailable, command, run, signal_to, text};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -11,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// Folder in which Debian has a folder of programs per version.
 const VERSIONS: &str = "/usr/lib/postgresql";

@@ -1,9 +1,9 @@
 //! Emulated board with a power switch: a program cuts its power and restores it, like
 //! a relay.
 
+use crate::board;
 use crate::board::{BETWEEN_ATTEMPTS, BOOT, Cards, Parts, Usb, emulator};
 use crate::command::Unavailable;
-use crate::ssh_client;
 use crate::volatile_drive::VolatileDrive;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -55,7 +55,7 @@ impl SwitchedBoard {
         fs::create_dir(&client).map_err(failed)?;
         let key = parts.key().map_err(failed)?;
         // The board has a new host key at every start.
-        ssh_client::write(&client, &key, Path::new("/dev/null"), "no")?;
+        board::write(&client, &key, Path::new("/dev/null"), "no")?;
         fs::write(parts.scratch.join("on"), "").map_err(failed)?;
         write_switch(parts.scratch.path())?;
         let keeper = crate::command("sh")

@@ -4,9 +4,9 @@
 //!
 //! A client that disconnects without a request to do so simulates a power cut.
 
-use crate::command::Unavailable;
-use crate::nbd::{self, Request, negotiate};
-use crate::scratch::Scratch;
+use crate::command::{Scratch, Unavailable};
+use crate::fake;
+use crate::fake::{Request, negotiate};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -107,12 +107,12 @@ fn lock(drive: &Mutex<Drive>) -> MutexGuard<'_, Drive> {
 /// Serves one client until it disconnects or loses power.
 fn serve(mut stream: UnixStream, drive: &Mutex<Drive>) {
     let bytes = lock(drive).medium.len() as u64;
-    if !matches!(negotiate(&mut stream, bytes, nbd::WITH_FUA), Ok(true)) {
+    if !matches!(negotiate(&mut stream, bytes, fake::WITH_FUA), Ok(true)) {
         return;
     }
     loop {
         let served = Request::read(&mut stream).and_then(|request| {
-            if request.kind == nbd::DISCONNECT {
+            if request.kind == fake::DISCONNECT {
                 return Ok(false);
             }
             let answer = lock(drive).answer(&request);
@@ -132,26 +132,26 @@ impl Drive {
     fn answer(&mut self, request: &Request) -> Result<Vec<u8>, u32> {
         let whole = |bytes: u64| bytes.is_multiple_of(SECTOR as u64);
         let length = u64::from(request.length);
-        let end = request.offset.checked_add(length).ok_or(nbd::EINVAL)?;
+        let end = request.offset.checked_add(length).ok_or(fake::EINVAL)?;
         if !whole(request.offset) || !whole(length) || end > self.medium.len() as u64 {
-            return Err(nbd::EINVAL);
+            return Err(fake::EINVAL);
         }
         match request.kind {
-            nbd::READ => Ok(self.read(request.offset, request.length)),
-            nbd::WRITE => {
+            fake::READ => Ok(self.read(request.offset, request.length)),
+            fake::WRITE => {
                 self.write(request.offset, &request.data);
                 if request.fua {
                     self.flushed(request.offset, length);
                 }
                 Ok(Vec::new())
             }
-            nbd::FLUSH => {
+            fake::FLUSH => {
                 if self.flushes == Flushes::Honoured {
                     self.flush();
                 }
                 Ok(Vec::new())
             }
-            _ => Err(nbd::EINVAL),
+            _ => Err(fake::EINVAL),
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
 
     fn written(drive: &mut Drive, fua: bool) {
         let request = Request {
-            kind: nbd::WRITE,
+            kind: fake::WRITE,
             fua,
             cookie: [0; 8],
             offset: 0,
@@ -261,7 +261,7 @@ mod tests {
 
     fn flushed(drive: &mut Drive) {
         let request = Request {
-            kind: nbd::FLUSH,
+            kind: fake::FLUSH,
             fua: false,
             cookie: [0; 8],
             offset: 0,

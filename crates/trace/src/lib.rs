@@ -1,20 +1,15 @@
 //! Recorded I/O: action, file, offset, length and time of each event.
 //!
-//! - [`iolog`]: fio's iologs, versions 2 and 3.
 //! - [`blktrace`]: the kernel's binary block trace.
-//! - [`events`]: block events as text: `blkparse`, and tracepoints as printed by
-//!   `trace-cmd report`, `perf script` and the kernel's `trace` file.
-//! - [`recording`]: a complete trace of any format.
-//! - [`describe`]: statistics of a recording.
-//! - [`fit`]: adaptation of a recording to another size, and its output as an iolog.
+//! - [`events`]: text: fio's iologs (versions 2 and 3), and block events of `blkparse` and of
+//!   tracepoints as printed by `trace-cmd report`, `perf script` and the kernel's `trace` file.
+//! - [`recording`]: a complete trace of any format, its statistics, and its adaptation to another
+//!   size, written as an iolog.
 //!
 //! Apart from the reader passed to it, this crate does no I/O.
 
 pub mod blktrace;
-pub mod describe;
 pub mod events;
-pub mod fit;
-pub mod iolog;
 pub mod recording;
 
 use assay_model::load::Ddir;

@@ -1,7 +1,7 @@
 //! Requests as the route handlers receive them.
 
+use crate::access::Served;
 use crate::reply::{Problem, tag_of};
-use crate::served::Served;
 use assay_lang::{current, tr};
 use assay_store::{Owner, Store};
 use std::cell::Cell;

@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::reply::{JSON, Problem, Reply};
 use crate::stored::{Stored, found, load, tag};
 use assay_lang::in_english;
-use assay_report::{csv as run_csv, import, json as run_json, xlsx as workbook};
+use assay_report::{import, json as run_json, machine as run_csv, xlsx as workbook};
 use std::io::{self, Write};
 
 /// Answers with the whole run or import, as `assay show --json` prints it.

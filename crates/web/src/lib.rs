@@ -9,24 +9,15 @@
 mod access;
 mod api;
 mod asked;
-mod clients;
 mod connections;
-mod counts;
 mod files;
 mod kept;
-mod metrics;
-mod openapi;
 mod pages;
-mod patient;
 mod pool;
 mod reply;
-mod route;
 mod routes;
-mod served;
 mod stored;
 mod wanted;
 
-pub use access::Token;
-pub use access::is_loopback;
+pub use access::{Program, Served, ServedParts, Token, is_loopback};
 pub use connections::{Stop, serve};
-pub use served::{Program, Served, ServedParts};

@@ -4,15 +4,12 @@
 //! JSON has a type in `described!`, whose fields and schema are one. A query is a method of `Store`
 //! in `store::browse`, in pages behind a `PageKey`.
 
-use crate::access::Names;
+use crate::access::{Names, Served};
 use crate::asked::{Asked, Query, is_text};
 use crate::kept::KeptPages;
-use crate::openapi;
 use crate::pool::Connection;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
-use crate::route::{Access, Answer, Parameter, Route};
-use crate::served::Served;
-use crate::{api, files, metrics, pages};
+use crate::{api, files, pages};
 use assay_lang::{current, in_english, tr};
 use assay_report::machine::described::Described;
 use axum::Router;
@@ -26,9 +23,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// Maximum size of the head of a request, in bytes.
@@ -105,8 +103,8 @@ static ROUTES: &[Route] = &[
     page("/runs/{id}/run.xlsx", files::xlsx),
     page("/runs/{id}/series", pages::series::of_run),
     page("/devices", pages::devices::page),
-    page("/device", pages::device::model),
-    page("/unit", pages::device::unit),
+    page("/device", pages::model),
+    page("/unit", pages::unit),
     page("/series", pages::series::list),
     page("/series/{key}", pages::series::page),
     page("/changes", pages::changes::page),
@@ -126,7 +124,7 @@ static ROUTES: &[Route] = &[
         access: Access::Data,
         parameters: &[],
         answer: Answer::Text("application/openmetrics-text"),
-        make: metrics::metrics,
+        make: metrics,
     },
     data::<Value>(
         "/api/v1/openapi.json",
@@ -134,17 +132,17 @@ static ROUTES: &[Route] = &[
         &[],
         openapi_document,
     ),
-    data::<api::runs::RunPage>(
+    data::<api::RunPage>(
         "/api/v1/runs",
         "Runs and imports, newest first.",
         RUNS,
-        api::runs::list,
+        api::list,
     ),
     data::<Value>(
         "/api/v1/runs/{id}",
         "A run or import with all its trials, as assay show --json has it.",
         &[],
-        api::runs::one,
+        api::one,
     ),
     data::<api::series::SeriesPage>(
         "/api/v1/series",
@@ -374,9 +372,9 @@ fn refused(served: &Served, access: Access, problem: &Problem) -> Response<Body>
     }
     let status = problem.status();
     match access {
-        Access::Page => short(status, HTML, pages::refusal::page(served, problem)),
+        Access::Page => short(status, HTML, pages::page(served, problem)),
         Access::Data => {
-            let why = in_english(|| pages::refusal::words(problem));
+            let why = in_english(|| pages::words(problem));
             short(status, JSON, json!({ "error": why }).to_string())
         }
     }
@@ -414,6 +412,186 @@ fn health(asked: &Asked<'_>) -> Result<Reply, Problem> {
 }
 
 fn openapi_document(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let document = openapi::document(ROUTES, asked.served.token.is_some());
+    let document = describe_routes(ROUTES, asked.served.token.is_some());
     Ok(Reply::new(JSON, format!("{document:#}\n")))
+}
+
+/// Kind of client that an address is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Person with a browser.
+    Page,
+    /// Script; needs the token if the server has one.
+    Data,
+}
+
+/// Query parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Meaning of its value.
+    pub about: &'static str,
+}
+
+/// Contents of an answer, for the OpenAPI document.
+#[derive(Clone, Copy)]
+pub enum Answer {
+    /// Page or file for people; not in the document.
+    Page,
+    /// JSON that matches a schema.
+    Json(fn() -> Value),
+    /// Text of a media type.
+    Text(&'static str),
+}
+
+/// Address with its parameters and handler.
+pub struct Route {
+    /// Path with its variable parts in braces.
+    pub path: &'static str,
+    /// Description of the address in one line.
+    pub about: &'static str,
+    /// Kind of client that may read it.
+    pub access: Access,
+    /// Query parameters.
+    pub parameters: &'static [Parameter],
+    /// Contents of the answer.
+    pub answer: Answer,
+    /// Handler that makes the answer.
+    pub make: fn(&Asked<'_>) -> Result<Reply, Problem>,
+}
+
+/// Media type of OpenMetrics text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+pub const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Answers with the metrics.
+pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let totals = asked.store.totals()?;
+    let mut text = String::new();
+    let mut gauge = |name: &str, unit: &str, about: &str, value: u64| {
+        let unit = match unit {
+            "" => String::new(),
+            unit => format!("# UNIT {name} {unit}\n"),
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "# TYPE {name} gauge\n{unit}# HELP {name} {about}\n{name} {value}\n"
+        );
+    };
+    gauge("assay_runs", "", "Runs in the store.", totals.runs);
+    gauge("assay_imports", "", "Imports in the store.", totals.imports);
+    gauge(
+        "assay_devices",
+        "",
+        "Different models of devices.",
+        totals.devices,
+    );
+    let open = asked.store.open_changes()?;
+    gauge(
+        "assay_open_changes",
+        "",
+        "Slowdowns that nobody accepted.",
+        open,
+    );
+    if let Some(newest) = totals.newest_unix_ms {
+        let about = "Start of the newest run, seconds since 1970.";
+        gauge("assay_newest_run_seconds", "seconds", about, newest / 1000);
+    }
+    text.push_str(
+        "# TYPE assay_http_answers counter\n# HELP assay_http_answers Answers by status.\n",
+    );
+    for (class, count) in asked.served.counts.by_class().enumerate() {
+        let _ = writeln!(
+            text,
+            "assay_http_answers_total{{status=\"{}xx\"}} {count}",
+            class + 1
+        );
+    }
+    text.push_str("# EOF\n");
+    Ok(Reply::new(KIND, text))
+}
+
+/// Returns the OpenAPI document of all routes for programs.
+pub fn describe_routes(routes: &[Route], has_token: bool) -> Value {
+    let mut paths = Map::new();
+    for route in routes {
+        if let Some(content) = content(&route.answer) {
+            paths.insert(
+                route.path.to_owned(),
+                json!({ "get": operation(route, &content, has_token) }),
+            );
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "assay",
+            "description": "Stored results of assay, read only.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn content(answer: &Answer) -> Option<Value> {
+    match answer {
+        Answer::Page => None,
+        Answer::Json(schema) => Some(json!({ "application/json": { "schema": schema() } })),
+        Answer::Text(kind) => Some(json!({ *kind: { "schema": { "type": "string" } } })),
+    }
+}
+
+fn operation(route: &Route, content: &Value, has_token: bool) -> Value {
+    let in_path = names_in(route.path).map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    });
+    let in_query = route.parameters.iter().map(|parameter| {
+        json!({
+            "name": parameter.name, "in": "query", "required": false,
+            "description": parameter.about, "schema": { "type": "string" },
+        })
+    });
+    let parameters: Vec<Value> = in_path.chain(in_query).collect();
+    let refused = |about: &str| json!({ "description": about });
+    let mut responses = json!({
+        "200": { "description": route.about, "content": content },
+        "304": refused("The contents have the tag that the client sent."),
+        "400": refused("A parameter makes no sense."),
+        "404": refused("Nothing is at that address."),
+        "503": refused("The store cannot be read, or too many requests wait."),
+    });
+    if has_token
+        && route.access == Access::Data
+        && let Some(responses) = responses.as_object_mut()
+    {
+        responses.insert("401".to_owned(), refused("The token is missing or wrong."));
+    }
+    let mut operation = json!({
+        "operationId": id(route.path), "summary": route.about,
+        "parameters": parameters, "responses": responses,
+    });
+    if has_token && route.access == Access::Data {
+        operation["security"] = json!([{ "token": [] }]);
+    }
+    operation
+}
+
+/// Returns the names of the variable parts of a path.
+fn names_in(path: &str) -> impl Iterator<Item = &str> {
+    let parts = path.split('/');
+    parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+/// Returns the operation id of a path: `/api/v1/runs/{id}` is `runs_id`.
+fn id(path: &str) -> String {
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    let words = path.split(['/', '{', '}', '.', '-']);
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_")
 }

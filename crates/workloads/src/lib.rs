@@ -14,11 +14,9 @@ mod files;
 mod iozone;
 #[cfg(feature = "sqlite")]
 pub mod memory;
-mod meter;
 mod observer;
 #[cfg(feature = "sqlite")]
 mod powercut;
-mod progress;
 #[cfg(feature = "sqlite")]
 mod scenario;
 #[cfg(feature = "sqlite")]

@@ -1,7 +1,6 @@
 //! Builds agents.
 
-use super::toolchain::Toolchain;
-use super::{Agent, FOLDER};
+use super::{Agent, FOLDER, Toolchain};
 use crate::run::{build_folder, run};
 use anyhow::{Result, bail};
 use std::fs;

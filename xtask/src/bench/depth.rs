@@ -1,8 +1,7 @@
 //! `cargo xtask bench depth`: compares I/Os in flight, latencies and rates with fio's on the same
 //! jobs.
 
-use super::fio::{self, FioResult};
-use super::{median, scratch};
+use super::{FioResult, median};
 use crate::limits::{Limits, in_release};
 use crate::run::shipped;
 use anyhow::{Result, bail};
@@ -29,7 +28,7 @@ pub fn depth() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "depth"]);
     }
-    if !fio::available() {
+    if !super::available() {
         bail!("fio is not installed: apt-get install fio");
     }
     let assay = shipped()?;
@@ -43,7 +42,7 @@ pub fn depth() -> Result<()> {
         drop(file);
         compare(&assay, "zram", node, &mut limits)?;
     }
-    let device = scratch::FastDevice::new(SIZE)?;
+    let device = super::FastDevice::new(SIZE)?;
     let _apart = workers_apart()?;
     compare(&assay, "loop", device.node(), &mut limits)?;
     let _throttled = throttle(device.node())?;
@@ -99,13 +98,13 @@ fn compare(assay: &Path, device: &str, node: &Path, limits: &mut Limits) -> Resu
         (job.time_based, job.runtime) = (true, Some(Nanos::secs(1)));
         let (mut theirs, mut own) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            theirs.push(fio::run(&job, node)?);
+            theirs.push(super::run(&job, node)?);
             for _ in 0..2 {
                 let mut command = Command::new(assay);
                 command.arg("fio");
-                own.push(fio::run_with(command, &job, node, &[])?);
+                own.push(super::run_with(command, &job, node, &[])?);
             }
-            theirs.push(fio::run(&job, node)?);
+            theirs.push(super::run(&job, node)?);
         }
         let of = |all: &[FioResult], one: fn(&FioResult) -> f64| {
             let all = all.iter().map(one);

@@ -1,8 +1,7 @@
 //! `cargo xtask bench dialects`: compares assay's dialects with the original tools,
 //! as ratios within one run.
 
-use super::median;
-use super::scratch::{ScratchFile, folder, warm};
+use super::{ScratchFile, folder, median, warm};
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result};

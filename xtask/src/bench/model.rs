@@ -3,9 +3,9 @@
 use crate::limits::{Limits, in_release};
 use anyhow::{Context, Result};
 use assay_flash::device::Device;
+use assay_flash::experiment::{SimulatedJob, run};
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::workload::{SimulatedJob, run};
 use std::time::Instant;
 
 /// Simulated I/Os of each case.

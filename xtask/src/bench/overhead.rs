@@ -1,6 +1,6 @@
 //! Overhead of assay itself.
 
-use super::{bare, fio, median, scratch};
+use super::median;
 use crate::limits::{Limits, in_release};
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, bail};
@@ -32,7 +32,7 @@ pub fn overhead() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "overhead"]);
     }
-    if !fio::available() {
+    if !super::available() {
         bail!("fio is not installed: apt-get install fio");
     }
     let mut limits = Limits::default();
@@ -54,14 +54,14 @@ fn cached_read_job(engine: EngineKind) -> Job {
 }
 
 fn cached_reads(limits: &mut Limits) -> Result<()> {
-    let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
-    scratch::warm(file.path(), FILE)?;
+    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
+    super::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
     let (mut bare_ns, mut own_ns, mut fio_ns) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare_ns.push(in_child("bare", file.path())?);
         own_ns.push(in_child("cached", file.path())?);
-        fio_ns.push(fio::run(&job, file.path())?.cpu_ns_per_io);
+        fio_ns.push(super::run(&job, file.path())?.cpu_ns_per_io);
     }
     println!(
         "CPU per cached 4 KiB read (median of {ROUNDS}): bare {:.0} ns, assay {:.0} ns, fio {:.0} ns",
@@ -87,14 +87,14 @@ fn cached_reads(limits: &mut Limits) -> Result<()> {
 /// Measures these reads in `assay fio`, without and with a latency log.
 fn in_fios_words(limits: &mut Limits) -> Result<()> {
     let assay = shipped()?;
-    let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
-    scratch::warm(file.path(), FILE)?;
+    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
+    super::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
     let log = format!("--write_lat_log={}", file.path().display());
     let own = |more: &[&str]| -> Result<f64> {
         let mut command = Command::new(&assay);
         command.arg("fio");
-        Ok(fio::run_with(command, &job, file.path(), more)?.cpu_ns_per_io)
+        Ok(super::run_with(command, &job, file.path(), more)?.cpu_ns_per_io)
     };
     let (mut bare_ns, mut plain_ns, mut logged_ns, mut fio_ns) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -102,7 +102,7 @@ fn in_fios_words(limits: &mut Limits) -> Result<()> {
         bare_ns.push(in_child("bare", file.path())?);
         plain_ns.push(own(&[])?);
         logged_ns.push(own(&[&log])?);
-        fio_ns.push(fio::run(&job, file.path())?.cpu_ns_per_io);
+        fio_ns.push(super::run(&job, file.path())?.cpu_ns_per_io);
     }
     println!(
         "the same through assay fio: bare {:.0} ns, assay fio {:.0} ns, with write_lat_log {:.0} ns, fio {:.0} ns",
@@ -138,7 +138,7 @@ fn in_fios_words(limits: &mut Limits) -> Result<()> {
 }
 
 fn null_engine(limits: &mut Limits) -> Result<()> {
-    let file = scratch::ScratchFile::new(&scratch::folder()?, Bytes::mib(1))?;
+    let file = super::ScratchFile::new(&super::folder()?, Bytes::mib(1))?;
     let mut job = cached_read_job(EngineKind::Null);
     job.io_size = Some(Bytes(10 * IOS * 4096));
     let mut ns = Vec::new();
@@ -155,7 +155,7 @@ fn null_engine(limits: &mut Limits) -> Result<()> {
 }
 
 fn uring(limits: &mut Limits) -> Result<()> {
-    let device = scratch::FastDevice::new(FILE)?;
+    let device = super::FastDevice::new(FILE)?;
     let mut job = Job::new("uring", Rw::RandRead, Bytes::kib(4), FILE);
     job.ioengine = EngineKind::IoUring;
     job.iodepth = 32;
@@ -166,7 +166,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
     for _ in 0..ROUNDS {
         let measured = measure_here(&job, device.node())?;
         own.push(measured.read.ios as f64 / Nanos(measured.elapsed_ns).as_secs_f64());
-        theirs.push(fio::run(&job, device.node())?.iops);
+        theirs.push(super::run(&job, device.node())?.iops);
     }
     println!(
         "io_uring, depth 32, loop device over memory (median of {ROUNDS}): assay {:.0}, fio {:.0} IOPS",
@@ -184,7 +184,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
 
 /// Measures memory and start-up time of a process that runs one job.
 fn footprint(limits: &mut Limits) -> Result<()> {
-    let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
+    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
     let (mut memory, mut first_io) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let spawned_ns = now_ns();
@@ -232,7 +232,7 @@ fn in_child(what: &str, path: &Path) -> Result<f64> {
 /// Runs a measurement in a child process.
 pub fn measure_child(what: &str, path: &Path) -> Result<()> {
     match what {
-        "bare" => println!("{}", bare::cpu_ns_per_io(path, FILE.0, IOS)?),
+        "bare" => println!("{}", super::cpu_ns_per_io(path, FILE.0, IOS)?),
         "cached" => {
             let measured = measure_here(&cached_read_job(EngineKind::Psync), path)?;
             println!("{}", cpu_ns_per_io(&measured));

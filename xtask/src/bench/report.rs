@@ -1,6 +1,6 @@
 //! `cargo xtask bench report`: checks the page of a very large run.
 
-use super::{huge, median, scratch};
+use super::{huge, median};
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result};
@@ -18,7 +18,7 @@ const MAX_SECONDS: f64 = 2.0;
 /// Writes the page and measures it. Returns an error if a limit is missed.
 pub fn report() -> Result<()> {
     let assay = shipped()?;
-    let place = Scratch::within(&scratch::folder()?)?;
+    let place = Scratch::within(&super::folder()?)?;
     let store = huge::store(&assay, &place)?;
     let page = place.join("page.html");
     let mut limits = Limits::default();

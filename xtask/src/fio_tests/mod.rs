@@ -4,13 +4,15 @@
 mod document;
 mod examples;
 mod programs;
-mod python;
 
+use crate::run;
 use crate::run::{build_folder, shipped};
 use anyhow::{Context, Result, bail};
-use std::fs;
+use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
 
 const HELP: &str = "\
 cargo xtask fio-tests SOURCE [--only N,N...] [--write]
@@ -113,6 +115,32 @@ fn fio(scratch: &Path) -> Result<PathBuf> {
     let link = scratch.join("fio");
     symlink(shipped()?, &link).with_context(|| format!("cannot make {}", link.display()))?;
     Ok(link)
+}
+
+/// Returns a search path whose first Python has SciPy, six and statsmodels; `None` if the
+/// system's Python has them.
+fn with_modules() -> Result<Option<OsString>> {
+    let has_modules = |python: &mut Command| {
+        python
+            .args(["-c", "import scipy, six, statsmodels"])
+            .stderr(Stdio::null());
+        python.status().is_ok_and(|status| status.success())
+    };
+    if has_modules(&mut Command::new("python3")) {
+        return Ok(None);
+    }
+    let folder = build_folder()?.join("fio-tests-python");
+    let programs = folder.join("bin");
+    if !has_modules(&mut Command::new(programs.join("python3"))) {
+        run::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let mut install = Command::new(programs.join("pip"));
+        run::run(install.args(["install", "--quiet", "scipy", "six", "statsmodels"]))?;
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = [programs].into_iter().chain(env::split_paths(&path));
+    env::join_paths(all)
+        .map(Some)
+        .context("the build's folder cannot be part of PATH")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs the numbered test programs of `t/run-fio-tests.py`.
 
-use super::{FioTestArgs, python};
+use super::FioTestArgs;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -140,7 +140,7 @@ pub(super) fn run(request: &FioTestArgs, fio: &Path, scratch: &Path) -> Result<V
             "it needs 4 processors",
         );
     }
-    let python = python::with_modules().unwrap_or_else(|error| {
+    let python = super::with_modules().unwrap_or_else(|error| {
         let why = format!("SciPy cannot be installed: {error:#}");
         leave_out(STEADY_STATE, "t/steadystate_tests.py", &why);
         None

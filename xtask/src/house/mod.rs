@@ -290,7 +290,7 @@ fn print_commit(revision: &str) -> Result<()> {
 }
 
 /// Largest number of lines of a file.
-pub const FILE_LINES: usize = 700;
+pub const FILE_LINES: usize = 1_000;
 
 /// First words of doc comments that cannot stand alone.
 pub const DOC_WORDS: [&str; 8] = [
@@ -320,8 +320,8 @@ pub struct Limits {
 
 /// Present limits. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
-    lines: 184_500,
-    files: 1_180,
+    lines: 180_000,
+    files: 706,
     idiom_permille: 5,
     doc_permille: 20,
     shared_names: 0,
@@ -406,7 +406,7 @@ mod tests {
     fn a_long_file_is_named_unless_it_is_of_tests() {
         let text = "\n".repeat(FILE_LINES + 1);
         let found = problems(&[("lib.rs", "#[cfg(test)]\nmod c;"), ("b.rs", &text)]);
-        assert_eq!(found, ["crates/a/src/b.rs: 701 lines, at most 700"]);
+        assert_eq!(found, ["crates/a/src/b.rs: 1001 lines, at most 1000"]);
         let tests = [
             ("lib.rs", "#[cfg(test)]\nmod c;"),
             ("c.rs", &text),

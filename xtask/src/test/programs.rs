@@ -1,8 +1,7 @@
 //! Stage of `cargo test`: runs all test programs, even after a failure, and collects their
 //! results.
 
-use super::TestArgs;
-use super::tally::TestTally;
+use super::{TestArgs, TestTally};
 use crate::run::{announce, build_folder, cargo, run as run_command};
 use anyhow::{Context, Result, bail};
 use std::fs;

@@ -1,8 +1,7 @@
 //! Ground truth of a figure: the labels that are right according to the kernel's events.
 
-use super::claim::{Claim, Direction};
-use super::operations::{MeasuredPhase, Operation};
-use super::trace::{Micros, Range, SyscallEvent, What};
+use super::trace::{MeasuredPhase, Micros, Operation, Range, SyscallEvent, What};
+use super::{Claim, Direction};
 use std::collections::HashMap;
 
 /// Smallest share for the label of the device, and largest for that of the page cache

@@ -1,8 +1,7 @@
 //! Counts and tables of labels against the truth.
 
-use super::TruthCell;
-use super::claim::Claim;
 use super::judge::Truth;
+use super::{Claim, TruthCell};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

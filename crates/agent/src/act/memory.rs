@@ -3,7 +3,7 @@
 use assay_engine::memory::usable_cpus;
 use assay_model::work::memory::Machine;
 use assay_probe::roots::Roots;
-use assay_probe::{memory, temperature};
+use assay_probe::{memory, system};
 use assay_workloads::memory::Surroundings;
 
 /// This machine, read from files of its kernel.
@@ -15,7 +15,7 @@ impl Surroundings for Here<'_> {
     }
 
     fn throttled(&self) -> Option<u64> {
-        temperature::throttled(self.0)
+        system::throttled(self.0)
     }
 
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64> {

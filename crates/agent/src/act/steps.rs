@@ -1,7 +1,6 @@
 //! Evidence for the steps of a work, and the messages about them to the host.
 
-use super::scratch::Scratch;
-use super::{Progress, SlotAct, together};
+use super::{Progress, Scratch, SlotAct};
 use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
 use crate::conditions::Conditions;
 use crate::frame::FrameError;
@@ -400,7 +399,7 @@ impl Observer for Steps<'_> {
                 measured: one.came.measured.clone(),
                 evidence: evidence.clone(),
                 wave: evidence.as_ref().map(|evidence| {
-                    Box::new(together::wave(&all, index, evidence, step.started_unix_ms))
+                    Box::new(super::wave(&all, index, evidence, step.started_unix_ms))
                 }),
                 detail: one.came.detail.clone().map(Box::new),
                 in_force: self.under.read_back.to_vec(),

@@ -3,7 +3,7 @@
 use assay_model::condition::{InForce, Restore, TEMPERATURE, TemperatureWindow, celsius};
 use assay_model::storage::Storage;
 use assay_probe::roots::Roots;
-use assay_probe::temperature::Thermometer;
+use assay_probe::system::Thermometer;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -79,7 +79,7 @@ impl Bench {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    fn next_start(&self) -> Vec<assay_model::condition::Undone> {
+    fn next_start(&self) -> Vec<Undone> {
         undo_abandoned(&Roots::default(), &self.journals(), Duration::from_secs(30))
     }
 }
@@ -214,7 +214,7 @@ fn orphan(conditions: &Conditions<'_>) {
     let path = &conditions.journal.as_ref().unwrap().path;
     let text = fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| {
-        let mut line: journal::JournalLine = serde_json::from_str(line).unwrap();
+        let mut line: JournalLine = serde_json::from_str(line).unwrap();
         line.host = Some(i32::MAX);
         serde_json::to_string(&line).unwrap() + "\n"
     });
@@ -305,7 +305,7 @@ fn after_a_reboot_nothing_is_undone() {
     let mut conditions = bench.conditions(&roots);
     conditions.enter(Some(0)).unwrap();
     kill(conditions);
-    edit(&bench.left()[0], &journal::boot_id(), "another");
+    edit(&bench.left()[0], &boot_id(), "another");
     assert!(bench.next_start().is_empty());
     assert_eq!(bench.value("a"), "5");
     assert!(bench.left().is_empty());

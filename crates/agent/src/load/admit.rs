@@ -148,7 +148,7 @@ fn trims_devices_only(touching: &Touching<'_>) -> Result<(), Refusal> {
 mod tests {
     use super::*;
     use assay_model::job::EngineKind;
-    use assay_model::load::verify::{Verify, VerifyKind};
+    use assay_model::load::blocks::{Verify, VerifyKind};
     use assay_probe::safety::FileUse;
     use std::fs;
 

@@ -5,7 +5,7 @@ use super::{Cli, GROUPS};
 use crate::config;
 use crate::output::print_columns;
 use assay_lang::{Language, tr, translated};
-use assay_report::text::wrap;
+use assay_report::words::wrap;
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::{OsStr, OsString};

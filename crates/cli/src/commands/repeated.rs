@@ -1,11 +1,11 @@
 //! Commands that `assay sweep PATH -- COMMAND` and `assay compare --paired-on A B -- COMMAND` repeat.
 
+use super::Command;
 use super::dropin::{androbench, dd, iozone};
 use super::measure::{disks, mark, mem, scenario};
-use super::{Command, usage};
 use crate::exit::Failure;
+use crate::rounds::JobSource;
 use crate::rounds::acts::{RepeatedAct, RepeatedCommand};
-use crate::rounds::jobs::JobSource;
 use assay_model::job::Job;
 use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
@@ -75,7 +75,7 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<RepeatedComma
         "mem" => front.chain(words).collect(),
         _ => front.chain(place).chain(words).collect(),
     };
-    let parsed = usage::parse(all).map_err(|failure| {
+    let parsed = super::parse(all).map_err(|failure| {
         Failure::usage(format!(
             "{tool}, which gets the path in front of the --: {failure}"
         ))

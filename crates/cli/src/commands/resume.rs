@@ -2,7 +2,7 @@
 
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
-use crate::commands::{Command, usage};
+use crate::commands::Command;
 use crate::driver::acts::{ActRun, all_slots};
 use crate::driver::host::Host;
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
@@ -15,10 +15,10 @@ use crate::interrupt::Interrupts;
 use crate::jobs::load_trials::StreamTrials;
 use crate::output::say;
 use crate::rounds::under_conditions::{self, Rounds, execute_jobs};
-use crate::stored::keep::KeepArgs;
+use crate::stored;
+use crate::stored::KeepArgs;
 use crate::stored::lookup::{StoreArgs, run_id, whole_run};
-use crate::stored::owner;
-use crate::targets::on::OnArgs;
+use crate::targets::OnArgs;
 use assay_model::load::Load;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::text::clean;
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 /// If this version does not accept the arguments.
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
     let words = run.header.command.iter().map(OsString::from);
-    Ok(usage::parse(words)?.and_then(|cli| cli.command))
+    Ok(super::parse(words)?.and_then(|cli| cli.command))
 }
 
 /// Run that is to be resumed, and a connection to its target.
@@ -344,7 +344,7 @@ fn jobs(
     target: &mut dyn Target,
 ) -> Result<Done, Failure> {
     let Run { header, trials, .. } = run;
-    store.reopen_run(&header.id, &owner::this_process(), trials.len())?;
+    store.reopen_run(&header.id, &stored::this_process(), trials.len())?;
     let executed = match header.plan.conditions.is_empty() {
         true => plans::execute(&mut host, &header, &mut store, trials, never_enough),
         false => execute_jobs(&mut host, &header, &mut store, trials),
@@ -363,7 +363,7 @@ fn carry_out(
 ) -> Result<Done, Failure> {
     let interrupt = host.obey_signals(Interrupts::Caught, || say(STOPPING))?;
     let Run { header, trials, .. } = run;
-    store.reopen_run(&header.id, &owner::this_process(), trials.len())?;
+    store.reopen_run(&header.id, &stored::this_process(), trials.len())?;
     let mut talk = SlotTalk::new(done, acts.slots.len());
     let (stopping, voice) = (header.stopping.clone(), talk.voice.clone());
     let conditions = header.plan.conditions.len();

@@ -1,6 +1,6 @@
 //! The command line, and the pages that speak of it.
 
-use super::{Cli, command_of};
+use super::{Cli, command_of, *};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use std::fs;
@@ -120,4 +120,85 @@ fn each_command_line_of_the_pages_is_one_that_assay_takes() {
         }
     }
     assert!(count > 100, "only {count} lines were found");
+}
+
+fn complaint(words: &[&str]) -> String {
+    let words = std::iter::once("assay").chain(words.iter().copied());
+    let words: Vec<OsString> = words.map(OsString::from).collect();
+    one_line(&Cli::try_parse_from(&words).unwrap_err(), &words)
+}
+
+#[test]
+fn the_flags_are_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn mistakes_are_named_in_one_line_with_the_nearest_word() {
+    for (words, expected) in [
+        (
+            &["qualify", ".", "--trails", "3"][..],
+            "did you mean '--trials'?",
+        ),
+        (&["list", "--sort"], "(assay list --help shows all)"),
+        (&["qualifi", "."], "did you mean 'qualify'?"),
+        (&["qualify"], "missing: <PATH>"),
+        (&["qualify", ".", "--trials", "0"], "'0'"),
+        (&["qualify", ".", "--size", "3q"], "unknown suffix 'q'"),
+        (
+            &["qualify", ".", "--quick", "--thorough"],
+            "cannot be used together",
+        ),
+        (&["compare"], "give two runs: assay compare A B"),
+        (&["scenario"], "such as assay scenario boot PATH"),
+        (&["scenario", "boot"], "missing: <PATH>"),
+        (
+            &["tag", "last"],
+            "missing: one of --name <NAME>, --no-name, --tag <TAG>",
+        ),
+        (&["tag"], "--note <TEXT> and <RUN>"),
+        (&["sweep"], "missing: --vary <SUBJECT=VALUES> and <PATH>"),
+        (&["rank", "a", "b"], "rank takes one sweep"),
+        (&["tag", "last", "--name", "a\nb"], "a\\nb"),
+        (
+            &["push", "--to", "mysql://ann:s3@db"],
+            "invalid value 'mysql://ann@db' for '--to <STORE>': mysql://ann@db names no store",
+        ),
+        (
+            &["import", "f", "--format", "x"],
+            "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",
+        ),
+    ] {
+        let line = complaint(words);
+        assert!(line.contains(expected), "{words:?}: {line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+}
+
+#[test]
+fn words_that_are_not_alike_are_not_offered() {
+    for words in [
+        &["history"][..],
+        &["delete"],
+        &["qualify", ".", "--frobnicate"],
+        &["list", "--sort"],
+        &["show", "last", "--html"],
+    ] {
+        let line = complaint(words);
+        assert!(!line.contains("did you mean"), "{words:?}: {line}");
+    }
+    assert!(complaint(&["lsit"]).contains("'list'"));
+    assert!(complaint(&["list", "--devcie", "x"]).contains("'--device'"));
+}
+
+#[test]
+fn a_group_of_commands_names_them() {
+    for (group, expected) in [
+        ("agent", "push, list, remove"),
+        ("model", "limits, compare"),
+    ] {
+        let words = ["assay", group].map(OsString::from);
+        let line = parse(words).unwrap_err().to_string();
+        assert!(line.contains(expected), "{line}");
+    }
 }

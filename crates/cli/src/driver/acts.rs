@@ -8,9 +8,8 @@ use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts};
 use crate::output::say;
-use crate::stored::guard::keep_apart;
-use crate::stored::keep::KeepArgs;
-use crate::stored::owner;
+use crate::stored;
+use crate::stored::{KeepArgs, keep_apart};
 use assay_model::condition::{Condition, Restore};
 use assay_model::job::Job;
 use assay_model::load::Load;
@@ -187,7 +186,7 @@ pub fn resume(
     enough: &mut Enough<'_>,
 ) -> Result<Done, Failure> {
     let interrupt = listen_to_signals(host, request)?;
-    store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
+    store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
     let acts = request.acts();
     let run = ActRun {
         done: (run.trials, finished),
@@ -280,7 +279,7 @@ fn unless_it_may_go_unstored<T>(
 /// Stores the run before the work begins: if the process is killed, the next start must find the
 /// run even during the first step, and storing must not disturb a measurement.
 fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
-    let begun = store.begin_run(header, &owner::this_process());
+    let begun = store.begin_run(header, &stored::this_process());
     begun.map_err(Failure::failed)?;
     Ok(store)
 }

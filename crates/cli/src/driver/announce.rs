@@ -8,7 +8,7 @@ use assay_model::plan::{Place, Plan};
 use assay_model::storage::Storage;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
-use assay_report::text::{clean, pad, wrap};
+use assay_report::words::{clean, pad, wrap};
 use std::path::Path;
 
 /// Prints the announcement on standard error, wrapped at the width of a terminal. `target`: the

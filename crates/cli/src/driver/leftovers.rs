@@ -4,7 +4,7 @@ use crate::driver::host::Host;
 use crate::driver::notes;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::owner;
+use crate::stored;
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::wire::Leftover;
@@ -21,7 +21,7 @@ const LOOKS: Duration = Duration::from_millis(50);
 /// Removes leftover test files where this run and the unfinished ones worked, and marks unfinished
 /// runs as interrupted.
 pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
-    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let abandoned = store.abandoned_runs(stored::is_alive)?;
     let mut leftovers: Vec<Leftover> = Vec::new();
     let is_here = |run: &&RunSummary| run.target.as_deref() == host.target();
     let here: Vec<&RunSummary> = abandoned.iter().filter(is_here).collect();

@@ -11,8 +11,8 @@ use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
-use crate::stored::keep::KeepArgs;
-use crate::stored::owner;
+use crate::stored;
+use crate::stored::KeepArgs;
 use crate::ui::progress::{Progress, SoFar, Voice, steps};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
@@ -88,7 +88,7 @@ impl Prepared {
         let machine = self.host.target();
         announce(&plan, &self.inspection, machine, duration, store.path());
         let header = header(plan, self.inspection, self.host.origin());
-        store.begin_run(&header, &owner::this_process())?;
+        store.begin_run(&header, &stored::this_process())?;
         let executed = execute(&mut self.host, &header, store, Vec::new(), enough);
         close(header, store, executed, target)
     }

@@ -2,7 +2,7 @@
 
 use crate::driver::host::Host;
 use crate::exit::Failure;
-use crate::targets::on::{On, target};
+use crate::targets::{On, target};
 use assay_model::system::System;
 use assay_target::WhenLost;
 use serde_json::Value;

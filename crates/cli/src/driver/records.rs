@@ -2,13 +2,12 @@
 
 use assay_model::evidence::Evidence;
 use assay_model::job::{CacheState, Content, Direction, Flush, FlushCall, Job, RateLimit, Rw};
-use assay_model::latency::LatencyRecord;
 use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Extent, Load, Stream};
+use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{IoErrorRecord, IoErrors, Outcome, Series, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
-use assay_model::work::replay::ReplayStep;
+use assay_model::work::{ReplayStep, StepDetail};
 use assay_stats::streams::measurement;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
 //! Common parts of commands that make a run: its name, its presentation, and the exit code.
 
-use crate::config;
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
-use crate::stored::{ended, owner};
+use crate::{config, stored};
 use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
@@ -208,7 +207,7 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
     let Err(error) = noted else {
         // An interrupted run is likely to be resumed, so it is not pushed yet.
         if matches!(run.status, RunStatus::Finished | RunStatus::Failed { .. }) {
-            ended::note(store.path(), id);
+            stored::note(store.path(), id);
         }
         return Ok(());
     };
@@ -243,7 +242,7 @@ fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
 fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     let (id, is_new) = (&run.header.id, !path.exists());
     let written = Store::open(path).and_then(|mut store| {
-        store.begin_run(&run.header, &owner::this_process())?;
+        store.begin_run(&run.header, &stored::this_process())?;
         store.save_trials(id, &run.trials)?;
         // If only the end cannot be stored, the run counts as interrupted.
         let _ = store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default());

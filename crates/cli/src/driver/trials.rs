@@ -265,7 +265,7 @@ fn without_end() -> Failure {
 mod tests {
     use super::*;
     use crate::driver::runs::{Origin, header};
-    use crate::stored::owner;
+    use crate::stored;
     use assay_model::job::Rw;
     use assay_model::plan::{Place, Plan};
     use assay_model::storage::{Backing, Storage};
@@ -309,7 +309,7 @@ mod tests {
         let plan = Plan::once("trialrun".to_owned(), place);
         let header = header(plan, inspection(path), &Origin::default());
         let mut store = Store::open(folder.path().join("store").as_path()).unwrap();
-        store.begin_run(&header, &owner::this_process()).unwrap();
+        store.begin_run(&header, &stored::this_process()).unwrap();
         let mut trials = Trials::default();
         let job = Job::new("step", Rw::Read, Bytes(1), Bytes(1));
         let record = TrialRecord::new(job, 1, 0, 1, Outcome::Completed);

@@ -2,17 +2,16 @@
 
 use crate::checks::admission;
 use crate::driver::acts::{ActRun, all_slots};
-use crate::driver::announce;
 use crate::driver::host::Host;
-use crate::driver::leftovers;
 use crate::driver::notes::Repeats;
 use crate::driver::plans::interleaved;
 use crate::driver::records::{Repetition, ReportedJob};
 use crate::driver::runs::{Done, header, unix_ms};
 use crate::driver::trials::Listener;
+use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
-use crate::stored::owner;
+use crate::stored;
 use crate::ui::progress::{Voice, in_brief};
 use assay_lang::tr;
 use assay_model::load::report::{LoadProgress, LoadReport};
@@ -23,8 +22,7 @@ use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, LoadNote};
 use assay_model::work::acts::Acts;
-use assay_model::work::replay::ReplayStep;
-use assay_model::work::{Work, WorkReport};
+use assay_model::work::{ReplayStep, Work, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
 use std::cell::Cell;
@@ -73,7 +71,7 @@ impl RepeatedLoad {
         // A trace can be long; a replay is not resumed.
         header.acts = self.replay.is_none().then(|| Box::new(acts.clone()));
         // Store the run first: if the process is killed, the next start finds it.
-        let begun = store.begin_run(&header, &owner::this_process());
+        let begun = store.begin_run(&header, &stored::this_process());
         begun.map_err(Failure::failed)?;
         let mut follower = Follower::new(of);
         let voice = follower.voice.clone();

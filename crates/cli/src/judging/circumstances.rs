@@ -1,12 +1,12 @@
 //! Differences in circumstances between two sides, which may cause differences of figures.
 
 use crate::judging::units;
-use crate::stored::sources::FigureSource;
+use crate::stored::lookup::FigureSource;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;
 use assay_report::describe;
 use assay_report::stopping::looked_at;
-use assay_report::text::enumerate;
+use assay_report::words::enumerate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns a sentence for each circumstance that differs.

@@ -1,13 +1,13 @@
 //! Comparison of the conditions of a run or an import with each other.
 
-use crate::stored::sources::{FigureSource, held_to};
+use crate::stored::lookup::{FigureSource, held_to};
 use assay_lang::Told;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::comparison::Ranked;
 use assay_report::stopping::looked_at;
 use assay_report::sweep::Verdicts;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 
 /// Compares the conditions of an import with each other and with its first one; `None` if it has

@@ -1,16 +1,14 @@
 //! Grouping of a side's sources by unit: sources of one unit are pooled, since a part is judged by
 //! its devices.
 
-use crate::stored::sources::FigureSource;
+use crate::stored::lookup::FigureSource;
 use assay_lang::{counted, tr};
-use assay_model::facts::Circumstance;
-use assay_model::figures::Figure;
-use assay_model::series::SeriesPoint;
+use assay_model::figures::{Circumstance, Figure, SeriesPoint};
 use assay_model::unit::Unit;
-use assay_report::text::enumerate;
+use assay_report::words::enumerate;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
-use assay_stats::verdict::line::Options;
 use assay_stats::verdict::units::{
     ApartSide, MIN_UNITS, are_enough, compare_apart, compare_units, pooled,
 };

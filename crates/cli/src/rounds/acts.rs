@@ -2,7 +2,7 @@
 
 use crate::driver::host::Host;
 use crate::exit::Failure;
-use crate::rounds::jobs::JobSource;
+use crate::rounds::JobSource;
 use assay_model::job::Job;
 use assay_model::storage::folder_of;
 use assay_model::wire::{Feature, Inspection};

@@ -1,7 +1,6 @@
 //! Rounds under conditions: their trials, and when there are enough of them.
 
-use super::outlook::Spread;
-use super::stopper::{ComparisonsSoFar, Stopper};
+use super::stopper::{ComparisonsSoFar, Spread, Stopper};
 use crate::driver::host::Host;
 use crate::driver::plans::{self, Executed, SoFarOfPlan};
 use crate::ui::progress::Voice;
@@ -9,10 +8,10 @@ use assay_model::run::{RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_stats::figures::of_trials;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::power::spreads;
 use assay_stats::verdict::ranking::rank_figures;
-use assay_stats::verdict::sequential::Standing;
+use assay_stats::verdict::units::Standing;
 use assay_store::Store;
 
 /// Significance level of one pair of conditions: the level is divided by the number of pairs.

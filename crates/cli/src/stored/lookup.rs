@@ -1,19 +1,24 @@
-//! Stores and their content: opening stores, loading runs and imports, writing files.
+//! Stores and their content: opening stores, loading runs and imports, writing files, and the
+//! sources of figures (stored runs, imports, and files of other tools).
 
 use crate::config;
 use crate::exit::Failure;
 use crate::output::{admit_output, say};
-use crate::stored::{ended, owner};
 use crate::ui::destination::store_location;
-use assay_model::figures::Import;
+use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::{Run, RunStatus};
+use assay_report::comparison;
+use assay_report::words::enumerate;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::Options;
 use assay_store::{Location, Store, StoredId};
-use clap::Args;
-use clap::ValueHint;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use clap::{Args, ValueHint};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Store of the runs.
 #[derive(Args, Clone, Debug, Default)]
@@ -50,7 +55,7 @@ impl StoreArgs {
         match self.location()? {
             Location::File(path) => Ok(path),
             server @ Location::Server(_) => {
-                ended::go_on_to(server);
+                super::go_on_to(server);
                 default_file()
             }
         }
@@ -149,7 +154,7 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     // A run whose owner is gone counts as interrupted, as in the list.
     let abandoned = run.status == RunStatus::Running
         && store
-            .abandoned_runs(owner::is_alive)?
+            .abandoned_runs(super::is_alive)?
             .iter()
             .any(|r| r.id == id);
     if abandoned {
@@ -219,4 +224,361 @@ pub fn replace_file(
             _ => Failure::failed(message),
         }
     })
+}
+
+/// Returns the options for verdicts on these sources: the strictest significance level, with the
+/// margin of that source unless `margin` is given.
+pub fn held_to<'a>(
+    sources: impl IntoIterator<Item = &'a FigureSource>,
+    margin: Option<f64>,
+) -> Options {
+    let usual = Options {
+        margin: config::margin(),
+        ..Options::default()
+    };
+    let mut held = usual;
+    for source in sources {
+        let of_run = source.run.as_ref();
+        let own = of_run.map_or(usual, |run| Options::of_run(&run.header.stopping));
+        let min_trials = held.min_trials.min(source.fewest_trials());
+        if own.alpha < held.alpha {
+            held = own;
+        }
+        held.min_trials = min_trials;
+    }
+    Options {
+        margin: margin.unwrap_or(held.margin),
+        ..held
+    }
+}
+
+/// Storage location of figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Id of a run or an import.
+    Stored(String),
+    /// Path of a file, with links resolved.
+    File(PathBuf),
+}
+
+/// Figures and their origin.
+#[derive(Clone, Debug)]
+pub struct FigureSource {
+    /// Origin of the source; sources with the same origin are the same.
+    pub origin: Origin,
+    /// Name as the user gave it, with the condition if one was given.
+    pub name: String,
+    /// Permanent name, independent of the user's reference: the name of a stored run or import, else
+    /// its id; for a file, its name.
+    pub lasting_name: String,
+    /// Figures of one condition, or of all if none was given.
+    pub figures: Vec<Figure>,
+    /// Parts of the source that were not understood, a sentence each.
+    pub notes: Vec<String>,
+    /// Circumstances in results of other tools, such as the tool, the kernel and the command, a line
+    /// each.
+    pub circumstances: Vec<String>,
+    /// Run of the figures; `None` for imported results.
+    pub run: Option<Box<Run>>,
+    /// Condition of the figures, if one was chosen.
+    pub condition: Option<String>,
+}
+
+/// Splits `SOURCE@CONDITION`; the name of an existing file may contain an @.
+pub fn split_condition(word: &str) -> (&str, Option<&str>) {
+    let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
+    match split {
+        Some((name, condition)) => (name, Some(condition)),
+        None => (word, None),
+    }
+}
+
+/// Finds the condition of that name, or the only one that has these settings, among the `known`
+/// ones of a `source`.
+pub fn one_condition(source: &str, known: &[&str], wanted: &str) -> Result<String, Failure> {
+    let has_all = |name: &&str| {
+        let has = |setting| name.split(',').any(|own| own == setting);
+        wanted.split(',').all(has)
+    };
+    let matching: Vec<&str> = match known.contains(&wanted) {
+        true => vec![wanted],
+        false => known.iter().copied().filter(has_all).collect(),
+    };
+    let why = match (matching.as_slice(), known) {
+        ([one], _) => return Ok((*one).to_owned()),
+        ([], [] | [""]) => format!("{source} has no condition {wanted}: it has none"),
+        ([], known) => format!(
+            "{source} has no condition {wanted}: it has {}",
+            enumerate(known)
+        ),
+        (several, _) => format!(
+            "{source} has several conditions with {wanted}: name one of {}",
+            enumerate(several)
+        ),
+    };
+    Err(Failure::usage(why))
+}
+
+/// Loads the run or import that `word` (`RUN` or `RUN@CONDITION`) names, and finds the condition.
+pub fn load_with_condition(
+    store: &StoreArgs,
+    word: &str,
+) -> Result<(Stored, Option<String>), Failure> {
+    let (name, wanted) = split_condition(word);
+    let stored = load(store, name)?;
+    let known: BTreeSet<&str> = match &stored {
+        Stored::Run(run) => {
+            let of_trials = run
+                .trials
+                .iter()
+                .filter_map(|trial| trial.condition.as_deref());
+            of_trials.collect()
+        }
+        Stored::Import(import) => {
+            let figures = import.results.figures.iter();
+            figures.map(|figure| figure.condition.as_str()).collect()
+        }
+    };
+    let known: Vec<&str> = known.into_iter().collect();
+    let condition = wanted.map(|wanted| one_condition(name, &known, wanted));
+    let condition = condition.transpose()?;
+    Ok((stored, condition))
+}
+
+impl FigureSource {
+    /// Finds the source that `word` names: `SOURCE` or `SOURCE@CONDITION`.
+    pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
+        let (name, condition) = split_condition(word);
+        let mut source = if Path::new(name).is_file() {
+            Self::of_file(name)?
+        } else {
+            Self::of_store(name, store)?
+        };
+        if let Some(condition) = condition {
+            source.keep(condition)?;
+        }
+        word.clone_into(&mut source.name);
+        Ok(source)
+    }
+
+    /// Finds the source that `word` names in a store only, never a file.
+    pub fn find_stored(word: &str, store: &Store) -> Result<Self, Failure> {
+        let (name, condition) = match word.rsplit_once('@') {
+            Some((name, condition)) => (name, Some(condition)),
+            None => (word, None),
+        };
+        let mut source = Self::of_stored(load_from(store, name)?);
+        if let Some(condition) = condition {
+            source.keep(condition)?;
+        }
+        word.clone_into(&mut source.name);
+        Ok(source)
+    }
+
+    fn of_stored(stored: Stored) -> Self {
+        match stored {
+            Stored::Import(import) => Self::of_import(*import),
+            Stored::Run(run) => Self::of_run(*run),
+        }
+    }
+
+    fn of_file(name: &str) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        let results = crate::stored::files::read_file(path, None)?.results;
+        let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Self {
+            origin: Origin::File(origin),
+            ..Self::of_results(name.to_owned(), results)
+        })
+    }
+
+    /// Returns all figures of a run.
+    pub fn of_run(run: Run) -> Self {
+        Self {
+            origin: Origin::Stored(run.header.id.clone()),
+            name: run.header.id.clone(),
+            lasting_name: run
+                .annotation
+                .name
+                .as_ref()
+                .unwrap_or(&run.header.id)
+                .clone(),
+            figures: of_trials(&run.header, &run.trials),
+            notes: Vec::new(),
+            circumstances: Vec::new(),
+            run: Some(Box::new(run)),
+            condition: None,
+        }
+    }
+
+    /// Returns all figures of imported results.
+    pub fn of_import(import: Import) -> Self {
+        let given = import.annotation.name;
+        Self {
+            lasting_name: given.unwrap_or_else(|| import.id.clone()),
+            ..Self::of_results(import.id, import.results)
+        }
+    }
+
+    fn of_results(name: String, results: Results) -> Self {
+        let mut circumstances = results.circumstances;
+        if !results.tool.is_empty() {
+            circumstances.insert(0, format!("tool: {}", results.tool));
+        }
+        Self {
+            origin: Origin::Stored(name.clone()),
+            lasting_name: name.clone(),
+            name,
+            figures: results.figures,
+            notes: results.notes,
+            circumstances,
+            run: None,
+            condition: None,
+        }
+    }
+
+    fn of_store(name: &str, args: &StoreArgs) -> Result<Self, Failure> {
+        let location = args.location()?;
+        let store = Store::open_existing(&location).map_err(|error| {
+            Failure::usage(format!(
+                "{name} is not a file, and no run can be looked up: {error}"
+            ))
+        })?;
+        let loaded = load_from(&store, name).map_err(|failure| match failure.is_usage() {
+            true => Failure::usage(format!("{name} is not a file, and {failure}")),
+            false => failure,
+        })?;
+        Ok(Self::of_stored(loaded))
+    }
+
+    /// Returns the source in the form for reports.
+    pub fn shown(&self) -> comparison::ComparedSource<'_> {
+        comparison::ComparedSource {
+            name: &self.name,
+            figures: &self.figures,
+            run: self.run.as_deref(),
+            circumstances: &self.circumstances,
+        }
+    }
+
+    /// Returns `true` if both are the same trials: of one run, import or file, under one condition.
+    /// Equal figures are not compared.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.origin == other.origin && self.condition == other.condition
+    }
+
+    /// Returns the minimum number of trials per side for a verdict. Three suffice for imported results,
+    /// which cannot be repeated.
+    pub fn fewest_trials(&self) -> usize {
+        match self.run {
+            Some(_) => Options::default().min_trials,
+            None => 3,
+        }
+    }
+
+    /// Returns the names of the conditions, in their order.
+    pub fn conditions(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let names = self.figures.iter().map(|figure| figure.condition.as_str());
+        names.filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Returns the figures under one condition.
+    pub fn under(&self, condition: &str) -> Vec<Figure> {
+        let these = self
+            .figures
+            .iter()
+            .filter(|figure| figure.condition == condition);
+        these.cloned().collect()
+    }
+
+    /// Returns the run with only the trials of the figures.
+    pub fn run_of_figures(&self) -> Option<Run> {
+        let mut run = Run::clone(self.run.as_deref()?);
+        if let Some(condition) = &self.condition {
+            run.trials
+                .retain(|trial| trial.condition.as_ref() == Some(condition));
+        }
+        Some(run)
+    }
+
+    /// Keeps only the figures of one condition.
+    fn keep(&mut self, wanted: &str) -> Result<(), Failure> {
+        let condition = one_condition(&self.name, &self.conditions(), wanted)?;
+        self.figures = self.under(&condition);
+        self.condition = Some(condition);
+        Ok(())
+    }
+
+    /// Returns the source; fails unless it has figures, and all of one condition.
+    pub fn single(self) -> Result<Self, Failure> {
+        match self.conditions().as_slice() {
+            [] => Err(Failure::usage(format!("{} has no figures", self.name))),
+            [_] => Ok(self),
+            several => Err(Failure::usage(format!(
+                "{} has several conditions: name one behind an @, such as {}@{} (there are {})",
+                self.name,
+                self.name,
+                several[0],
+                enumerate(several)
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::figures::Sample;
+
+    fn source(conditions: &[&str]) -> FigureSource {
+        let figure = |condition: &&str| Figure {
+            condition: (*condition).to_owned(),
+            metric: "read_bw".to_owned(),
+            unit: "B/s".to_owned(),
+            better: None,
+            primary: true,
+            sample: Sample::Moments {
+                n: 3,
+                mean: 1.0,
+                stdev: None,
+            },
+            measured: None,
+        };
+        let figures = conditions.iter().map(figure).collect();
+        FigureSource::of_results(
+            "r".to_owned(),
+            Results {
+                figures,
+                ..Results::default()
+            },
+        )
+    }
+
+    #[test]
+    fn a_setting_names_the_only_condition_that_has_it_or_all_are_listed() {
+        let all = [
+            "scheduler=none,read_ahead_kb=128",
+            "scheduler=none,read_ahead_kb=512",
+            "scheduler=bfq,read_ahead_kb=512",
+        ];
+        let kept = |wanted| {
+            let mut source = source(&all);
+            let kept = source.keep(wanted).map_err(|failure| failure.to_string());
+            kept.map(|()| source.condition.unwrap_or_default())
+        };
+        assert_eq!(kept(all[0]).as_deref(), Ok(all[0]));
+        assert_eq!(kept("scheduler=bfq").as_deref(), Ok(all[2]));
+        assert_eq!(
+            kept("read_ahead_kb=512,scheduler=none").as_deref(),
+            Ok(all[1])
+        );
+        let several = kept("scheduler=none").unwrap_err();
+        assert!(
+            several.contains(all[0]) && several.contains(all[1]),
+            "{several}"
+        );
+        assert!(!several.contains(all[2]), "{several}");
+        assert!(kept("bfq").unwrap_err().contains("has no condition bfq"));
+    }
 }

@@ -2,8 +2,7 @@
 
 use crate::exit::{Failure, LOST};
 use crate::output::{print, say};
-use crate::targets::lab;
-use crate::targets::on::On;
+use crate::targets::On;
 use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use assay_model::text::clean;
 use assay_target::labgrid::{BoardFilter, Lab, Lease, Reservation};
@@ -63,7 +62,7 @@ impl<'a> Several<'a> {
     /// Prepares the command; nothing is started yet.
     fn new(targets: &[On], words: &'a [OsString]) -> Result<Self, Failure> {
         let in_lab = |on: &On| matches!(on, On::Labgrid(_));
-        let lab = targets.iter().any(in_lab).then(lab::open).transpose()?;
+        let lab = targets.iter().any(in_lab).then(super::open).transpose()?;
         Ok(Self {
             words,
             crew: Crew::new()?,
@@ -87,7 +86,7 @@ impl<'a> Several<'a> {
             },
             BoardFilter::Any(tags) => match lab.reserve(tags) {
                 Ok(reservation) => {
-                    self.crew.block.say(&lab::waiting_for(wanted));
+                    self.crew.block.say(&super::waiting_for(wanted));
                     self.waiting.push((place, target, reservation));
                 }
                 Err(error) => self.fail(place, target, &error.into()),

@@ -1,25 +1,36 @@
 //! Progress display of a run: one live line on a terminal, a plain line per step elsewhere.
 //! Everything goes to standard error.
+//!
+//! - [`Progress`]: the display of one run.
+//! - [`LiveBlock`]: live lines at the end of a terminal, one for each run under way.
+//! - [`Forecast`]: the remaining time of a run.
+//! - [`Voice`]: messages that keep the live line intact.
+//!
+//! A live line never fills the terminal's width. `indicatif` (0.18) pads each of its lines to the
+//! last column, independent of the template (`DrawState::draw_to_term`); the `^C` that a terminal
+//! echoes then wraps, and the line is left behind. It would save some 100 lines here: most of this
+//! file is names, forecasts and reports between processes.
 
-pub mod block;
-mod forecast;
-pub mod live;
-
+use crate::child;
+use crate::output::{colour_wanted, say, talk_columns, talk_rows};
 use assay_judge::{Judgement, judge};
 use assay_lang::tr;
+use assay_model::figures::{Metric, Unit};
 use assay_model::job::Job;
-use assay_model::metric::{Metric, Unit};
+use assay_model::number::as_u64;
 use assay_model::plan::{Plan, Slot};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_report::describe;
-use assay_report::format::quantity;
-use assay_report::text::{numbered, pad_left};
-use assay_stats::derive::{self, label_of, measured_of};
+use assay_report::words::{beginning, numbered, pad_left, quantity};
+use assay_stats::derive;
+use assay_stats::derive::{label_of, measured_of};
 use assay_stats::figures::measured_in_words;
-pub use forecast::Forecast;
-pub use live::Voice;
+use std::collections::BTreeMap;
+use std::io;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Display of a run's progress.
@@ -260,6 +271,343 @@ fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> Stri
     format!("{subject}{value}, {label}")
 }
 
+/// Default number of columns.
+const COLUMNS: usize = 78;
+/// Default number of rows.
+const ROWS: usize = 24;
+/// Maximum length of a target's name in front of its line, in characters.
+const NAME: usize = 28;
+
+/// Lines that are redrawn. If the output is no terminal that can redraw them, only messages are
+/// written.
+pub struct LiveBlock {
+    /// `true` if lines are redrawn.
+    pub is_live: bool,
+    /// Line above all others.
+    pub title: String,
+    rows: BTreeMap<usize, TargetRow>,
+    /// Lines that are on the terminal now.
+    shown: Vec<String>,
+}
+
+struct TargetRow {
+    name: String,
+    reported: Reported,
+}
+
+impl LiveBlock {
+    /// Makes an empty block, which is live on a terminal that can move the cursor.
+    pub fn new() -> Self {
+        Self {
+            is_live: is_live(),
+            title: String::new(),
+            rows: BTreeMap::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Adds a line for a run.
+    pub fn add(&mut self, number: usize, name: &str) {
+        let name = name.chars().take(NAME).collect();
+        let reported = Reported::default();
+        self.rows.insert(number, TargetRow { name, reported });
+    }
+
+    /// Updates the progress of a run.
+    pub fn show(&mut self, number: usize, reported: &Reported) {
+        if let Some(row) = self.rows.get_mut(&number) {
+            row.reported.clone_from(reported);
+        }
+    }
+
+    /// Removes the line of a run that has ended.
+    pub fn remove(&mut self, number: usize) {
+        self.rows.remove(&number);
+    }
+
+    /// Prints a line above the live ones.
+    pub fn say(&mut self, line: &str) {
+        let shown = std::mem::take(&mut self.shown);
+        draw(&erase(shown.len()));
+        say(line);
+        self.put(shown);
+    }
+
+    /// Redraws the lines that have changed.
+    pub fn draw(&mut self) {
+        if !self.is_live {
+            return;
+        }
+        let lines = self.lines(
+            talk_columns().unwrap_or(COLUMNS),
+            talk_rows().unwrap_or(ROWS),
+        );
+        if lines != self.shown {
+            draw(&erase(self.shown.len()));
+            self.put(lines);
+        }
+    }
+
+    /// Removes the lines from the terminal.
+    pub fn clear(&mut self) {
+        draw(&erase(self.shown.len()));
+        self.shown.clear();
+    }
+
+    fn put(&mut self, lines: Vec<String>) {
+        draw(&lines.join("\n"));
+        self.shown = lines;
+    }
+
+    /// Returns as many lines as fit: the oldest runs first.
+    fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        let width = self.rows.values().map(|row| row.name.chars().count()).max();
+        let width = width.unwrap_or(0).min(columns / 3);
+        let titles = usize::from(!self.title.is_empty());
+        // Two rows stay free: one for typed input, and one for the number of hidden lines.
+        let room = rows.saturating_sub(titles + 2).max(1);
+        let fit = |text: &str| text.chars().take(columns.saturating_sub(1)).collect();
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend((titles > 0).then(|| fit(&self.title)));
+        lines.extend(self.rows.values().take(room).map(|row| {
+            let Reported { done, of, text } = &row.reported;
+            let rest = columns.saturating_sub(width + 1);
+            let rest = line(*done, *of, text, rest, colour_wanted());
+            format!("{:<width$.width$} {rest}", row.name)
+        }));
+        if self.rows.len() > room {
+            lines.push(fit(&format!("and {} more", self.rows.len() - room)));
+        }
+        lines
+    }
+}
+
+/// Returns the sequence that erases lines, with the cursor in the last of them.
+fn erase(lines: usize) -> String {
+    match lines {
+        0 => String::new(),
+        // ECMA-48: cursor up, for all but the first.
+        _ => CLEAR.to_owned() + &format!("\u{1b}[1A{CLEAR}").repeat(lines - 1),
+    }
+}
+
+/// Forecast from the planned and the actual durations of trials. A job's trials take as long as its
+/// last one, and jobs that have not run yet deviate from the plan as the others did.
+pub struct Forecast {
+    /// Job and planned time of each trial, in the plan's order.
+    trials: Vec<(usize, Nanos)>,
+    /// Duration of each job's last trial.
+    last: Vec<Option<Nanos>>,
+    /// Sums over the trials that have ended.
+    planned: Nanos,
+    spent: Nanos,
+}
+
+/// Share of the plan, as one part in this many, that counts as if it had gone as planned, so that
+/// the first trials do not dominate.
+const TRUST_IN_PLAN: u64 = 10;
+
+impl Forecast {
+    /// Makes a forecast; `jobs` and `expected` are in the plan's order.
+    pub fn new(jobs: &[usize], expected: &[Nanos]) -> Self {
+        let count = jobs.iter().max().map_or(0, |last| last + 1);
+        Self {
+            trials: jobs.iter().copied().zip(expected.iter().copied()).collect(),
+            last: vec![None; count],
+            planned: Nanos(0),
+            spent: Nanos(0),
+        }
+    }
+
+    /// Notes the duration of a trial that has ended, including its overhead.
+    pub fn took(&mut self, position: usize, spent: Nanos) {
+        if let Some((job, planned)) = self.trials.get(position) {
+            self.last[*job] = Some(spent);
+            self.planned.0 += planned.0;
+            self.spent.0 += spent.0;
+        }
+    }
+
+    /// Returns the remaining time if the trial at `position` has been running for `spent`.
+    pub fn left(&self, position: usize, spent: Nanos) -> Nanos {
+        let mut rest = self
+            .trials
+            .iter()
+            .skip(position)
+            .map(|trial| self.guess(trial));
+        let current = rest.next().unwrap_or_default();
+        let later: u64 = rest.map(|guess| guess.0).sum();
+        Nanos(later + current.0.saturating_sub(spent.0))
+    }
+
+    fn guess(&self, (job, planned): &(usize, Nanos)) -> Nanos {
+        if let Some(last) = self.last[*job] {
+            return last;
+        }
+        let whole: u64 = self.trials.iter().map(|(_, planned)| planned.0).sum();
+        let trust = (whole / TRUST_IN_PLAN).max(1);
+        let pace = (self.spent.0 + trust) as f64 / (self.planned.0 + trust) as f64;
+        Nanos(as_u64(planned.0 as f64 * pace))
+    }
+
+    /// Returns the remaining time at the mean pace so far; `done` and `total` are in any unit.
+    pub fn rest(done: u64, total: u64, spent: Nanos) -> Nanos {
+        let rest = u128::from(total.saturating_sub(done));
+        let left = rest * u128::from(spent.0) / u128::from(done.max(1));
+        Nanos(u64::try_from(left).unwrap_or(u64::MAX))
+    }
+}
+
+/// Number of columns left free at the end of the line.
+const FREE: usize = 3;
+/// Minimum width of a terminal that has space for a bar, in columns.
+const WIDE: usize = 78;
+/// Width of the bar, in characters.
+const BAR: usize = 20;
+/// Carriage return and ECMA-48 "erase in line" for the whole line.
+pub const CLEAR: &str = "\r\u{1b}[2K";
+
+/// Prefix of a live line for the parent process: a character that [`clean`] removes.
+const REPORT: char = '\u{1e}';
+/// Separator between the fields of such a line.
+const BETWEEN: char = '\u{1f}';
+
+/// Output of messages on standard error that keeps the live line intact. The live line exists only
+/// on a terminal, or in a child process, whose parent shows it. Can be used from several threads.
+#[derive(Clone)]
+pub struct Voice {
+    /// Live line; `None` if it cannot be redrawn.
+    shown: Option<Arc<Mutex<String>>>,
+    /// `true` if the parent process shows the line.
+    is_reported: bool,
+}
+
+/// Content of a live line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// Number of finished steps.
+    pub done: usize,
+    /// Number of all steps.
+    pub of: usize,
+    /// Description of the step under way.
+    pub text: String,
+}
+
+impl Reported {
+    /// Formats the line for the parent process.
+    fn write(&self) -> String {
+        let Self { done, of, text } = self;
+        format!("{REPORT}{done}{BETWEEN}{of}{BETWEEN}{text}")
+    }
+
+    /// Parses such a line; `None` for lines for the user.
+    pub fn read(line: &str) -> Option<Self> {
+        let mut parts = line.strip_prefix(REPORT)?.splitn(3, BETWEEN);
+        Some(Self {
+            done: parts.next()?.parse().ok()?,
+            of: parts.next()?.parse().ok()?,
+            text: clean(parts.next()?),
+        })
+    }
+}
+
+/// `true` if standard error is a terminal that can draw over its last lines.
+pub fn is_live() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !dumb
+}
+
+impl Voice {
+    /// Makes a voice, with a live line if the terminal can redraw its last line, or the parent shows it.
+    pub fn new() -> Self {
+        let is_reported = child::this().is_some_and(|part| part.live);
+        Self {
+            shown: (is_reported || is_live()).then(Arc::default),
+            is_reported,
+        }
+    }
+
+    /// `true` if there is a live line.
+    pub fn is_live(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Prints a message above the live line.
+    pub fn say(&self, line: &str) {
+        match self.lock() {
+            None => say(line),
+            Some(_) if self.is_reported => say(line),
+            Some(shown) => draw(&format!("{CLEAR}{line}\n{shown}", shown = *shown)),
+        }
+    }
+
+    /// Replaces the live line: the number of finished steps, that of all steps, and the current step.
+    pub fn show(&self, done: usize, of: usize, text: &str) {
+        let Some(mut shown) = self.lock() else { return };
+        if self.is_reported {
+            let text = text.to_owned();
+            say(&Reported { done, of, text }.write());
+            return;
+        }
+        let line = line(
+            done,
+            of,
+            text,
+            talk_columns().unwrap_or(WIDE),
+            colour_wanted(),
+        );
+        if *shown != line {
+            draw(&format!("{CLEAR}{line}"));
+            *shown = line;
+        }
+    }
+
+    /// Removes the live line.
+    pub fn clear(&self) {
+        if let Some(mut shown) = self.lock() {
+            shown.clear();
+            if !self.is_reported {
+                draw(CLEAR);
+            }
+        }
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, String>> {
+        let shown = self.shown.as_ref()?;
+        Some(shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Writes to standard error; a failed write is ignored, because the run must continue.
+pub fn draw(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
+}
+
+/// Formats the line, with a bar if there is space for one.
+pub fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) -> String {
+    let start = format!("{done:>3}/{of} ");
+    let bar = (columns >= WIDE).then(|| bar(done, of, colour));
+    let taken = start.len() + FREE + bar.as_ref().map_or(0, |_| BAR + 1);
+    let text = beginning(text, columns.saturating_sub(taken));
+    match bar {
+        Some(bar) => format!("{start}{bar} {text}"),
+        None => format!("{start}{text}"),
+    }
+}
+
+fn bar(done: usize, of: usize, colour: bool) -> String {
+    let filled = done.min(of) * BAR / of.max(1);
+    let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
+    if colour {
+        format!("\u{1b}[36m{bar}\u{1b}[0m")
+    } else {
+        bar
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,5 +644,112 @@ mod tests {
         assert_eq!(time_left(Nanos(0)), "0:00 left");
         assert_eq!(time_left(Nanos::secs(750)), "12:30 left");
         assert_eq!(time_left(Nanos::secs(3723)), "1:02:03 left");
+    }
+
+    fn block(rows: usize) -> LiveBlock {
+        let mut block = LiveBlock::new();
+        for number in 0..rows {
+            block.add(number, &format!("ssh://board-{number}"));
+            let text = "0:07 left  rand-read-4k #2".to_owned();
+            let (done, of) = (3, 45);
+            block.show(number, &Reported { done, of, text });
+        }
+        block
+    }
+
+    #[test]
+    fn each_run_has_a_line_that_fits() {
+        let mut block = block(2);
+        block.title = "2 under way".to_owned();
+        let lines = block.lines(60, 24);
+        assert_eq!(lines[0], "2 under way");
+        assert_eq!(lines[1], "ssh://board-0   3/45 0:07 left  rand-read-4k #2");
+        assert_eq!(lines.len(), 3);
+        for columns in [10, 30, 80, 200] {
+            for line in block.lines(columns, 24) {
+                // The bar's colours take no room.
+                let line = line.replace("\u{1b}[36m", "").replace("\u{1b}[0m", "");
+                let width = line.chars().count();
+                assert!(width < columns.max(20), "{columns}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_runs_than_rows_are_counted() {
+        let lines = block(50).lines(80, 24);
+        assert_eq!(lines.len(), 23);
+        assert_eq!(lines[22], "and 28 more");
+        assert_eq!(block(1).lines(80, 1).len(), 1);
+    }
+
+    fn forecast() -> Forecast {
+        Forecast::new(&[0, 1, 0, 1], &[Nanos::secs(10); 4])
+    }
+
+    #[test]
+    fn at_first_the_plan_is_all_there_is() {
+        assert_eq!(forecast().left(0, Nanos(0)), Nanos::secs(40));
+        assert_eq!(forecast().left(0, Nanos::secs(3)), Nanos::secs(37));
+        assert_eq!(forecast().left(3, Nanos::secs(99)), Nanos(0));
+        assert_eq!(forecast().left(9, Nanos(0)), Nanos(0));
+    }
+
+    #[test]
+    fn a_job_takes_as_long_as_its_last_trial() {
+        let mut forecast = forecast();
+        forecast.took(0, Nanos::secs(2));
+        forecast.took(1, Nanos::secs(30));
+        assert_eq!(forecast.left(2, Nanos(0)), Nanos::secs(32));
+    }
+
+    #[test]
+    fn slow_trials_make_the_unknown_ones_slow_too() {
+        let mut forecast = forecast();
+        forecast.took(0, Nanos::secs(80));
+        // (80 + 4) / (10 + 4) = 6 times the plan.
+        assert_eq!(forecast.left(1, Nanos(0)), Nanos::secs(60 + 80 + 60));
+    }
+
+    #[test]
+    fn a_file_is_written_on_at_the_pace_so_far() {
+        let rest = Forecast::rest(64 << 20, 256 << 20, Nanos::secs(2));
+        assert_eq!(rest, Nanos::secs(6));
+    }
+
+    #[test]
+    fn the_line_never_reaches_the_last_columns() {
+        for columns in [40, 50, 77, 78, 80, 200] {
+            let line = line(12, 61, &"x".repeat(300), columns, false);
+            assert_eq!(line.chars().count(), columns - FREE, "{columns}: {line}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_elsewhere_is_no_line_for_the_user() {
+        let text = "0:07 left".to_owned();
+        let (done, of) = (3, 45);
+        let reported = Reported { done, of, text };
+        assert_eq!(Reported::read(&reported.write()), Some(reported));
+        for line in [
+            "",
+            "[ 3/45] rand-read-4k",
+            "\u{1e}3\u{1f}x\u{1f}y",
+            "\u{1e}3",
+        ] {
+            assert_eq!(Reported::read(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn narrow_terminals_have_no_bar() {
+        assert_eq!(line(3, 45, "0:07 left", 50, true), "  3/45 0:07 left");
+        let wide = line(15, 60, "0:07 left", 80, false);
+        assert_eq!(wide, " 15/60 █████░░░░░░░░░░░░░░░ 0:07 left");
+    }
+
+    #[test]
+    fn a_bar_of_nothing_is_empty() {
+        assert!(bar(0, 0, false).starts_with('░'));
     }
 }

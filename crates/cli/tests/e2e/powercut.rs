@@ -8,7 +8,7 @@ use crate::over_ssh::Machine;
 use assay_testkit::lab::Place;
 use assay_testkit::{
     Board, Flushes, Lab, LoopDevice, Mount, Scratch, SwitchedBoard, Unavailable, VolatileDrive,
-    needs, or_skip, power_port, run,
+    board, needs, or_skip, run,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -216,7 +216,7 @@ fn a_killed_host_leaves_a_cycle_that_counts() {
 fn a_board_of_a_labgrid_is_cut_by_its_power_port() {
     needs!("mkfs.ext4");
     let bench = or_skip!(Bench::new(Flushes::Honoured));
-    let port = power_port::serve(&bench.board.switch()).expect("it listens");
+    let port = board::serve(&bench.board.switch()).expect("it listens");
     let place = Place::new("bench", "media", "usb");
     let place = place.at("127.0.0.1", bench.board.port());
     let lab = or_skip!(Lab::here(&[place.powered_by(&port)]));

@@ -1,19 +1,18 @@
-//! Builds a load from sections: inheritance, copies, waves, groups.
+//! Builds a load from the sections of job files: inheritance, copies, waves, groups. A section
+//! consists of `name=value` lines, in which `${VARIABLE}`, `$ncpus`, `$mb_memory` and `$pagesize`
+//! are substituted.
 
-use super::Environment;
-use super::JobText;
-use super::error::{FioError, OptionLocation};
-use super::ini::{IniEntry, Section};
-use super::job::JobDraft;
-use super::names;
-use super::options::{self, OptionDef, OptionReader, Support};
+use super::error::{FioError, OptionLocation, quoted};
+use super::options::{OptionDef, OptionReader, Support};
 use super::resolve::resolve;
-use super::substitute::substitute;
+use super::value::Domain;
+use super::{Environment, JobDraft, JobText, options, value};
 use crate::nearest;
 use assay_model::load::Stream;
-use assay_model::load::stats::SteadyCriterion;
+use assay_model::load::report::SteadyCriterion;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Limit on the bytes of file names and option values, copied for all streams.
 const MOST_BYTES: u64 = 64 << 20;
@@ -119,7 +118,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), FioError> {
         let within = |error: FioError| error.within(name);
         entries.sort_by_key(|entry| order(&entry.name));
-        if super::ini::is_global(name) {
+        if is_global(name) {
             let mut global = std::mem::replace(&mut self.global, JobDraft::new());
             let result = self.apply_all(&mut global, entries, name);
             global.engine_options.clear();
@@ -273,7 +272,7 @@ impl<'a> Builder<'a> {
         let names = match job.names.named.len() {
             0 => {
                 let directory = job.names.directories.iter().map(String::len).max();
-                let name = names::made_up(job, 0, 0)?.len() + directory.unwrap_or(0);
+                let name = super::made_up(job, 0, 0)?.len() + directory.unwrap_or(0);
                 job.names.count.saturating_mul(path + size(name))
             }
             named => size(named).saturating_mul(path),
@@ -345,7 +344,7 @@ impl<'a> Builder<'a> {
         stream.files.named = !job.names.named.is_empty() || special;
         let no_names = stream.trace.read.is_some() || stream.files.opendir.is_some();
         if stream.files.named || !no_names {
-            stream.files.paths = names::paths(job, clone, special)?;
+            stream.files.paths = super::paths(job, clone, special)?;
         }
         let files = u64::try_from(stream.files.paths.len()).unwrap_or(u64::MAX);
         let open = if job.names.open < files {
@@ -356,8 +355,8 @@ impl<'a> Builder<'a> {
         stream.files.open_at_once = u32::try_from(open).unwrap_or(0);
         stream.schedule.exit_all = Some(job.exit_what);
         if let Some(list) = stream.trace.read.take() {
-            let list = names::split_list(&list.to_string_lossy());
-            stream.trace.read = names::in_turn(&list, clone).map(PathBuf::from);
+            let list = super::split_list(&list.to_string_lossy());
+            stream.trace.read = super::in_turn(&list, clone).map(PathBuf::from);
         }
         self.streams.push(stream);
         self.texts.push(JobText {
@@ -444,5 +443,329 @@ fn unknown(name: &str) -> String {
     match nearest(name, options::names()) {
         Some(near) => format!("there is no option '{shown}'; did you mean '{near}'?"),
         None => format!("there is no option '{shown}'; 'assay fio --cmdhelp' lists them"),
+    }
+}
+
+/// Option as written.
+#[derive(Clone, Debug)]
+pub(super) struct IniEntry {
+    /// Name of the option.
+    pub(super) name: String,
+    /// Text after the `=`; `None` without one.
+    pub(super) value: Option<String>,
+    /// Position of the entry.
+    pub(super) place: OptionLocation,
+}
+
+/// Section of a job file.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// Text between the brackets.
+    pub(super) name: String,
+    /// Position of the section's start.
+    pub(super) place: OptionLocation,
+    /// Lines of the section, including those of included files.
+    pub(super) entries: Vec<IniEntry>,
+}
+
+impl Section {
+    /// Returns true if the options apply to the jobs below.
+    pub(super) fn is_global(&self) -> bool {
+        is_global(&self.name)
+    }
+}
+
+/// Returns true for a global section. fio takes any name with this prefix as
+/// global.
+pub(super) fn is_global(name: &str) -> bool {
+    name.starts_with("global")
+}
+
+/// Largest depth of nested include files.
+const DEEPEST: usize = 16;
+/// Largest number of included files in a section.
+const MOST_INCLUDES: usize = 256;
+
+/// Reads a job file and calls `each` with its sections in order. Skips sections
+/// for which `wanted` returns false, without checking their options.
+pub(super) fn read(
+    path: &Path,
+    env: &dyn Environment,
+    wanted: &dyn Fn(&str) -> bool,
+    each: &mut dyn FnMut(Section) -> Result<(), FioError>,
+) -> Result<(), FioError> {
+    let text = contents(path, env, &OptionLocation::command_line())?;
+    let mut file = File {
+        env,
+        path: path.to_owned(),
+        label: label(path),
+        includes: 0,
+    };
+    let mut current: Option<Section> = None;
+    let mut skipping = false;
+    for (line, place) in file.lines(&text) {
+        readable(line, &place)?;
+        if let Some(header) = line.strip_prefix('[') {
+            if let Some(section) = current.take() {
+                each(section)?;
+            }
+            let name = header.strip_suffix(']').ok_or_else(|| {
+                let shown = quoted(header);
+                FioError::at(place.clone(), format!("'[{shown}' has no closing ']'"))
+            })?;
+            file.includes = 0;
+            skipping = !wanted(name);
+            current = (!skipping).then(|| Section {
+                name: name.to_owned(),
+                place,
+                entries: Vec::new(),
+            });
+        } else if let Some(section) = &mut current {
+            let open = vec![path.to_owned()];
+            file.option(line, place, &open, &mut section.entries)
+                .map_err(|error| error.within(&section.name))?;
+        } else if !skipping {
+            return Err(FioError::at(
+                place,
+                format!(
+                    "'{}' is outside of any section: begin one with [name]",
+                    quoted(line)
+                ),
+            ));
+        }
+    }
+    current.map_or(Ok(()), each)
+}
+
+/// Job file being read.
+struct File<'a> {
+    env: &'a dyn Environment,
+    path: PathBuf,
+    label: Arc<str>,
+    includes: usize,
+}
+
+fn label(path: &Path) -> Arc<str> {
+    match path.to_str() {
+        Some("-") => "standard input".into(),
+        _ => path.display().to_string().into(),
+    }
+}
+
+impl File<'_> {
+    /// Returns lines without comments and surrounding blanks, with their
+    /// positions. Skips empty lines.
+    fn lines<'t>(
+        &self,
+        text: &'t str,
+    ) -> impl Iterator<Item = (&'t str, OptionLocation)> + use<'t> {
+        let label = Arc::clone(&self.label);
+        text.lines().zip(1_u32..).filter_map(move |(line, number)| {
+            let line = line.split([';', '#']).next().unwrap_or("");
+            let line = line.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+            (!line.is_empty()).then(|| {
+                let file = Some(Arc::clone(&label));
+                (line, OptionLocation { file, line: number })
+            })
+        })
+    }
+
+    /// Adds an option, or the options of an included file. `open` lists the
+    /// files being read, each included by the one before.
+    fn option(
+        &mut self,
+        line: &str,
+        place: OptionLocation,
+        open: &[PathBuf],
+        into: &mut Vec<IniEntry>,
+    ) -> Result<(), FioError> {
+        let included = line
+            .strip_prefix("include")
+            .filter(|rest| rest.starts_with(char::is_whitespace));
+        if let Some(name) = included {
+            return self.include(Path::new(name.trim()), &place, open, into);
+        }
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.trim_end(), Some(value.trim().to_owned())),
+            None => (line, None),
+        };
+        into.push(IniEntry {
+            name: name.to_owned(),
+            value,
+            place,
+        });
+        Ok(())
+    }
+
+    /// Reads an included file. A relative name is tried as it is, then in the
+    /// folder of the including file.
+    fn include(
+        &mut self,
+        name: &Path,
+        place: &OptionLocation,
+        open: &[PathBuf],
+        into: &mut Vec<IniEntry>,
+    ) -> Result<(), FioError> {
+        self.includes += 1;
+        if open.len() > DEEPEST || self.includes > MOST_INCLUDES {
+            return Err(FioError::at(
+                place.clone(),
+                "too many files include each other",
+            ));
+        }
+        let including = open.last().unwrap_or(&self.path);
+        let beside = including.parent().map(|parent| parent.join(name));
+        let (path, text) = match (contents(name, self.env, place), beside) {
+            (Ok(text), _) => (name.to_owned(), text),
+            (Err(error), None) => return Err(error),
+            (Err(_), Some(beside)) => {
+                let text = contents(&beside, self.env, place)?;
+                (beside, text)
+            }
+        };
+        if open.contains(&path) {
+            let problem = format!("'{}' includes itself", path.display());
+            return Err(FioError::at(place.clone(), problem));
+        }
+        let outer = std::mem::replace(&mut self.label, label(&path));
+        let mut open = open.to_vec();
+        open.push(path);
+        let result = self.included(&text, &open, into);
+        self.label = outer;
+        result
+    }
+
+    fn included(
+        &mut self,
+        text: &str,
+        open: &[PathBuf],
+        into: &mut Vec<IniEntry>,
+    ) -> Result<(), FioError> {
+        for (line, place) in self.lines(text) {
+            readable(line, &place)?;
+            if line.starts_with('[') {
+                return Err(FioError::at(
+                    place,
+                    "an included file may not begin sections",
+                ));
+            }
+            self.option(line, place, open, into)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a line that is not UTF-8, whose lossy conversion could name another
+/// file, or that contains a NUL.
+fn readable(line: &str, place: &OptionLocation) -> Result<(), FioError> {
+    let problem = if line.contains(char::REPLACEMENT_CHARACTER) {
+        "is not UTF-8"
+    } else if line.contains('\0') {
+        "holds a NUL character"
+    } else {
+        return Ok(());
+    };
+    let problem = format!("'{}' {problem}", quoted(line));
+    Err(FioError::at(place.clone(), problem))
+}
+
+/// Returns the text of a file without a byte order mark. Bytes that are not
+/// UTF-8 are accepted here, because they are harmless in comments.
+fn contents(
+    path: &Path,
+    env: &dyn Environment,
+    place: &OptionLocation,
+) -> Result<String, FioError> {
+    let bytes = env.read(path).map_err(|error| {
+        FioError::at(
+            place.clone(),
+            format!("cannot read '{}': {error}", path.display()),
+        )
+    })?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+}
+
+/// Longest line after substitution; fio's limit is 64 KiB.
+const LONGEST: usize = 1 << 16;
+
+/// Substitutes all variables and keywords in a value.
+///
+/// Variables that are not set are replaced by nothing, as in fio, and noted.
+pub(super) fn substitute(
+    value: &str,
+    env: &dyn Environment,
+    notes: &mut Vec<String>,
+) -> Result<String, String> {
+    if !value.contains('$') {
+        return Ok(value.to_owned());
+    }
+    let value = variables(value, env, notes);
+    let replaced = keywords(&value, env);
+    if replaced.len() > LONGEST {
+        return Err("the line is too long after its variables were put in".to_owned());
+    }
+    if replaced == value || !is_formula(&replaced) {
+        return Ok(replaced);
+    }
+    let number = value::evaluate(&replaced, Domain::Size)?.integer()?;
+    Ok(number.to_string())
+}
+
+fn variables(value: &str, env: &dyn Environment, notes: &mut Vec<String>) -> String {
+    let mut result = String::new();
+    let mut rest = value;
+    while let Some(start) = rest.find("${") {
+        let (before, at) = rest.split_at(start);
+        result.push_str(before);
+        let Some(end) = at.find('}') else {
+            rest = at;
+            break;
+        };
+        let name = &at[2..end];
+        match env.var(name) {
+            Some(text) => result.push_str(&text),
+            None => notes.push(format!(
+                "the variable {name} is not set and counts as empty"
+            )),
+        }
+        rest = &at[end + 1..];
+    }
+    result + rest
+}
+
+fn keywords(value: &str, env: &dyn Environment) -> String {
+    value
+        .replace("$pagesize", &env.page_bytes().to_string())
+        .replace("$mb_memory", &env.memory_mib().to_string())
+        .replace("$ncpus", &env.cpus().to_string())
+}
+
+/// Returns true for a formula. After a keyword, formulas need no parentheses:
+/// `size=$mb_memory*2`.
+fn is_formula(value: &str) -> bool {
+    value.contains(['+', '-', '*', '/'])
+        && value
+            .chars()
+            .all(|c| c.is_ascii_digit() || " +-*/%^().".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::tests::TestEnvironment;
+
+    #[test]
+    fn variables_and_keywords_are_replaced() {
+        let env = TestEnvironment::default().with_var("DEV", "/dev/sdx");
+        let mut notes = Vec::new();
+        let mut read = |value| substitute(value, &env, &mut notes).expect("a value");
+        assert_eq!(read("${DEV}1"), "/dev/sdx1");
+        assert_eq!(read("$ncpus*2"), "8");
+        assert_eq!(read("$pagesize"), "4096");
+        assert_eq!(read("${DEV"), "${DEV");
+        assert_eq!(read("/a$ncpus/b"), "/a4/b");
+        assert_eq!(read("a${MISSING}b"), "ab");
+        assert_eq!(notes.len(), 1);
     }
 }

@@ -2,33 +2,30 @@
 //!
 //! [`parse`] reads a command line with the job files that it names, and [`parse_job_file`] a single
 //! job file. Both make a [`Load`]; they access the machine only through an [`Environment`].
+//!
+//! The types for options before a stream is made are here too: [`Formats`] of the output, and
+//! values of a job that are resolved later.
 
 mod build;
 mod command_line;
 mod error;
-mod flags;
-mod help;
-mod ini;
-mod job;
-mod names;
 mod options;
 pub mod output;
-mod output_options;
 mod resolve;
-mod substitute;
 mod value;
 
-#[cfg(test)]
-mod tests;
-
+pub use command_line::{compat_table, usage};
 pub use error::{FioError, OptionLocation};
-pub use help::{compat_table, usage};
-pub use output_options::{Eta, Formats, OutputOptions};
 
-use assay_model::load::Load;
-use build::Builder;
+use assay_model::load::blocks::{StridedZones, TrimOptions, Verify, VerifyKind};
+use assay_model::load::report::SteadyCriterion;
+use assay_model::load::{
+    ContentPattern, ExitWhat, Flow, IoPriority, LatencyTarget, Load, Stream, ThinkTime,
+};
+use assay_model::units::Nanos;
+use build::{Builder, Section};
 use command_line::{Arguments, Parsed};
-use ini::Section;
+use output::TerseVersion;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
@@ -156,7 +153,7 @@ fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Build
             builder.next_file();
         }
         let wanted = |name: &str| arguments.wants(name);
-        ini::read(file, env, &wanted, &mut |section| builder.section(section))?;
+        build::read(file, env, &wanted, &mut |section| builder.section(section))?;
     }
     builder.finish();
     Ok(builder)
@@ -207,7 +204,7 @@ fn command_lines(arguments: &Arguments, env: &dyn Environment) -> Result<String,
     for file in &arguments.files {
         text.push_str("fio");
         let wanted = |name: &str| arguments.wants(name);
-        ini::read(file, env, &wanted, &mut |section| {
+        build::read(file, env, &wanted, &mut |section| {
             write_section(&mut text, &section);
             Ok(())
         })?;
@@ -261,3 +258,317 @@ pub trait Environment {
     /// that name uses it.
     fn is_special(&self, path: &Path) -> bool;
 }
+
+/// Splits a list at `:`; `\:` is a colon within a name. A leading colon is
+/// ignored.
+fn split_list(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = text.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = names.len() - 1;
+        match c {
+            '\\' if chars.peek() == Some(&':') => {
+                chars.next();
+                names[last].push(':');
+            }
+            ':' if !names[last].is_empty() => names.push(String::new()),
+            ':' => {}
+            _ => names[last].push(c),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Returns the files of a copy of a job. `special`: the job's name is the path
+/// of a device, which the job uses.
+///
+/// # Errors
+///
+/// If a name is too long.
+fn paths(job: &JobDraft, copy: u64, special: bool) -> Result<Vec<PathBuf>, String> {
+    if let Some(device) = &job.simulated {
+        return Ok(vec![device.clone()]);
+    }
+    let named = &job.names.named;
+    if !named.is_empty() {
+        let directory = job.names.directories.first();
+        return Ok(named.iter().map(|name| below(directory, name)).collect());
+    }
+    let directory = in_turn(&job.names.directories, copy);
+    if special {
+        return Ok(vec![below(directory, &job.section)]);
+    }
+    (0..job.names.count)
+        .map(|number| Ok(below(directory, &made_up(job, copy, number)?)))
+        .collect()
+}
+
+/// Longest path in Linux, in bytes.
+const LONGEST: usize = 4096;
+
+/// Returns the entry of a list for a copy; copies use the entries in turn.
+fn in_turn(list: &[String], copy: u64) -> Option<&String> {
+    let length = u64::try_from(list.len()).ok()?;
+    let index = copy.checked_rem(length)?;
+    list.get(usize::try_from(index).ok()?)
+}
+
+/// Prepends the directory, also to an absolute name, as fio does.
+fn below(directory: Option<&String>, name: &str) -> PathBuf {
+    match directory {
+        None => PathBuf::from(name),
+        Some(directory) => PathBuf::from(format!("{directory}/{name}")),
+    }
+}
+
+/// Returns `filename_format` with its keywords replaced.
+fn made_up(job: &JobDraft, copy: u64, number: u64) -> Result<String, String> {
+    let copy = copy.to_string();
+    let number = number.to_string();
+    let words = [
+        ("$jobname", job.section.as_str()),
+        ("$jobnum", copy.as_str()),
+        ("$filenum", number.as_str()),
+        ("$clientuid", ""),
+    ];
+    let mut name = String::new();
+    let mut rest = job.names.format.as_str();
+    while let Some(dollar) = rest.find('$') {
+        let (before, at) = rest.split_at(dollar);
+        let word = words.iter().find(|(word, _)| {
+            at.get(..word.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(word))
+        });
+        let (value, length) = word.map_or(("$", 1), |(word, value)| (*value, word.len()));
+        name.push_str(before);
+        name.push_str(value);
+        rest = &at[length..];
+        if name.len() > LONGEST {
+            break;
+        }
+    }
+    name.push_str(rest);
+    match name.len() <= LONGEST {
+        true => Ok(name),
+        false => Err(format!(
+            "the names of its files are longer than {LONGEST} bytes"
+        )),
+    }
+}
+
+assay_model::defaults! {
+    /// Output options: format and destination of results.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OutputOptions {
+        /// Formats to write.
+        pub formats: Formats = Formats { normal: true, ..Formats::default() },
+        /// Output file (`--output`); `None`: standard output.
+        pub path: Option<PathBuf>,
+        /// Version of the terse format.
+        pub terse_version: TerseVersion,
+        /// Display of progress.
+        pub eta: Eta,
+        /// Interval at which a new progress line begins.
+        pub eta_newline: Option<Nanos>,
+        /// Set to show the seed of each job (`--debug=random`).
+        pub random_seeds: bool,
+        /// Interval at which the progress is updated.
+        pub eta_interval: Nanos = Nanos::millis(1000),
+    }
+}
+
+/// Formats of the output; several are written one after another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formats {
+    /// Format for people.
+    pub normal: bool,
+    /// One line of values per job (`--minimal`; `--append-terse` adds it).
+    pub terse: bool,
+    /// JSON.
+    pub json: bool,
+    /// JSON with histograms (`json+`).
+    pub json_plus: bool,
+}
+
+impl Formats {
+    /// Reads a list such as `normal,json`.
+    ///
+    /// # Errors
+    ///
+    /// If a format is unknown.
+    fn parse(list: &str) -> Result<Self, String> {
+        let mut formats = Self::default();
+        for word in list.split(',') {
+            match word.trim() {
+                "normal" => formats.normal = true,
+                "terse" | "minimal" | "csv" => formats.terse = true,
+                "json" => formats.json = true,
+                "json+" => {
+                    formats.json = true;
+                    formats.json_plus = true;
+                }
+                other => {
+                    return Err(format!(
+                        "'{other}' is not a format: use normal, terse, json or json+"
+                    ));
+                }
+            }
+        }
+        Ok(formats)
+    }
+}
+
+/// Display of progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eta {
+    /// Show it on a terminal.
+    #[default]
+    Auto,
+    /// Always show it.
+    Always,
+    /// Never show it.
+    Never,
+}
+
+/// Value for each of reads, writes and trims; `None`: not given.
+type Each<T> = [Option<T>; 3];
+
+assay_model::defaults! {
+    /// Job during the parsing of its options, initially with fio's defaults.
+    #[derive(Clone, Debug)]
+    struct JobDraft {
+        /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on
+        /// several options.
+        stream: Stream = Stream {
+            trim: TrimOptions { verify_zero: true, ..TrimOptions::default() },
+            ..Stream::default()
+        },
+        /// Name of the section, which is part of file names.
+        section: String,
+        /// Engine as named.
+        engine: String = "psync".to_owned(),
+        /// Simulated device that replaces the job's files.
+        simulated: Option<PathBuf>,
+        /// `numjobs`.
+        copies: u64 = 1,
+        /// Starts a new wave.
+        stonewall: bool,
+        /// Starts a new group.
+        new_group: bool,
+        /// Parts of the file names.
+        names: FileNaming,
+        /// Block sizes.
+        sizes: Sizes,
+        /// Options of the verify family; unused until `verify_kind` is known.
+        verify: Verify,
+        /// `verify`; `None`: not given.
+        verify_kind: Option<VerifyKind>,
+        /// Pauses; unused unless their length is set.
+        think: ThinkTime,
+        /// Latency target; unused if the target is 0.
+        latency: LatencyTarget,
+        /// Flow control; unused if the weight is 0.
+        flow: Flow,
+        /// Priorities of single I/Os.
+        priorities: CommandPriorities,
+        /// Criterion and limit of the steady state; `true` if the limit is in percent.
+        steady: Option<(SteadyCriterion, f64, bool)>,
+        /// Window of the steady-state check.
+        steady_duration: Nanos,
+        /// Time before the steady-state check begins.
+        steady_ramp: Nanos,
+        /// `zonesize`, `zonerange`, `zoneskip`.
+        zones: StridedZones,
+        /// `zonemode`; `None`: not given.
+        strided: Option<bool>,
+        /// `exitall` was given.
+        exit_all: bool,
+        /// `exit_what`.
+        exit_what: ExitWhat = ExitWhat::Group,
+        /// `verify_pattern_interval`.
+        verify_pattern_interval: u32,
+        /// `buffer_pattern`.
+        buffer_pattern: ContentPattern,
+        /// `log_alternate_epoch` was given.
+        alternate_epoch: bool,
+        /// Options that were given, by their first names.
+        given: Vec<&'static str>,
+        /// Options of engines that this section itself gives, with their positions.
+        engine_options: Vec<(&'static str, OptionLocation)>,
+        /// Bytes of all given values, including global ones: the memory that each copy takes
+        /// in addition to its fixed size.
+        value_bytes: usize,
+        /// Options as written, for the JSON's "job options".
+        texts: Vec<(String, Option<String>)>,
+    }
+}
+
+impl JobDraft {
+    /// Makes a job with fio's defaults.
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns true if an option is given, in this section or globally.
+    fn is_given(&self, name: &str) -> bool {
+        self.given.contains(&name)
+    }
+}
+
+assay_model::defaults! {
+    /// Parts of file names.
+    #[derive(Clone, Debug)]
+    struct FileNaming {
+        /// `filename`, split.
+        named: Vec<String>,
+        /// `directory`, split.
+        directories: Vec<String>,
+        /// `filename_format`.
+        format: String = "$jobname.$jobnum.$filenum".to_owned(),
+        /// `nrfiles`.
+        count: u64 = 1,
+        /// `openfiles`; 0: all.
+        open: u64,
+    }
+}
+
+assay_model::defaults! {
+    /// Block sizes for reads, writes and trims, as options give them.
+    #[derive(Clone, Debug)]
+    struct Sizes {
+        /// `bs`.
+        fixed: [u64; 3] = [4096; 3],
+        /// `bsrange`, or the extremes of `bssplit`.
+        range: Each<(u64, u64)>,
+        /// `bssplit`.
+        split: [Vec<(u32, u8)>; 3],
+        /// `blockalign`.
+        align: [u64; 3],
+    }
+}
+
+/// `cmdprio` options as written.
+#[derive(Clone, Debug, Default)]
+struct CommandPriorities {
+    /// `cmdprio_percentage`.
+    percent: Each<u8>,
+    /// `cmdprio_class`.
+    class: Each<u8>,
+    /// `cmdprio`.
+    level: Each<u8>,
+    /// `cmdprio_bssplit` for reads and writes.
+    by_size: [Vec<SizeShare>; 2],
+}
+
+/// Entry of `cmdprio_bssplit`.
+#[derive(Clone, Copy, Debug)]
+struct SizeShare {
+    size: u32,
+    percent: u8,
+    /// Priority of the entry; `None`: that of `cmdprio_class` and `cmdprio`.
+    priority: Option<IoPriority>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,12 @@
 //! Resolves options that depend on each other, by fio's rules, to make the
 //! stream of a job.
 
-use super::job::JobDraft;
+use super::JobDraft;
 use super::options::HEADER_BYTES;
 use assay_model::job::EngineKind;
-use assay_model::load::Extent;
-use assay_model::load::PerDirection;
-use assay_model::load::blocks::{BlockSizes, Distribution};
-use assay_model::load::stats::SteadyState;
-use assay_model::load::verify::VerifyKind;
+use assay_model::load::blocks::{BlockSizes, Distribution, VerifyKind};
+use assay_model::load::report::SteadyState;
+use assay_model::load::{Extent, PerDirection};
 use assay_model::units::Nanos;
 
 /// Resolves the options of a job. Returns notes for the user.
@@ -253,7 +251,7 @@ fn content(job: &mut JobDraft) -> Result<(), String> {
     if content.dedupe_percent > 0 {
         content.refill = true;
     }
-    let working_set = content.dedupe_mode == assay_model::load::content::DedupeMode::WorkingSet;
+    let working_set = content.dedupe_mode == assay_model::load::DedupeMode::WorkingSet;
     if content.dedupe_percent > 0 && working_set {
         if u32::from(content.dedupe_percent) + u32::from(content.dedupe_set_percent) > 100 {
             return Err(
@@ -318,7 +316,7 @@ fn pace(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
 }
 
 fn steady_state(job: &mut JobDraft, notes: &mut Vec<String>) {
-    use assay_model::load::stats::SteadyCriterion;
+    use assay_model::load::report::SteadyCriterion;
     const DEFAULT: (SteadyCriterion, f64, bool) = (SteadyCriterion::IopsSlope, 0.01, true);
     if job.steady_duration == Nanos(0) {
         if job.steady.is_some() {

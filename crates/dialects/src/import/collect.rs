@@ -1,6 +1,5 @@
 //! Collects figures: a repeated name is another trial of the same figure.
 
-use super::unit;
 use super::{ImportError, Taken};
 use assay_model::figures::{Figure, Results, Sample};
 use assay_model::text::shorten;
@@ -205,7 +204,7 @@ impl Collector {
             .or_default()
             .push(place);
         self.results.figures.push(Figure {
-            better: unit::better(&key.unit),
+            better: super::better(&key.unit),
             condition: key.condition,
             metric: key.metric,
             unit: key.unit,

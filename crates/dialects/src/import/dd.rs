@@ -1,8 +1,7 @@
 //! Final lines of dd: GNU's, busybox's, toybox's and BSD's, in any language.
 
 use super::collect::{Collector, Key};
-use super::error::ImportError;
-use super::lines::{self, Headings};
+use super::{Headings, ImportError};
 use assay_model::figures::Results;
 
 /// Data of `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed
@@ -30,14 +29,14 @@ pub(super) fn is_copied(line: &str) -> bool {
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("dd");
-    let counted = lines::unquoted(text).any(|line| is_count(line.text));
+    let counted = super::unquoted(text).any(|line| is_count(line.text));
     let mut reports: Vec<Report> = Vec::new();
     let (mut commands, mut operands) = (0, String::new());
     let (mut marked, mut errors) = (Vec::new(), Vec::new());
     // Set if record counts followed the last figure. A figure without its counts is interim.
     let mut has_counts = false;
     let mut progress = 0;
-    for line in lines::unquoted(text) {
+    for line in super::unquoted(text) {
         let (number, text) = (line.number, line.text);
         let command = command(text);
         let own = is_count(text) || text.split('\r').any(is_copied);

@@ -2,11 +2,9 @@
 //! lines.
 
 use super::collect::{Collector, Key};
-use super::error::ImportError;
-use super::fio_words::{Copies, UNLABELLED, deciding_rate, ended_with, interim};
-use super::lines::{self, Headings, starts_with_one};
-use super::number::{after, leading, with_suffix};
+use super::{Headings, ImportError, after, leading, starts_with_one, with_suffix};
 use assay_model::figures::Results;
+use assay_stats::derive::BANDWIDTH_FROM_BYTES;
 use assay_stats::unit::factor;
 use std::collections::HashMap;
 
@@ -53,7 +51,7 @@ fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
     let mut whole: Vec<Whole> = Vec::new();
     let mut marked = Vec::new();
     let mut open = false;
-    for line in lines::unquoted(text) {
+    for line in super::unquoted(text) {
         let (number, trimmed) = (line.number, line.text.trim());
         let begins = begins(trimmed);
         marked.push((line, (begins || open).then_some("")));
@@ -368,5 +366,45 @@ fn with_suffix_unless_unit(text: &str) -> Option<(f64, &str)> {
         Some((value, rest))
     } else {
         with_suffix(text)
+    }
+}
+
+pub(super) const UNLABELLED: &str = "What was measured, device or page cache, is not recorded.";
+
+/// Counts of job names, which are equal for copies without `group_reporting`.
+#[derive(Debug, Default)]
+pub(super) struct Copies(HashMap<String, usize>);
+
+impl Copies {
+    /// Returns a unique name for the next job of that name.
+    pub(super) fn name(&mut self, name: &str) -> String {
+        let count = self.0.entry(name.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => name.to_owned(),
+            copy => format!("{name} #{copy}"),
+        }
+    }
+}
+
+/// Returns the note on a job that ended with an error.
+pub(super) fn ended_with(name: &str, error: impl std::fmt::Display) -> String {
+    format!("{name} ended with error {error}: its figures may be those of a part of it.")
+}
+
+/// Returns the note on interim reports of a run.
+pub(super) fn interim(reports: usize) -> String {
+    format!("{reports} interim of the same run left out (--status-interval, SIGUSR1).")
+}
+
+/// Returns the name of the deciding rate, as for assay's own jobs: IOPS for small I/Os.
+pub(super) fn deciding_rate(bytes_per_s: Option<f64>, iops: Option<f64>) -> &'static str {
+    // Rates are rounded and block sizes are powers of two, hence the margin.
+    let least = 0.75 * BANDWIDTH_FROM_BYTES as f64;
+    let block = bytes_per_s.zip(iops).map(|(rate, iops)| rate / iops);
+    if block.is_some_and(|block| block < least) {
+        "iops"
+    } else {
+        "bw"
     }
 }

@@ -1,13 +1,10 @@
-//! iozone's text: the table of single and automatic mode, the blocks of `-R`, throughput mode,
-//! and the labels that assay's own iozone adds.
-
-mod blocks;
-mod rows;
-mod throughput;
+//! iozone's text, with the labels that assay's own iozone adds: the table of single and automatic
+//! mode (rows of figures below the names of tests), the blocks of `-R` (one per test, with record
+//! sizes above and file sizes at the left), and throughput mode.
 
 use super::collect::{Collector, Key};
-use super::error::ImportError;
-use super::lines::{self, Headings, MarkedLine, NumberedLine, starts_with_one};
+use super::{Headings, ImportError, MarkedLine, NumberedLine, starts_with_one};
+use crate::import::leading;
 use crate::iozone::marks::LETTERS;
 use assay_model::figures::Results;
 use assay_model::work::iozone::Test;
@@ -32,11 +29,11 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("iozone");
     let mut heading = Heading::default();
     let mut marks = Marks::default();
-    let mut table = rows::IozoneTable::default();
-    let mut blocks = blocks::Blocks::default();
-    let mut throughput = throughput::Throughput::default();
+    let mut table = IozoneTable::default();
+    let mut blocks = Blocks::default();
+    let mut throughput = Throughput::default();
     let mut errors = Vec::new();
-    for line in lines::unquoted(text) {
+    for line in super::unquoted(text) {
         heading.line(line.text, &mut all);
         marks.line(line.text);
         table.line(&line, &heading)?;
@@ -48,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let cells = [table.cells, throughput.cells, blocks.cells];
     let cells = cells.into_iter().find(|cells| !cells.is_empty());
     let cells = cells.unwrap_or_default();
-    let headings = Headings::find(lines::unquoted(text).map(marked));
+    let headings = Headings::find(super::unquoted(text).map(marked));
     let headings = headings.of_results(cells.iter().map(|cell| cell.line));
     let mut names: Vec<(&str, &str)> = cells.iter().map(|cell| (&*cell.of, &*cell.test)).collect();
     names.sort_unstable();
@@ -193,7 +190,7 @@ impl Heading {
         } else if let Some(command) = line.strip_prefix("Command line used:") {
             self.tests = asked_tests(command);
             all.circumstance(format!("command: {}", command.trim()));
-        } else if throughput::sizes_of(line).is_some() {
+        } else if sizes_of(line).is_some() {
             all.circumstance(line);
         } else if let Some(date) = line.strip_prefix("Run began:") {
             all.circumstance(format!("run began {}", date.trim()));
@@ -277,4 +274,269 @@ impl Marks {
             .get(&(sizes.to_owned(), test.to_owned()))
             .cloned()
     }
+}
+
+/// Blocks read so far.
+#[derive(Debug, Default)]
+struct Blocks {
+    test: Option<Test>,
+    records: Vec<String>,
+    unit: &'static str,
+    cells: Vec<IozoneFigure>,
+}
+
+impl Blocks {
+    fn line(&mut self, line: &NumberedLine<'_>, unit: &'static str) -> Result<(), ImportError> {
+        self.unit = unit;
+        let text = line.text.trim();
+        if let Some(title) = text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix(" report\""))
+        {
+            // CPU utilization is no figure of storage, so its block is skipped.
+            self.test = tests().find(|test| test.title() == title.trim());
+            self.records.clear();
+            return Ok(());
+        }
+        let Some(test) = self.test else {
+            return Ok(());
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let quoted: Option<Vec<String>> = words.iter().map(|word| size(word)).collect();
+        match (quoted, words.split_first()) {
+            (_, None) => {}
+            (Some(records), _) if self.records.is_empty() => self.records = records,
+            (_, Some((file, figures))) => match size(file) {
+                Some(file) => self.row(test, &file, figures, line.number)?,
+                None => self.test = None,
+            },
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        test: Test,
+        file: &str,
+        figures: &[&str],
+        line: usize,
+    ) -> Result<(), ImportError> {
+        if figures.len() > self.records.len() {
+            let problem = format!(
+                "{} figures for {} record sizes",
+                figures.len(),
+                self.records.len()
+            );
+            return Err(ImportError::at(Some(line), problem));
+        }
+        for (figure, record) in figures.iter().zip(&self.records) {
+            let cell = cell(sizes(file, record), test, figure, self.unit, line)?;
+            self.cells.extend(cell);
+        }
+        Ok(())
+    }
+}
+
+/// Parses a size such as `"1024"`.
+fn size(word: &str) -> Option<String> {
+    let inner = word.strip_prefix('"')?.strip_suffix('"')?;
+    let is_number = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| inner.to_owned())
+}
+
+/// Table read so far.
+#[derive(Debug, Default)]
+struct IozoneTable {
+    columns: Vec<Test>,
+    /// Columns of text at which the tests' names end.
+    ends: Vec<usize>,
+    cells: Vec<IozoneFigure>,
+}
+
+impl IozoneTable {
+    fn line(&mut self, line: &NumberedLine<'_>, heading: &Heading) -> Result<(), ImportError> {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        if is_columns(&words) {
+            self.columns = columns(&words[2..]);
+            self.ends = ends(line.text).skip(2).collect();
+            return Ok(());
+        }
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let [file, record, figures @ ..] = &words[..] else {
+            return Ok(());
+        };
+        let is_size = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_size(file) || !is_size(record) || figures.is_empty() {
+            return Ok(());
+        }
+        let tests = self.tests_of(line.text, figures.len(), heading);
+        let tests = tests.ok_or_else(|| {
+            ImportError::at(
+                Some(line.number),
+                format!(
+                    "{} figures for {} columns, and nothing tells which they are: keep the \
+                     blanks, or the line 'Command line used'",
+                    figures.len(),
+                    self.columns.len()
+                ),
+            )
+        })?;
+        for (figure, test) in figures.iter().zip(tests) {
+            let of = sizes(file, record);
+            let cell = cell(of, test, figure, heading.unit(), line.number)?;
+            self.cells.extend(cell);
+        }
+        Ok(())
+    }
+
+    /// Returns the tests of a row's figures: all columns, or the requested tests, or
+    /// those with a matching position.
+    fn tests_of(&self, row: &str, count: usize, heading: &Heading) -> Option<Vec<Test>> {
+        if count == self.columns.len() {
+            return Some(self.columns.clone());
+        }
+        if let Some(asked) = heading.tests.as_ref().filter(|tests| !tests.is_empty()) {
+            let columns = self.columns.iter().copied();
+            let columns: Vec<Test> = columns.filter(|t| asked.contains(&t.number())).collect();
+            if count == columns.len() {
+                return Some(columns);
+            }
+        }
+        self.by_place(row).filter(|tests| tests.len() == count)
+    }
+
+    /// Matches figures to tests by position: in all versions of iozone, a figure ends
+    /// near the end of its column's name.
+    fn by_place(&self, row: &str) -> Option<Vec<Test>> {
+        let mut tests: Vec<Test> = Vec::new();
+        let mut next = 0;
+        for end in ends(row).skip(2) {
+            let distance = |at: &usize| self.ends[*at].abs_diff(end);
+            let at = (next..self.ends.len().min(self.columns.len())).min_by_key(distance)?;
+            if distance(&at) > NEAR {
+                return None;
+            }
+            tests.push(self.columns[at]);
+            next = at + 1;
+        }
+        Some(tests)
+    }
+}
+
+/// Largest distance between the ends of a figure and of its column's name, in
+/// characters.
+const NEAR: usize = 4;
+
+/// Returns positions of the words' last characters.
+fn ends(line: &str) -> impl Iterator<Item = usize> {
+    let bytes = line.as_bytes();
+    let is_end = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+    (0..bytes.len()).filter(move |&at| !bytes[at].is_ascii_whitespace() && is_end(at))
+}
+
+/// Returns the columns by the number of names; some names occupy two lines.
+fn columns(tests: &[&str]) -> Vec<Test> {
+    let mut columns: Vec<Test> = self::tests().collect();
+    // With vectors, `-E` may be absent.
+    match tests.get(13) {
+        Some(&"pwritev") => drop(columns.drain(13..17)),
+        _ => columns.truncate(tests.len()),
+    }
+    columns
+}
+
+/// Results read so far.
+#[derive(Debug, Default)]
+struct Throughput {
+    sizes: Option<String>,
+    /// Name of the children, for example `2 initial writers`.
+    doers: Option<String>,
+    unit: &'static str,
+    cells: Vec<IozoneFigure>,
+}
+
+/// Lines below the total of the children.
+const OF_EACH: [(&str, &str); 3] = [
+    ("Min throughput per", "min throughput per"),
+    ("Max throughput per", "max throughput per"),
+    ("Avg throughput per", "avg throughput per"),
+];
+
+impl Throughput {
+    fn line(&mut self, line: &NumberedLine<'_>, unit: &'static str) -> Result<(), ImportError> {
+        self.unit = unit;
+        let text = line.text.trim();
+        if let Some(found) = sizes_of(text) {
+            self.sizes = Some(found);
+            return Ok(());
+        }
+        let Some((left, right)) = text.split_once('=') else {
+            return Ok(());
+        };
+        let left = left.trim();
+        let sums = [
+            ("Children see throughput for", "throughput"),
+            ("Parent sees throughput for", "throughput as parent sees it"),
+        ];
+        for (start, name) in sums {
+            if let Some(doers) = left.strip_prefix(start) {
+                let words: Vec<&str> = doers.split_whitespace().collect();
+                self.doers = Some(words.join(" "));
+                return self.cell(name, right, line.number);
+            }
+        }
+        for (start, name) in OF_EACH {
+            if let Some(each) = left.strip_prefix(start) {
+                return self.cell(&format!("{name} {}", each.trim()), right, line.number);
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, test: &str, figure: &str, line: usize) -> Result<(), ImportError> {
+        let Some(doers) = &self.doers else {
+            return Ok(());
+        };
+        let (value, _) = leading(figure).ok_or_else(|| {
+            let problem = format!("'{}' is not a figure of iozone", figure.trim());
+            ImportError::at(Some(line), problem)
+        })?;
+        let of = match &self.sizes {
+            Some(sizes) => format!("{sizes}, {doers}"),
+            None => doers.clone(),
+        };
+        self.cells.push(IozoneFigure {
+            of,
+            test: test.to_owned(),
+            value,
+            unit: self.unit,
+            line,
+        });
+        Ok(())
+    }
+}
+
+/// Parses `Each process writes a 1024 kByte file in 4 kByte records`.
+fn sizes_of(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [
+        "Each",
+        ..,
+        "writes",
+        "a",
+        file,
+        unit,
+        "file",
+        "in",
+        record,
+        _,
+        last,
+    ] = &words[..]
+    else {
+        return None;
+    };
+    let are_sizes = unit.eq_ignore_ascii_case("kByte") && last.starts_with("record");
+    are_sizes.then(|| sizes(file, record))
 }

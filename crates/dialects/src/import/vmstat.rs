@@ -1,8 +1,7 @@
 //! `vmstat` with an interval: transfers from and to block devices.
 
+use super::ImportError;
 use super::collect::{Collector, Key};
-use super::error::ImportError;
-use super::lines;
 use assay_model::figures::Results;
 
 /// Columns to read, with their meaning.
@@ -62,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
 fn rows(text: &str) -> Result<Vec<[f64; 2]>, ImportError> {
     let mut places: Option<[usize; 2]> = None;
     let mut rows = Vec::new();
-    for line in lines::unquoted(text) {
+    for line in super::unquoted(text) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if is_head(line.text) {
             let place = |name| words.iter().position(|word| *word == name);

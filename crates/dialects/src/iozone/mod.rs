@@ -1,27 +1,21 @@
 //! iozone 3.489: its command line and its output.
 //!
-//! [`parse`] reads arguments as getopt does. The work is an [`Iozone`], the format an
-//! [`Output`], which [`banner`], [`table`], [`blocks`] and [`throughput`] apply: programs
-//! that read iozone's text find each figure in the same place.
+//! [`parse`] reads arguments as getopt does. The work is an [`Iozone`], the format an [`Output`],
+//! which [`table`] applies: programs that read iozone's text find each figure in the same place.
 
-pub mod banner;
-pub mod blocks;
-mod flags;
 pub mod marks;
 mod plan;
 mod sizes;
 pub mod table;
 #[cfg(test)]
 mod tests;
-pub mod throughput;
-mod words;
 
 pub use plan::parse;
 
 use crate::OwnOptions;
 use assay_model::text::clean;
 use assay_model::work::iozone::{Iozone, RateUnit};
-use flags::{Flag, Takes, flags};
+use plan::{Flag, Takes, flags};
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;

@@ -164,7 +164,7 @@ fn figures_end_where_those_of_iozone_do() {
 #[test]
 fn a_block_of_throughput_has_the_lines_of_iozone() {
     let command = command("-t 2 -C -s 1m -r 64");
-    let text = throughput::test(
+    let text = table::test(
         &command.output,
         &step(Test::Reread, &[(1024, 1000), (512, 1000)]),
     );
@@ -185,7 +185,7 @@ fn a_block_of_throughput_has_the_lines_of_iozone() {
 fn blocks_have_zeros_for_what_was_left_out() {
     let command = command("-a -R -+n -i 0 -n 1m -g 1m");
     let steps = [step(Test::Write, &[(1024, 1000)])];
-    let text = blocks::blocks(
+    let text = table::blocks(
         &command.output,
         &command.work.tests,
         &command.work.rows,

@@ -1,6 +1,8 @@
 use super::*;
-use assay_model::load::content::DedupeMode;
-use flate2::{Compression, write::ZlibEncoder};
+use assay_model::load::DedupeMode;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use proptest::prelude::*;
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -268,4 +270,62 @@ fn a_duplicate_compresses_as_the_first_one() {
     let found = duplicate_percent(&all);
     assert!((found - 60.0).abs() < 3.0, "{found}");
     assert!((compressed_percent(&all[0]) - 50.0).abs() < 3.0);
+}
+
+fn pattern(bytes: &[u8], offsets_at: &[u32]) -> ContentPattern {
+    ContentPattern {
+        bytes: bytes.to_vec(),
+        offsets_at: offsets_at.to_vec(),
+        interval: 0,
+    }
+}
+
+#[test]
+fn a_pattern_is_repeated_and_carries_the_offset() {
+    let mut block = [0; 25];
+    fill(&mut block, &pattern(b"ab01234567", &[2]), 0x0102);
+    assert_eq!(&block[..10], b"ab\x02\x01\0\0\0\0\0\0");
+    assert_eq!(&block[10..20], b"ab\x02\x01\0\0\0\0\0\0");
+    assert_eq!(&block[20..], b"ab\x02\x01\0");
+}
+
+#[test]
+fn an_offset_that_does_not_fit_is_cut() {
+    let mut block = [0; 3];
+    fill(&mut block, &pattern(b"abc", &[1, 9]), 0x0403_0201);
+    assert_eq!(&block, b"a\x01\x02");
+}
+
+#[test]
+fn a_pattern_begins_anew_with_each_interval_and_carries_its_offset() {
+    let mut block = [0; 12];
+    let pattern = ContentPattern {
+        interval: 5,
+        ..pattern(b"ab\0", &[2])
+    };
+    fill(&mut block, &pattern, 0x40);
+    assert_eq!(&block, b"ab\x40abab\x45abab\x4a"[..12].as_array().unwrap());
+}
+
+proptest! {
+    #[test]
+    fn what_was_filled_has_no_difference_and_any_change_is_found(
+        bytes in prop::collection::vec(any::<u8>(), 1..20),
+        at in 0u32..25,
+        interval in 0u32..50,
+        offset in 0..u64::MAX / 2,
+        length in 1usize..200,
+        start in 0usize..200,
+        place in 0usize..200,
+    ) {
+        let pattern = ContentPattern { interval, ..pattern(&bytes, &[at]) };
+        let mut block = vec![0; length];
+        fill(&mut block, &pattern, offset);
+        let start = start % length;
+        prop_assert_eq!(first_difference(&block[start..], start, &pattern, offset), None);
+        let place = place % length;
+        block[place] ^= 0x10;
+        let difference = first_difference(&block[start..], start, &pattern, offset);
+        prop_assert_eq!(difference.map(|d| d.at + start), (place >= start).then_some(place));
+    }
 }

@@ -1,13 +1,11 @@
 //! Linux native asynchronous I/O, by system call. (For buffered files `io_submit` waits for the
 //! I/O, so the depth has no effect.)
 
-use super::slots::Slots;
-use super::trim;
+use super::posixaio::Slots;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::EngineKind;
-use assay_model::load::priority::IoPriority;
-use assay_model::load::{Ddir, Engine};
+use assay_model::load::{Ddir, Engine, IoPriority};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -282,7 +280,7 @@ impl IoEngine for Libaio {
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return super::queue(file, unit);
         }
         let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);

@@ -1,37 +1,26 @@
-//! The I/O engines, one file each.
+//! The I/O engines: the small ones here, the others in one file each.
 
-mod boxed;
-mod file_call;
 mod libaio;
 pub(crate) mod mmap;
-mod null;
 mod posixaio;
-mod psync;
-mod pvsync;
-mod slots;
-mod sync;
-#[cfg(test)]
-mod tests;
-pub(crate) mod trim;
 mod uring;
 mod vsync;
 
 use crate::error::EngineError;
 use crate::extra::Loads;
-use crate::io::IoEngine;
-use assay_model::job::EngineKind;
-use assay_model::load::Engine;
-use boxed::Boxed;
-use file_call::FileCall;
+use crate::held;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, flush_open};
+use assay_model::job::{EngineKind, FlushCall};
+use assay_model::load::{Ddir, Engine};
 use libaio::Libaio;
 use mmap::Mmap;
-use null::Null;
 use posixaio::Posixaio;
-use psync::Psync;
-use pvsync::Pvsync;
-use sync::Sync;
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, fallocate, ftruncate};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use std::fs::File;
 use uring::Uring;
-use vsync::Vsync;
+use vsync::{Psync, Pvsync, Sync, Vsync};
 
 /// Checks that the kernel supports an engine.
 ///
@@ -41,7 +30,7 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
     match engine {
         EngineKind::Libaio => libaio::probe(),
         EngineKind::IoUring => uring::probe(),
-        EngineKind::Pvsync2 => pvsync::probe(),
+        EngineKind::Pvsync2 => vsync::probe(),
         EngineKind::Sim => Err(no_simulation()),
         // Every kernel has these calls.
         EngineKind::Psync
@@ -127,3 +116,235 @@ fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output 
 fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
     visitor.run(Boxed::new(engine))
 }
+
+/// An engine whose type is chosen at run time. The indirect call costs little in comparison with
+/// the I/O. Each engine that is not boxed adds a separately compiled worker loop of about 100 KiB
+/// to the program.
+struct Boxed {
+    engine: Box<dyn IoEngine>,
+    asynchronous: bool,
+}
+
+impl Boxed {
+    fn new<E: IoEngine + 'static>(engine: E) -> Self {
+        Self {
+            asynchronous: engine.is_asynchronous(),
+            engine: Box::new(engine),
+        }
+    }
+}
+
+impl IoEngine for Boxed {
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        self.asynchronous
+    }
+
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        self.engine.opened(file)
+    }
+
+    fn closes(&mut self, file: &OpenFile) {
+        self.engine.closes(file);
+    }
+
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
+        self.engine.queue(file, unit)
+    }
+
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        self.engine.transfer(file, unit)
+    }
+
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        self.engine.flush(file, call)
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        self.engine.commit()
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        max: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        self.engine.reap(min, max, timeout_ns, done)
+    }
+}
+
+/// Mode of created files: accessible to their owner only, as in fio.
+const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Mode of created directories: accessible to their owner only.
+const DIRECTORY_MODE: Mode = Mode::RWXU;
+
+/// An engine that makes one call per I/O. These engines move no data: a call is for the file as a
+/// whole or for the range of the block, and counts as done with its full length.
+///
+/// All of them share this type: an indirect call costs little in comparison with the system call,
+/// and the worker loop is not compiled for each of them.
+#[derive(Debug)]
+struct FileCall {
+    call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>,
+    /// True if the call is made on the open file. Otherwise it takes the path, and the file need
+    /// not be open.
+    on_open_file: bool,
+}
+
+impl FileCall {
+    /// Calls `open(2)` with `O_CREAT`, then `close(2)`, for all directions.
+    pub(crate) fn create() -> Self {
+        Self::on_path(|file, _| {
+            let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
+            held::open(&file.path, flags, MODE).map(drop)
+        })
+    }
+
+    /// Calls `stat(2)` for all directions.
+    pub(crate) fn stat() -> Self {
+        Self::on_path(|file, _| held::stat(&file.path).map(drop))
+    }
+
+    /// Calls `unlink(2)` for all directions.
+    pub(crate) fn delete() -> Self {
+        Self::on_path(|file, _| held::unlink(&file.path, AtFlags::empty()))
+    }
+
+    /// Calls `mkdir(2)` for all directions.
+    pub(crate) fn make_directory() -> Self {
+        Self::on_path(|file, _| held::make_folder(&file.path, DIRECTORY_MODE))
+    }
+
+    /// Calls `rmdir(2)` for all directions.
+    pub(crate) fn remove_directory() -> Self {
+        Self::on_path(|file, _| held::unlink(&file.path, AtFlags::REMOVEDIR))
+    }
+
+    /// Each write truncates or extends the file to the offset of the block; the block's length
+    /// is ignored. Reads and trims fail with `EINVAL`.
+    pub(crate) fn ftruncate() -> Self {
+        Self::on_open_file(|file, unit| match unit.ddir {
+            Ddir::Write => ftruncate(&file.file, unit.offset),
+            Ddir::Read | Ddir::Trim => Err(Errno::INVAL),
+        })
+    }
+
+    /// Each write reserves its block, each read does the same without changing the size of the
+    /// file, each trim frees the space. The file must be open for writing, even for reads.
+    pub(crate) fn falloc() -> Self {
+        Self::on_open_file(|file, unit| {
+            let mode = match unit.ddir {
+                Ddir::Read => FallocateFlags::KEEP_SIZE,
+                Ddir::Write => FallocateFlags::empty(),
+                Ddir::Trim => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            };
+            fallocate(&file.file, mode, unit.offset, u64::from(unit.length))
+        })
+    }
+
+    const fn on_path(call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>) -> Self {
+        Self {
+            call,
+            on_open_file: false,
+        }
+    }
+
+    const fn on_open_file(call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>) -> Self {
+        Self {
+            call,
+            on_open_file: true,
+        }
+    }
+}
+
+impl IoEngine for FileCall {
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        retry_on_intr(|| (self.call)(file, unit))
+            .map(|()| unit.left())
+            .map_err(Errno::raw_os_error)
+    }
+
+    /// Flushes an open file; does nothing if the file is not open.
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        if self.on_open_file {
+            flush_open(file, call)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The null engine: every I/O completes immediately, so that only assay's own cost remains.
+#[derive(Debug, Default)]
+struct Null;
+
+impl IoEngine for Null {
+    #[inline]
+    fn transfer(&mut self, _file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        Ok(unit.left())
+    }
+
+    fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
+/// `BLKDISCARD` of `<linux/fs.h>`: `_IO(0x12, 119)`.
+const BLKDISCARD: Opcode = opcode::none(0x12, 119);
+
+/// Trims the block of `unit`, for an engine that queues all other I/Os.
+#[cold]
+fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
+    let result = transfer(file, &unit);
+    QueueStatus::Completed(Completion { unit, result })
+}
+
+/// Trims the block of `unit`.
+#[cold]
+fn transfer(file: &OpenFile, unit: &IoUnit) -> Result<u32, i32> {
+    let length = unit.left();
+    let from = unit.offset + u64::from(unit.moved);
+    trim(file, from, u64::from(length))
+        .map(|()| length)
+        .map_err(Errno::raw_os_error)
+}
+
+/// Discards a part of a device or file: a device discards its sectors, a file gets a
+/// hole and keeps its size.
+///
+/// # Errors
+/// If the device or the file system does not support it, or fails.
+pub fn discard_range(
+    file: &File,
+    is_device: bool,
+    offset: u64,
+    length: u64,
+) -> std::io::Result<()> {
+    Ok(give_back(file, is_device, offset, length)?)
+}
+
+fn give_back(file: &File, is_device: bool, offset: u64, length: u64) -> Result<(), Errno> {
+    if is_device {
+        return retry_on_intr(|| discard(file, offset, length));
+    }
+    let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry_on_intr(|| fallocate(file, mode, offset, length))
+}
+
+/// Discards a part of an open file, as [`discard_range`] does. No engine trims in the background
+/// (nor does fio): the call returns when the trim is done.
+fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
+    let held = file.holder.as_deref().filter(|_| file.is_device);
+    give_back(held.unwrap_or(&file.file), file.is_device, offset, length)
+}
+
+fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
+    // SAFETY: the call reads two 64-bit numbers, its range, and nothing else.
+    unsafe { ioctl(file, Setter::<BLKDISCARD, _>::new([offset, length])) }
+}
+
+#[cfg(test)]
+mod tests;

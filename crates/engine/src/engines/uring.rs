@@ -1,10 +1,9 @@
 //! `io_uring(7)`.
 
-use super::slots::Slots;
-use super::trim;
+use super::posixaio::Slots;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
-use crate::sandbox::io_uring_may_be_asked;
+use crate::sys::io_uring_may_be_asked;
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
@@ -330,7 +329,7 @@ impl IoEngine for Uring {
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return super::queue(file, unit);
         }
         let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);
@@ -400,7 +399,7 @@ impl IoEngine for Uring {
 mod tests {
     use super::*;
     use crate::buffer::IoBuf;
-    use assay_model::load::priority::IoPriority;
+    use assay_model::load::IoPriority;
     use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;

@@ -1,12 +1,19 @@
 //! `readv(2)` and `writev(2)`: adjacent blocks of a file are gathered and moved
 //! by one call.
 
-use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
+use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
+use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
+use rustix::io::{
+    Errno, ReadWriteFlags, pread, preadv, preadv2, pwrite, pwritev, pwritev2, read, retry_on_intr,
+    write,
+};
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// Largest number of blocks in one call (`UIO_MAXIOV` of the kernel).
@@ -147,7 +154,7 @@ impl IoEngine for Vsync {
             self.issue();
         }
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return super::queue(file, unit);
         }
         next.offset += u64::from(unit.left());
         self.next = Some(next);
@@ -173,5 +180,141 @@ impl IoEngine for Vsync {
         }
         done.append(&mut self.done);
         Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Psync;
+
+impl IoEngine for Psync {
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
+    #[inline(always)]
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        if unit.ddir == Ddir::Trim {
+            return super::transfer(file, unit);
+        }
+        let writes = unit.ddir == Ddir::Write;
+        let (offset, bytes) = unit.remainder();
+        moved(if writes {
+            retry_on_intr(|| pwrite(&file.file, &*bytes, offset))
+        } else {
+            retry_on_intr(|| pread(&file.file, &mut *bytes, offset))
+        })
+    }
+}
+
+/// The engine, with one block per call. Both versions share one type: the branch between them
+/// costs little in comparison with the call, and the worker loop is not compiled for each.
+#[derive(Debug)]
+pub(crate) struct Pvsync {
+    /// Flags of the second version; `None` for the first.
+    flags: Option<ReadWriteFlags>,
+}
+
+impl Pvsync {
+    /// Creates an engine that uses `preadv(2)` and `pwritev(2)`.
+    pub(crate) const fn first() -> Self {
+        Self { flags: None }
+    }
+
+    /// Creates an engine that uses `preadv2(2)` and `pwritev2(2)`.
+    pub(crate) fn second(engine: &Engine) -> Self {
+        let mut flags = ReadWriteFlags::empty();
+        flags.set(ReadWriteFlags::HIPRI, engine.hipri);
+        flags.set(ReadWriteFlags::NOWAIT, engine.nowait);
+        Self { flags: Some(flags) }
+    }
+
+    fn read(&self, file: &File, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let bytes = &mut [IoSliceMut::new(bytes)];
+        match self.flags {
+            None => preadv(file, bytes, offset),
+            Some(flags) => preadv2(file, bytes, offset, flags),
+        }
+    }
+
+    fn write(&self, file: &File, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+        let bytes = &[IoSlice::new(bytes)];
+        match self.flags {
+            None => pwritev(file, bytes, offset),
+            Some(flags) => pwritev2(file, bytes, offset, flags),
+        }
+    }
+}
+
+impl IoEngine for Pvsync {
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
+    #[inline(always)]
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        if unit.ddir == Ddir::Trim {
+            return super::transfer(file, unit);
+        }
+        let writes = unit.ddir == Ddir::Write;
+        let (offset, bytes) = unit.remainder();
+        moved(if writes {
+            retry_on_intr(|| self.write(&file.file, bytes, offset))
+        } else {
+            retry_on_intr(|| self.read(&file.file, bytes, offset))
+        })
+    }
+}
+
+/// Checks that `preadv2(2)` exists (Linux 4.6).
+pub(crate) fn probe() -> Result<(), EngineError> {
+    let mut nothing = [0; 1];
+    open("/dev/zero", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| {
+            let mut to = [IoSliceMut::new(&mut nothing)];
+            preadv2(file, &mut to, 0, ReadWriteFlags::empty())
+        })
+        .map(drop)
+        .map_err(|errno| EngineError::unavailable(EngineKind::Pvsync2, errno.into()))
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Sync {
+    /// Kernel's position in each file, by file number, so that a seek is made only if needed;
+    /// `None` if unknown.
+    positions: Vec<Option<u64>>,
+}
+
+impl Sync {
+    fn at_position(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<usize, Errno> {
+        let ddir = unit.ddir;
+        let (offset, bytes) = unit.remainder();
+        let position = &mut self.positions[file.number as usize];
+        if position.take() != Some(offset) {
+            seek(&file.file, SeekFrom::Start(offset))?;
+        }
+        let moved = if ddir == Ddir::Read {
+            retry_on_intr(|| read(&file.file, &mut *bytes))
+        } else {
+            retry_on_intr(|| write(&file.file, &*bytes))
+        }?;
+        *position = Some(offset + moved as u64);
+        Ok(moved)
+    }
+}
+
+impl IoEngine for Sync {
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        let number = file.number as usize;
+        if self.positions.len() <= number {
+            self.positions.resize(number + 1, None);
+        }
+        self.positions[number] = None;
+        Ok(())
+    }
+
+    // Inlined: a return after a system call costs over 100 ns if the kernel flushes return
+    // predictions.
+    #[inline(always)]
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        if unit.ddir == Ddir::Trim {
+            return super::transfer(file, unit);
+        }
+        moved(self.at_position(file, unit))
     }
 }

@@ -11,26 +11,26 @@
 
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod walk;
-
-#[cfg(feature = "sqlite")]
-pub use sqlite::let_sqlite_in;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, readlinkat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Components, Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+
+#[cfg(feature = "sqlite")]
+pub use sqlite::let_sqlite_in;
 
 /// Links to the open files of this process.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -66,7 +66,7 @@ impl HeldFolder {
     /// # Errors
     /// If the folder cannot be opened, or the path has such a link.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::hold(walk::to_folder(path)?.folder, named(path).into_owned())
+        Self::hold(to_folder(path)?.folder, named(path).into_owned())
     }
 
     /// Holds a folder for root if another user can replace it or an entry in it; `None` if only
@@ -78,7 +78,7 @@ impl HeldFolder {
         if !geteuid().is_root() || find(path).is_some() {
             return Ok(None);
         }
-        let way = walk::to_folder(path)?;
+        let way = to_folder(path)?;
         match way.is_open_to_others {
             true => Self::hold(way.folder, path.to_owned()).map(Some),
             false => Ok(None),
@@ -91,7 +91,7 @@ impl HeldFolder {
     /// If the folder cannot be created, or the name exists already or was replaced meanwhile,
     /// even by an empty folder of another user.
     pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
-        let within = walk::to_folder(parent)?.folder;
+        let within = to_folder(parent)?.folder;
         mkdirat(&within, name, Mode::RWXU).map_err(|errno| match errno {
             Errno::EXIST => {
                 let kind = io::ErrorKind::AlreadyExists;
@@ -99,7 +99,7 @@ impl HeldFolder {
             }
             other => other.into(),
         })?;
-        let folder = openat(&within, name, walk::FOLDER, Mode::empty())?;
+        let folder = openat(&within, name, FOLDER, Mode::empty())?;
         let replaced = || Err(io::Error::other("another folder was put in its place"));
         if entries(&folder)?.next().is_some() {
             return replaced();
@@ -171,7 +171,7 @@ impl Drop for HeldFolder {
 /// # Errors
 /// If there is such a link. Other problems of the path are left to the function that opens it.
 pub fn check_way(path: &Path) -> io::Result<()> {
-    match walk::to(path) {
+    match to(path) {
         Err(error) if error.raw_os_error().is_none() => Err(error),
         _ => Ok(()),
     }
@@ -188,7 +188,7 @@ const LOOKS: u32 = 100;
 pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     let itself = fstat(folder)?;
     for _ in 0..LOOKS {
-        let parent = openat(folder, "..", walk::PLACE, Mode::empty())?;
+        let parent = openat(folder, "..", PLACE, Mode::empty())?;
         let is_it = |name: &CStr| {
             let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
             found.is_ok_and(|found| is_same(&found, &itself))
@@ -281,7 +281,7 @@ pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
         };
         match mkdirat(place.folder(), place.name, mode) {
             Err(Errno::EXIST) => {
-                openat(place.folder(), place.name, walk::FOLDER, Mode::empty())?;
+                openat(place.folder(), place.name, FOLDER, Mode::empty())?;
                 Ok(())
             }
             made => Ok(made?),
@@ -384,7 +384,7 @@ impl<'a> HeldName<'a> {
                 return Err(Errno::XDEV);
             };
             if number > 0 {
-                let flags = walk::PLACE | OFlags::DIRECTORY;
+                let flags = PLACE | OFlags::DIRECTORY;
                 place.below = Some(openat(place.folder(), place.name, flags, Mode::empty())?);
             }
             place.name = name;
@@ -414,7 +414,7 @@ fn is_owner_of_new(folder: &HeldFolder) -> io::Result<bool> {
 
 /// Returns the names in a folder.
 fn entries(folder: &OwnedFd) -> io::Result<impl Iterator<Item = Box<CStr>>> {
-    let readable = openat(folder, ".", walk::FOLDER, Mode::empty())?;
+    let readable = openat(folder, ".", FOLDER, Mode::empty())?;
     let names = Dir::new(readable)?.filter_map(|entry| {
         let name = entry.ok()?.file_name().to_owned();
         (!matches!(name.to_bytes(), b"." | b"..")).then(|| name.into_boxed_c_str())
@@ -425,6 +425,100 @@ fn entries(folder: &OwnedFd) -> io::Result<impl Iterator<Item = Box<CStr>>> {
 fn c_name(name: &OsStr) -> Option<Box<CStr>> {
     let name = std::ffi::CString::new(name.as_encoded_bytes()).ok()?;
     Some(name.into_boxed_c_str())
+}
+
+/// Flags to open a folder for access to its entries.
+const FOLDER: OFlags = OFlags::DIRECTORY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+/// Flags to open a file of any kind for inspection only.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Maximum number of links in a path, which is that of the kernel.
+const MOST_LINKS: u32 = 40;
+
+/// A resolved path.
+struct Way {
+    /// Folder or file at the end of the path; it may be unreadable.
+    folder: OwnedFd,
+    /// True if a user other than root can replace a component of the path, or an entry of the
+    /// folder.
+    is_open_to_others: bool,
+}
+
+/// Resolves a path to a folder.
+fn to_folder(path: &Path) -> io::Result<Way> {
+    let mut way = to(path)?;
+    way.folder = openat(&way.folder, ".", PLACE | OFlags::DIRECTORY, Mode::empty())?;
+    way.is_open_to_others |= others_can_change(&fstat(&way.folder)?, None);
+    Ok(way)
+}
+
+/// Resolves a path to a file or folder. As root, follows only links that no other user can
+/// change, because a user may have created the link to redirect root.
+fn to(path: &Path) -> io::Result<Way> {
+    let (mut at, rest) = start(path)?;
+    // Remaining names, the next one last.
+    let mut names = names_of(rest);
+    let mut is_open_to_others = false;
+    let mut links = 0;
+    while let Some(name) = names.pop() {
+        let found = openat(&at, &name, PLACE, Mode::empty())?;
+        let meta = fstat(&found)?;
+        let is_exposed = others_can_change(&fstat(&at)?, Some(&meta));
+        is_open_to_others |= is_exposed;
+        if FileType::from_raw_mode(meta.st_mode) != FileType::Symlink {
+            at = found;
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        if is_exposed && geteuid().is_root() {
+            return Err(io::Error::other(format!(
+                "there is a link on the way, {}, that another user can change, which root does \
+                 not follow: name the folder that it leads to",
+                name.to_string_lossy()
+            )));
+        }
+        let target = readlinkat(&found, "", Vec::new())?.into_bytes();
+        let target = PathBuf::from(OsString::from_vec(target));
+        if target.is_absolute() {
+            at = start(&target)?.0;
+        }
+        names.extend(names_of(&target));
+    }
+    Ok(Way {
+        folder: at,
+        is_open_to_others,
+    })
+}
+
+/// Returns the folder in which a path starts, and the rest of the path.
+fn start(path: &Path) -> Result<(OwnedFd, &Path), Errno> {
+    if let Some((held, rest)) = find(path) {
+        let folder = openat(&held.folder, ".", PLACE, Mode::empty())?;
+        return Ok((folder, rest.as_path()));
+    }
+    let start = if path.is_absolute() { "/" } else { "." };
+    Ok((openat(CWD, start, PLACE, Mode::empty())?, path))
+}
+
+/// Returns the names of a path, the last one first.
+fn names_of(path: &Path) -> Vec<OsString> {
+    let names = path.components().rev();
+    let named = names.filter(|name| matches!(name, Component::Normal(_) | Component::ParentDir));
+    named.map(|name| name.as_os_str().to_owned()).collect()
+}
+
+/// Returns true if a user other than root can replace an entry, or any entry if none is given.
+fn others_can_change(folder: &Stat, entry: Option<&Stat>) -> bool {
+    const STICKY: u32 = 0o1000;
+    let is_root = |stat: &Stat| stat.st_uid == 0;
+    let group = folder.st_gid != 0 && folder.st_mode & 0o020 != 0;
+    let others_write = group || folder.st_mode & 0o002 != 0;
+    let is_kept = folder.st_mode & STICKY != 0 && entry.is_some_and(is_root);
+    !is_root(folder) || others_write && !is_kept
 }
 
 #[cfg(test)]

@@ -3,14 +3,11 @@
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
-use super::priorities::Priorities;
 use super::sequence::Sequence;
-use super::shared::StreamShared;
 use super::source::{IoSource, longest};
 use super::trace::{TraceReader, TraceWriter};
-use super::turns::{Turns, has_turns};
 use super::worker::{Checks, Finished, Parts, Worker};
-use super::{Note, Turn};
+use super::{Note, Priorities, StreamShared, Turn, Turns, has_turns};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
@@ -21,8 +18,8 @@ use crate::gaps::WorkerGaps;
 use crate::io::IoEngine;
 #[cfg(feature = "sim")]
 use crate::sim::{Sim, VirtualClock};
-use crate::start::StartLine;
 use crate::sys;
+use crate::sys::StartLine;
 use assay_model::job::{DataPath, QueueMode};
 use assay_model::load::report::StreamState;
 use assay_model::load::{Load, Stream};

@@ -5,7 +5,7 @@ use super::files::FilePlan;
 use super::logs::log_names;
 use super::run::log_names_of_all;
 use super::worker::state_path;
-use assay_model::load::verify::SaveState;
+use assay_model::load::blocks::SaveState;
 use assay_model::load::{Load, Stream};
 use std::path::{Path, PathBuf};
 

@@ -4,28 +4,26 @@
 //! sequential direction starts from the beginning, each random offset occurs
 //! once (unless requested otherwise), and a mix of directions shares the bytes
 //! of one pass. Offsets come from assay's own generators.
+//!
+//! `Plain` has the simple cases: blocks of one size in one file, in one direction or (for random
+//! order) in a mix of two. They are measured most often, so they use a minimum of instructions.
+//! `Mixed` is the general case: several directions, sizes, files, zones.
 
-mod draw;
-mod free_map;
-mod lengths;
-mod mixed;
 #[cfg(feature = "patterns")]
 mod patterned;
-mod plain;
-mod rules;
-mod service;
 mod skewed;
 mod walk;
 
 use crate::error::EngineError;
+use crate::permutation::{Ahead, Permutation};
+use assay_model::load::blocks::{BlockSizes, Distribution};
 use assay_model::load::report::FilePart;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
-use mixed::Mixed;
 #[cfg(feature = "patterns")]
 use patterned::Patterned;
-use plain::Plain;
-use rules::Rules;
+use std::cmp::Ordering;
+use walk::{Directions, OrderKind, Rules, Service, Walk};
 
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,5 +191,570 @@ fn no_patterns(stream: &Stream) -> EngineError {
     }
 }
 
+/// Sequence over blocks of one size in one file.
+#[derive(Clone, Debug)]
+struct Plain {
+    directions: Directions,
+    length: u32,
+    first: u64,
+    /// Number of blocks in a pass; `left` of them remain.
+    blocks: u64,
+    left: u64,
+    endless: bool,
+    order: PlainOrder,
+    rng: SplitMix64,
+}
+
+/// Order of the block positions.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per stream, and in the hot loop: no detour over the heap"
+)]
+enum PlainOrder {
+    Straight,
+    Once(Ahead),
+    Any,
+}
+
+impl Plain {
+    /// Creates the sequence; `None` if the rules need the general case.
+    fn new(rules: &Rules, spans: &[FilePart], seed: u64) -> Option<Self> {
+        let &[span] = spans else {
+            return None;
+        };
+        let mixes = match rules.directions {
+            Directions::Only(_) => true,
+            Directions::Mixed(_) => rules.random,
+            Directions::TrimThenWrite => false,
+        };
+        let length = one_length(rules)?;
+        if !mixes || rules.zones.is_some() || rules.every > 1 || rules.skip != 0 {
+            return None;
+        }
+        let all = |holds: &dyn Fn(Ddir) -> bool| rules.choosing().iter().all(|&ddir| holds(ddir));
+        let uniform = all(&|ddir| rules.distribution[ddir] == Distribution::Uniform);
+        let jumps = all(&|ddir| rules.percentage_random[ddir] >= 100);
+        let order = match rules.order {
+            _ if !rules.random => PlainOrder::Straight,
+            _ if !jumps || !uniform => return None,
+            OrderKind::Once => PlainOrder::Once(Ahead::new(Permutation::new(0, 0))),
+            OrderKind::Draws => PlainOrder::Any,
+            OrderKind::Map => return None,
+        };
+        let blocks = span.length / u64::from(length);
+        let mut plain = Self {
+            directions: rules.directions,
+            length,
+            first: span.offset,
+            blocks,
+            left: 0,
+            endless: rules.endless,
+            order,
+            rng: SplitMix64::new(seed),
+        };
+        plain.begin_again(seed);
+        Some(plain)
+    }
+
+    /// Restarts the sequence in the order of `seed`.
+    fn begin_again(&mut self, seed: u64) {
+        self.rng = SplitMix64::new(seed);
+        self.restart();
+    }
+
+    #[cold]
+    fn restart(&mut self) {
+        self.left = self.blocks;
+        if let PlainOrder::Once(ahead) = &mut self.order {
+            *ahead = Ahead::new(Permutation::new(self.blocks, self.rng.next_u64()));
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self) -> Ddir {
+        self.directions.draw(&mut self.rng)
+    }
+
+    const fn is_mixed(&self) -> bool {
+        self.directions.is_mixed()
+    }
+
+    #[inline]
+    fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
+        if self.left == 0 {
+            if !self.endless {
+                return None;
+            }
+            self.restart();
+        }
+        let place = match &mut self.order {
+            PlainOrder::Straight => self.blocks - self.left,
+            PlainOrder::Once(ahead) => ahead.next(),
+            PlainOrder::Any => self.rng.below(self.blocks),
+        };
+        self.left -= 1;
+        Some(Step {
+            ddir,
+            file: 0,
+            offset: self.first + place * u64::from(self.length),
+            length: self.length,
+        })
+    }
+}
+
+/// Returns the length of all blocks; `None` if lengths differ, or blocks do not
+/// start at multiples of it.
+fn one_length(rules: &Rules) -> Option<u32> {
+    let lengths = if rules.random {
+        &rules.jump_lengths
+    } else {
+        &rules.follow_lengths
+    };
+    let first = lengths[rules.choosing()[0]].fixed()?;
+    let same = rules.choosing().iter().all(|&ddir| {
+        let lengths = &lengths[ddir];
+        lengths.fixed() == Some(first) && (!rules.random || lengths.align() == first)
+    });
+    same.then_some(first)
+}
+
+/// Bits in a word.
+const WORD: usize = 64;
+
+/// A set of free pieces, numbered from 0. Above the bits of the pieces, summary
+/// levels mark the words below that still have a set bit, so that the next free
+/// piece is found in a few steps even if the map is almost empty.
+#[derive(Clone, Debug)]
+struct FreeMap {
+    /// Bits of the pieces, followed by the summary levels. A set bit means
+    /// free.
+    levels: Vec<Vec<u64>>,
+}
+
+impl FreeMap {
+    /// Creates a map with all `len` pieces free.
+    ///
+    /// # Errors
+    /// If there is not enough memory; the message names `job`.
+    fn new(len: u64, job: &str) -> Result<Self, EngineError> {
+        let no_memory = || EngineError::Job {
+            job: job.to_owned(),
+            problem: format!(
+                "not enough memory for a map of {len} blocks: use norandommap, larger blocks or one block size"
+            ),
+        };
+        let mut levels = Vec::new();
+        let mut bits = usize::try_from(len).map_err(|_| no_memory())?;
+        loop {
+            let words = bits.div_ceil(WORD);
+            let mut level = Vec::new();
+            level.try_reserve_exact(words).map_err(|_| no_memory())?;
+            level.resize(words, 0);
+            levels.push(level);
+            if words <= 1 {
+                break;
+            }
+            bits = words;
+        }
+        let mut map = Self { levels };
+        map.free_first(len);
+        Ok(map)
+    }
+
+    /// Marks the first `len` pieces as free and all others as used. `len` is at
+    /// most the map's length.
+    fn free_first(&mut self, len: u64) {
+        let mut bits = index(len);
+        for level in &mut self.levels {
+            let whole = bits / WORD;
+            for (number, word) in level.iter_mut().enumerate() {
+                *word = match number.cmp(&whole) {
+                    Ordering::Less => u64::MAX,
+                    Ordering::Equal => (1 << (bits % WORD)) - 1,
+                    Ordering::Greater => 0,
+                };
+            }
+            bits = bits.div_ceil(WORD);
+        }
+    }
+
+    /// Returns the first free piece from `from` on, else the first one from 0
+    /// on.
+    fn next_free(&self, from: u64) -> Option<u64> {
+        self.first_from(index(from))
+            .or_else(|| self.first_from(0))
+            .map(|piece| piece as u64)
+    }
+
+    /// Takes up to `most` free, adjacent pieces from `first` on, and returns
+    /// their number.
+    fn take(&mut self, first: u64, most: u64) -> u64 {
+        let mut taken = 0;
+        while taken < most {
+            let piece = index(first + taken);
+            let bit = piece % WORD;
+            let Some(word) = self.levels[0].get_mut(piece / WORD) else {
+                break;
+            };
+            let free = u64::from((*word >> bit).trailing_ones());
+            let run = free.min(most - taken);
+            if run == 0 {
+                break;
+            }
+            *word &= !((u64::MAX >> (WORD as u64 - run)) << bit);
+            if *word == 0 {
+                self.word_is_empty(piece / WORD);
+            }
+            taken += run;
+        }
+        taken
+    }
+
+    /// Clears the summary bits of word `number` of the pieces, which has no bit
+    /// left.
+    fn word_is_empty(&mut self, mut number: usize) {
+        for level in &mut self.levels[1..] {
+            let word = &mut level[number / WORD];
+            *word &= !(1 << (number % WORD));
+            if *word != 0 {
+                return;
+            }
+            number /= WORD;
+        }
+    }
+
+    fn first_from(&self, from: usize) -> Option<usize> {
+        let mut from = from;
+        for (height, level) in self.levels.iter().enumerate() {
+            let word = level.get(from / WORD)? & (u64::MAX << (from % WORD));
+            if word != 0 {
+                let found = from / WORD * WORD + word.trailing_zeros() as usize;
+                return Some(self.lowest_below(found, height));
+            }
+            from = from / WORD + 1;
+        }
+        None
+    }
+
+    /// Returns the first free piece below bit `bit` of the level at `height`.
+    fn lowest_below(&self, bit: usize, height: usize) -> usize {
+        self.levels[..height].iter().rev().fold(bit, |bit, level| {
+            bit * WORD + level[bit].trailing_zeros() as usize
+        })
+    }
+}
+
+/// Converts a piece's number to an index. It fits for every map that fits into
+/// memory.
+fn index(piece: u64) -> usize {
+    usize::try_from(piece).unwrap_or(usize::MAX)
+}
+
+/// Sequence over any block sizes, files and directions.
+#[derive(Clone, Debug)]
+struct Mixed {
+    rules: Rules,
+    service: Service,
+    walks: Vec<Walk>,
+    rng: SplitMix64,
+    /// Number of I/Os until the next new random offset.
+    until_new: u32,
+    /// Bytes of a pass; `None` if it ends when all files are done.
+    pass_bytes: Option<u64>,
+    /// Bytes issued in this pass.
+    given: u64,
+    /// Write that belongs to the previous trim.
+    pending: Option<Step>,
+}
+
+impl Mixed {
+    /// Creates the sequence of a stream that follows `rules`.
+    fn new(
+        rules: Rules,
+        stream: &Stream,
+        spans: &[FilePart],
+        seed: u64,
+    ) -> Result<Self, EngineError> {
+        let mut rng = SplitMix64::new(seed);
+        let walks = spans
+            .iter()
+            .map(|&span| Walk::new(span, &rules, &mut rng))
+            .collect::<Result<Vec<_>, _>>()?;
+        let smallest = rules.smallest();
+        let whole: u64 = spans
+            .iter()
+            .map(|span| span.length / smallest * smallest)
+            .sum();
+        let files = u32::try_from(spans.len()).unwrap_or(u32::MAX);
+        let mut mixed = Self {
+            service: Service::new(&stream.files, files),
+            pass_bytes: (!rules.endless).then_some(whole),
+            rules,
+            walks,
+            rng,
+            until_new: 0,
+            given: 0,
+            pending: None,
+        };
+        mixed.begin_again(seed);
+        Ok(mixed)
+    }
+
+    /// Restarts the sequence with random numbers from `seed`.
+    fn begin_again(&mut self, seed: u64) {
+        self.rng = SplitMix64::new(seed);
+        (self.until_new, self.given, self.pending) = (0, 0, None);
+        self.begin_files_again();
+    }
+
+    fn begin_files_again(&mut self) {
+        self.service.begin_again();
+        for walk in &mut self.walks {
+            walk.begin_again(&self.rules, &mut self.rng);
+        }
+    }
+
+    fn draw(&mut self) -> Ddir {
+        match &self.pending {
+            Some(step) => step.ddir,
+            None => self.rules.directions.draw(&mut self.rng),
+        }
+    }
+
+    const fn is_mixed(&self) -> bool {
+        self.rules.directions.is_mixed()
+    }
+
+    /// Returns the next block of direction `ddir`, or the pending write of a
+    /// trimmed block.
+    fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
+        if let Some(write) = self.pending.take() {
+            return Some(write);
+        }
+        if self.pass_bytes.is_some_and(|bytes| self.given >= bytes) {
+            return None;
+        }
+        let anew = self.until_new == 0;
+        self.until_new = if anew {
+            self.rules.every
+        } else {
+            self.until_new
+        } - 1;
+        let step = self.block(ddir, anew)?;
+        self.given += u64::from(step.length);
+        if self.rules.directions == Directions::TrimThenWrite {
+            self.pending = Some(Step {
+                ddir: Ddir::Write,
+                ..step
+            });
+        }
+        Some(step)
+    }
+
+    fn block(&mut self, ddir: Ddir, anew: bool) -> Option<Step> {
+        let mut ends = !self.rules.endless;
+        loop {
+            let Some(file) = self.service.next(&mut self.rng) else {
+                if std::mem::replace(&mut ends, true) {
+                    return None;
+                }
+                self.begin_files_again();
+                continue;
+            };
+            let walk = &mut self.walks[file as usize];
+            if self.service.replaces_files() && walk.has_all_bytes(&self.rules) {
+                self.service.is_done();
+                continue;
+            }
+            let mut block = walk.step(ddir, anew, &self.rules, &mut self.rng);
+            if block.is_none() && self.service.is_skewed() {
+                walk.begin_again(&self.rules, &mut self.rng);
+                block = walk.step(ddir, anew, &self.rules, &mut self.rng);
+            }
+            if let Some((offset, length)) = block {
+                return Some(Step {
+                    ddir,
+                    file,
+                    offset,
+                    length,
+                });
+            }
+            self.service.is_done();
+        }
+    }
+}
+
+/// The block sizes of one direction.
+#[derive(Clone, Debug)]
+struct Lengths {
+    min: u32,
+    max: u32,
+    /// Alignment of block offsets in random order, in bytes.
+    align: u32,
+    kind: LengthKind,
+}
+
+#[derive(Clone, Debug)]
+enum LengthKind {
+    Fixed,
+    /// Random multiples of the smallest size.
+    Multiples,
+    /// Random numbers of bytes.
+    Bytes,
+    /// Pairs of size and weight.
+    Split(Vec<(u32, u8)>),
+}
+
+impl Lengths {
+    /// Creates the lengths for `sizes`: multiples of the smallest size, unless
+    /// `unaligned`.
+    fn new(sizes: &BlockSizes, unaligned: bool) -> Self {
+        let split: Vec<(u32, u8)> = sizes
+            .split
+            .iter()
+            .copied()
+            .filter(|&(size, percent)| size > 0 && percent > 0)
+            .collect();
+        let of_split = |pick: fn(std::vec::IntoIter<u32>) -> Option<u32>, otherwise| {
+            let sizes: Vec<u32> = split.iter().map(|&(size, _)| size).collect();
+            pick(sizes.into_iter()).unwrap_or(otherwise)
+        };
+        let min = of_split(Iterator::min, sizes.min).max(1);
+        let max = of_split(Iterator::max, sizes.max).max(min);
+        let kind = match (min == max, split.is_empty(), unaligned) {
+            (true, ..) => LengthKind::Fixed,
+            (false, false, _) => LengthKind::Split(split),
+            (false, true, true) => LengthKind::Bytes,
+            (false, true, false) => LengthKind::Multiples,
+        };
+        Self {
+            min,
+            max,
+            align: if sizes.align == 0 { min } else { sizes.align },
+            kind,
+        }
+    }
+
+    /// Returns the smallest block size.
+    const fn min(&self) -> u32 {
+        self.min
+    }
+
+    /// Returns the alignment of block offsets in random order, in bytes.
+    const fn align(&self) -> u32 {
+        self.align
+    }
+
+    /// Returns the length shared by all blocks, if it is fixed.
+    const fn fixed(&self) -> Option<u32> {
+        match self.kind {
+            LengthKind::Fixed => Some(self.min),
+            _ => None,
+        }
+    }
+
+    /// Returns the next length that fits into `room`; `None` if none fits.
+    fn draw(&self, rng: &mut SplitMix64, room: u64) -> Option<u32> {
+        if room < u64::from(self.min) {
+            return None;
+        }
+        let most = u32::try_from(room).unwrap_or(u32::MAX).min(self.max);
+        Some(match &self.kind {
+            LengthKind::Fixed => self.min,
+            LengthKind::Multiples => self.min * (1 + below(rng, most / self.min)),
+            LengthKind::Bytes => self.min + below(rng, most - self.min + 1),
+            LengthKind::Split(sizes) => pick(sizes, most, rng),
+        })
+    }
+}
+
+/// Draws one of the sizes up to `most` by weight. The smallest size must fit.
+fn pick(sizes: &[(u32, u8)], most: u32, rng: &mut SplitMix64) -> u32 {
+    let fitting = || sizes.iter().filter(|&&(size, _)| size <= most);
+    let weights = fitting().map(|&(_, weight)| u32::from(weight)).sum();
+    let mut at = below(rng, weights);
+    for &(size, weight) in fitting() {
+        match at.checked_sub(u32::from(weight)) {
+            Some(left) => at = left,
+            None => return size,
+        }
+    }
+    most
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a number below a 32-bit bound"
+)]
+fn below(rng: &mut SplitMix64, bound: u32) -> u32 {
+    rng.below(u64::from(bound)) as u32
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod lengths_tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn sizes(min: u32, max: u32, split: &[(u32, u8)]) -> BlockSizes {
+        BlockSizes {
+            min,
+            max,
+            split: split.to_vec(),
+            align: 0,
+        }
+    }
+
+    fn counts(lengths: &Lengths, room: u64) -> BTreeMap<u32, u32> {
+        let mut rng = SplitMix64::new(3);
+        let mut counts = BTreeMap::new();
+        for _ in 0..100_000 {
+            *counts
+                .entry(lengths.draw(&mut rng, room).unwrap())
+                .or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn a_range_gives_each_multiple_alike() {
+        let counts = counts(&Lengths::new(&sizes(1024, 4096, &[]), false), u64::MAX);
+        assert_eq!(
+            counts.keys().copied().collect::<Vec<_>>(),
+            [1024, 2048, 3072, 4096]
+        );
+        // Binomial with p = 1/4: standard deviation 137.
+        assert!(
+            counts.values().all(|n| (24_300..25_700).contains(n)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn a_split_keeps_its_shares_and_skips_what_does_not_fit() {
+        let split = [(4096, 70), (8192, 20), (65536, 10), (512, 0)];
+        let lengths = Lengths::new(&sizes(4096, 65536, &split), false);
+        let all = counts(&lengths, u64::MAX);
+        assert!((69_300..70_700).contains(&all[&4096]), "{all:?}");
+        assert!((19_300..20_700).contains(&all[&8192]), "{all:?}");
+        let fitting = counts(&lengths, 10_000);
+        assert_eq!(fitting.len(), 2);
+        assert!((77_000..78_600).contains(&fitting[&4096]), "{fitting:?}");
+    }
+
+    #[test]
+    fn unaligned_lengths_are_any_number_of_bytes() {
+        let counts = counts(&Lengths::new(&sizes(512, 600, &[]), true), 599);
+        assert_eq!(counts.len(), 88);
+        assert_eq!(counts.keys().next(), Some(&512));
+    }
+
+    #[test]
+    fn no_room_no_block() {
+        let lengths = Lengths::new(&sizes(512, 600, &[]), true);
+        assert_eq!(lengths.draw(&mut SplitMix64::new(1), 511), None);
+    }
+}

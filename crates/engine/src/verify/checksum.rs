@@ -16,7 +16,7 @@
 //!   followed by zeros, which fio rejects. When it checks a block of fio, assay
 //!   compares these stored bytes.
 
-use assay_model::load::verify::VerifyKind;
+use assay_model::load::blocks::VerifyKind;
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_32_CKSUM, CRC_64_REDIS, Crc};
 use md5::{Digest, Md5};
 use sha1::Sha1;

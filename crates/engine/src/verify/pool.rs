@@ -185,7 +185,7 @@ fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
 mod tests {
     use super::*;
     use crate::verify::BlockMark;
-    use assay_model::load::verify::{Verify, VerifyKind};
+    use assay_model::load::blocks::{Verify, VerifyKind};
 
     fn verifier() -> Arc<Verifier> {
         Arc::new(Verifier::new(&Verify::new(VerifyKind::Crc32c), 0))

@@ -2,12 +2,9 @@
 
 use assay_engine::load::{Controls, LoadObserver, Note, adopt, run};
 use assay_model::job::{EngineKind, FlushCall};
-use assay_model::load::blocks::BlockSizes;
-use assay_model::load::files::FileLock;
+use assay_model::load::blocks::{BlockSizes, FileLock, Verify, VerifyKind};
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport};
-use assay_model::load::schedule::ExitWhat;
-use assay_model::load::verify::{Verify, VerifyKind};
-use assay_model::load::{Extent, Load, PerDirection, Stream};
+use assay_model::load::{ExitWhat, Extent, Load, PerDirection, Stream};
 use assay_model::units::Nanos;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 use super::*;
-use crate::workload::{SimulatedJob, disks, run};
+use crate::experiment::{SimulatedJob, disks, run};
+use assay_model::job::Direction;
 use proptest::prelude::*;
 
 fn part(name: &str) -> DeviceModel {
@@ -337,5 +338,155 @@ proptest! {
     #[test]
     fn any_text_is_a_part_or_refused(text in "[a-z_=0-9.\\[\\]\" \n-]{0,200}") {
         let _ = DeviceModel::parse(&text);
+    }
+}
+
+#[test]
+fn work_waits_only_when_there_is_too_much_of_it() {
+    let mut bucket = Bucket::empty(Picos(10), 2);
+    let at = |moment| (Picos(moment), Picos(moment));
+    let mut add = |(begun, now), blocks| bucket.add(begun, now, blocks, &mut Noise::new(0.0, 0));
+    assert_eq!(add(at(0), 2), Picos(0));
+    assert_eq!(add(at(0), 1), Picos(10));
+    // All is done by then.
+    assert_eq!(add(at(100), 2), Picos(0));
+    // Work that arrives slowly is done in the meantime.
+    assert_eq!(add((Picos(200), Picos(240)), 6), Picos(0));
+    let mut full = Bucket::full(Picos(10), 2);
+    assert_eq!(
+        full.add(Picos(0), Picos(0), 3, &mut Noise::new(0.0, 0)),
+        Picos(30)
+    );
+}
+
+#[test]
+fn a_region_is_loaded_once_until_another_takes_its_place() {
+    let mut regions = Regions::new(2, 8, Picos(5));
+    assert_eq!(regions.touch(0, 16), Picos(10));
+    assert_eq!(regions.touch(7, 1), Picos(0));
+    assert_eq!(regions.touch(16, 1), Picos(5));
+    assert_eq!(regions.touch(0, 1), Picos(5));
+}
+
+fn request(block: u64, blocks: u64) -> BlockRequest {
+    BlockRequest {
+        direction: Direction::Write,
+        block,
+        blocks,
+    }
+}
+
+fn layout() -> Layout {
+    Layout::new(&Flash {
+        page_kib: 16,
+        page_us: 1.0,
+        unit_kib: 64,
+        unit_us: 10.0,
+        map_kib: 4,
+        rmw_us: 100.0,
+        open_units: 2,
+        close_us: 1000.0,
+    })
+}
+
+#[test]
+fn what_lies_across_a_boundary_costs_more() {
+    let us = |block, blocks| layout().read(&request(block, blocks)).as_us();
+    assert_eq!(
+        [us(0, 8), us(28, 8), us(124, 8), us(0, 128)],
+        [0.0, 1.0, 11.0, 0.0]
+    );
+}
+
+#[test]
+fn what_covers_a_mapping_unit_in_part_is_merged() {
+    let us = |block, blocks| layout().merge(&request(block, blocks)).as_us();
+    let found = [us(0, 8), us(1, 8), us(1, 4), us(0, 9), us(8, 32)];
+    assert_eq!(found, [0.0, 200.0, 100.0, 100.0, 0.0]);
+}
+
+#[test]
+fn one_unit_too_many_closes_the_one_that_was_used_longest_ago() {
+    let mut layout = layout();
+    let found = [0, 128, 0, 256, 0, 128].map(|block| layout.touch(&request(block, 8)).as_us());
+    assert_eq!(found, [0.0, 0.0, 0.0, 1000.0, 0.0, 1000.0]);
+}
+
+const MANY: u64 = 20_000;
+
+/// The mean of many times of a microsecond, and the shortest and longest.
+fn of_trial(seed: u64) -> (f64, f64, f64) {
+    let mut noise = Noise::new(5.0, seed);
+    let times = (0..MANY).map(|_| noise.on(Picos::from_us(1.0)).as_us());
+    let times: Vec<f64> = times.collect();
+    let mean = times.iter().sum::<f64>() / MANY as f64;
+    let least = times.iter().copied().fold(f64::MAX, f64::min);
+    let most = times.iter().copied().fold(0.0, f64::max);
+    (mean, least, most)
+}
+
+#[test]
+fn times_vary_by_themselves_and_trials_as_a_whole() {
+    let trials: Vec<_> = (0..40).map(of_trial).collect();
+    for (mean, least, most) in &trials {
+        // All of a trial by up to 1 %, each time by up to 5 % more.
+        assert!((0.989..1.011).contains(mean), "{mean}");
+        assert!((least / mean - 0.95).abs() < 1e-3, "{least} of {mean}");
+        assert!((most / mean - 1.05).abs() < 1e-3, "{most} of {mean}");
+    }
+    // Independent variation alone would leave hardly 0.05 % between trials.
+    let shifted = trials.iter().filter(|(mean, ..)| (mean - 1.0).abs() > 2e-3);
+    assert!(shifted.count() > 20);
+    assert_eq!(of_trial(7), of_trial(7));
+}
+
+#[test]
+fn without_noise_nothing_varies() {
+    let mut noise = Noise::new(0.0, 3);
+    assert_eq!(noise.on(Picos(12_345)), Picos(12_345));
+}
+
+fn parse(words: &str) -> Result<Simulation, String> {
+    let read = |name: &str| match name {
+        "mine.toml" => Ok(DeviceModel::find("ufs-128gb-g3x2").unwrap().to_toml()),
+        "bad.toml" => Ok("name = 3".to_owned()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    };
+    Simulation::parse(words, read).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_part_is_known_or_in_a_file() {
+    let known = parse("emmc-8gb-hs400").unwrap();
+    assert_eq!(known.policy, Policy::Queued);
+    assert_eq!(
+        parse("rtsx-sd-pro-plus-128").unwrap().policy,
+        Policy::Closed
+    );
+    assert_eq!(
+        parse("mine.toml").unwrap().part,
+        DeviceModel::find("ufs-128gb-g3x2").unwrap()
+    );
+    assert_eq!(
+        parse("emmc-8gb-hs400,policy=open").unwrap().policy,
+        Policy::OPEN
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (words, expected) in [
+        (
+            "nothing",
+            "no simulated part is called 'nothing': there are rtsx-sd-pro-plus-128, emmc-8gb-hs400",
+        ),
+        ("bad.toml", "bad.toml: it is not a valid part"),
+        ("emmc-8gb-hs400,speed=2", "'speed=2' is not known"),
+        ("emmc-8gb-hs400,policy=no", "no policy is called 'no'"),
+        ("emmc-8gb-hs400,noise=90", "noise_percent is 90"),
+        ("rtsx-sd-pro-plus-128,policy=queued", "has no queue"),
+    ] {
+        let error = parse(words).unwrap_err();
+        assert!(error.contains(expected), "{error}");
     }
 }

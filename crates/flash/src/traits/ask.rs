@@ -2,11 +2,11 @@
 
 use super::Trait;
 use assay_model::job::{EngineKind, FlashPattern, Flush, FlushCall, Job, Pause, Purpose, Rw};
-use assay_model::latency::LatencyRecord;
+use assay_model::measurement::LatencyRecord;
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::histogram::Percentile;
 use assay_stats::latency::Distribution;
-use assay_stats::percentile::Percentile;
 
 /// A job, and the point of a series that it measures.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,7 @@
 //! G, and the measured cost is a sum of a few of these terms.
 
 use super::series::Series;
-use super::{TraitFinding, Why};
-use assay_model::number::as_u64;
+use super::{TraitFinding, Why, bytes};
 use assay_model::units::Bytes;
 
 /// Minimum size of a step, in standard errors.
@@ -136,8 +135,4 @@ fn state(steps: &[BoundaryStep], best: &Explained) -> Option<TraitFinding> {
     };
     let found: Option<Vec<(Bytes, f64)>> = best.costs.iter().map(large).collect();
     found.filter(|_| adequate).map(TraitFinding::Boundaries)
-}
-
-pub(super) const fn bytes(x: f64) -> Bytes {
-    Bytes(as_u64(x + 0.5))
 }

@@ -10,12 +10,12 @@
 
 pub mod ask;
 mod boundary;
-mod cliff;
 mod costs;
 mod other;
 pub mod series;
 mod step;
 
+use assay_model::number::as_u64;
 use assay_model::units::{Bytes, Nanos};
 use series::Answers;
 
@@ -164,8 +164,8 @@ pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
         }
         Trait::MapUnit => step::map_unit(&answers.of(what, "")),
         Trait::OpenUnits => step::open_units(&answers.of(what, "write"), &answers.of(what, "read")),
-        Trait::MapSpan => cliff::map_span(&answers.of(what, "")),
-        Trait::Flush => cliff::flush(&answers.of(what, "")),
+        Trait::MapSpan => series::map_span(&answers.of(what, "")),
+        Trait::Flush => series::flush(&answers.of(what, "")),
         Trait::Slc => other::slc(answers.courses()),
         Trait::Break => other::jump(&answers.of(what, "")),
         Trait::Deferred => other::deferred(&answers.of(what, ""), &answers.of(Trait::Break, "")),
@@ -173,6 +173,11 @@ pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
         Trait::Queue => other::queue(&answers.of(what, "")),
     };
     found.unwrap_or_else(TraitFinding::NotVisible)
+}
+
+/// Nearest whole number of bytes.
+const fn bytes(x: f64) -> Bytes {
+    Bytes(as_u64(x + 0.5))
 }
 
 #[cfg(test)]

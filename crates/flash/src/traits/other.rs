@@ -1,6 +1,6 @@
 //! Differences between two variants of an I/O, and the rate of a long write over time.
 
-use super::boundary::bytes;
+use super::bytes;
 use super::series::{Course, Series, SeriesPoint};
 use super::{TraitFinding, Why};
 use assay_model::number::{as_u32, as_u64};

@@ -1,6 +1,6 @@
 //! Costs that apply up to a point, or from a point on.
 
-use super::boundary::bytes;
+use super::bytes;
 use super::series::Series;
 use super::{TraitFinding, Why};
 use assay_model::number::as_u32;

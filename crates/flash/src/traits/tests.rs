@@ -147,18 +147,18 @@ fn a_flush_is_told_with_its_buffer_and_without() {
     let Ok(TraitFinding::Flush {
         buffer: Some((each, least, Some(most))),
         ..
-    }) = cliff::flush(&powers(14, 22, filled))
+    }) = series::flush(&powers(14, 22, filled))
     else {
-        panic!("{:?}", cliff::flush(&powers(14, 22, filled)));
+        panic!("{:?}", series::flush(&powers(14, 22, filled)));
     };
     assert!((each - 20.0).abs() < 0.2, "{each}");
     assert!(least.0 <= 300 << 10 && most.0 >= 300 << 10);
-    let flat = cliff::flush(&powers(14, 22, |_| 700.0));
+    let flat = series::flush(&powers(14, 22, |_| 700.0));
     assert!(
         matches!(flat, Ok(TraitFinding::Flush { buffer: None, .. })),
         "{flat:?}"
     );
-    assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
+    assert_eq!(series::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn slight_rise(burst: f64) -> f64 {
 
 #[test]
 fn a_slight_rise_of_flushes_above_the_noise_is_one() {
-    let found = cliff::flush(&powers(14, 24, slight_rise));
+    let found = series::flush(&powers(14, 24, slight_rise));
     let Ok(TraitFinding::Flush {
         flush_us,
         buffer: Some((each, least, _)),
@@ -212,10 +212,10 @@ fn a_slight_rise_of_flushes_above_the_noise_is_one() {
     assert_eq!(least, Bytes::mib(1));
     // A tenth more from 1 MiB on is no line, and not alike either.
     let step = |burst: f64| if burst < 1e6 { 700.0 } else { 770.0 };
-    assert_eq!(cliff::flush(&powers(14, 24, step)), Err(Why::Unclear));
+    assert_eq!(series::flush(&powers(14, 24, step)), Err(Why::Unclear));
     // Nor is what falls.
     let falling = |burst: f64| 770.0 - 70.0 * (burst / 16e6);
-    assert_eq!(cliff::flush(&powers(14, 24, falling)), Err(Why::Unclear));
+    assert_eq!(series::flush(&powers(14, 24, falling)), Err(Why::Unclear));
 }
 
 #[test]
@@ -227,13 +227,13 @@ fn flushes_that_noise_may_hide_are_not_called_alike() {
         let share = |trial: usize| 0.6 + 0.4 * ((trial + number) % 3) as f64;
         point.us = (0..4).map(|trial| mean * share(trial)).collect();
     }
-    assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+    assert_eq!(series::flush(&noisy), Err(Why::Unclear));
 }
 
 #[test]
 fn where_a_rise_ends_is_told_only_when_the_noise_lets_it() {
     let goes_on = |burst: f64| 120_000.0 + burst / 1024.0 * 4.0;
-    let found = cliff::flush(&powers(14, 24, goes_on));
+    let found = series::flush(&powers(14, 24, goes_on));
     let Ok(TraitFinding::Flush {
         buffer: Some((_, least, None)),
         ..
@@ -261,7 +261,7 @@ fn where_a_rise_ends_is_told_only_when_the_noise_lets_it() {
         us: ms.map(|ms| ms * 1e3).into(),
     };
     let noisy = Series((14..).zip(&ms).map(point).collect());
-    assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+    assert_eq!(series::flush(&noisy), Err(Why::Unclear));
 }
 
 /// The first trials of each point alone.

@@ -1,16 +1,13 @@
 //! The streams of a wave on one storage, judged together.
 
-use super::super::flush::in_force;
-use super::super::hindrances;
+use super::super::calls::in_force;
 use super::super::share::{Share, failed_because};
-use super::super::touched::Touched;
+use super::super::witness::Touched;
 use super::super::{
-    CallEnd, Case, DataLocation, DirectionEvidence, ForeignIo, Judgement, Measured, uncounted,
+    CallEnd, Case, DataLocation, DirectionEvidence, ForeignIo, Judgement, Measured, hindrances,
+    uncounted,
 };
-use super::order;
-use super::stop::{UNEVEN, evidence_at};
-use super::trims::Trims;
-use super::ways::{Member, ddir};
+use super::{Member, Trims, UNEVEN, ddir, evidence_at};
 use assay_lang::{key, tr, translated};
 use assay_model::evidence::Evidence;
 use assay_model::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
@@ -280,7 +277,7 @@ impl<'a> StorageGroup<'a> {
         };
         let between = self.stopped.and_then(|stop| stop.between.as_ref());
         let passes = between.map_or(1, |between| between.times + 1);
-        case.touched = order::of_all(&self.members, case.read_ahead_window(), passes);
+        case.touched = super::of_all(&self.members, case.read_ahead_window(), passes);
         case
     }
 

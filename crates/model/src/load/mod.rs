@@ -9,31 +9,16 @@
 //! (fio's `stonewall`).
 
 pub mod blocks;
-pub mod content;
-pub mod files;
-pub mod logs;
-pub mod pace;
-pub mod priority;
 pub mod report;
-pub mod schedule;
-pub mod stats;
-pub mod trace;
-pub mod verify;
 
 use crate::job::{EngineKind, Flush, FlushCall, OpenSync};
 use crate::rng::SplitMix64;
 use crate::units::Nanos;
-use blocks::{Blocks, Region};
-use content::WriteContent;
-use files::Files;
-use logs::Logs;
-use pace::PaceLimits;
-use priority::PriorityShare;
-use schedule::{Process, Schedule};
+use blocks::{Blocks, Files, Region, TrimOptions, Verify};
+use report::{ErrorPolicy, StatsOptions, SteadyState};
 use serde::{Deserialize, Serialize};
-use stats::{ErrorPolicy, StatsOptions, SteadyState};
-use trace::Trace;
-use verify::{TrimOptions, Verify};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Several streams and their common options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +31,7 @@ pub struct Load {
     pub destroy_data: bool,
     /// Directory for relative auxiliary files (logs, verify states) (`--aux-path`); `None`: the
     /// current directory.
-    pub aux_path: Option<std::path::PathBuf>,
+    pub aux_path: Option<PathBuf>,
     /// Interval of full reports (`--status-interval`).
     pub status_interval: Option<Nanos>,
     /// `true` to log the bandwidth of all streams together (`--bandwidth-log`).
@@ -364,4 +349,334 @@ pub struct SyncFileRange {
     pub wait_after: bool,
     /// Number of writes after which it is called.
     pub every: u32,
+}
+
+crate::defaults! {
+    /// Content of write buffers.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct WriteContent {
+        /// Zero bytes only (`zero_buffers`).
+        pub zero: bool,
+        /// New random content for every write (`refill_buffers`); otherwise the random content is
+        /// generated once.
+        pub refill: bool,
+        /// Slightly changed for every write (`scramble_buffers`).
+        pub scramble: bool = true,
+        /// Pattern that is repeated to fill the block; empty: random content.
+        pub pattern: ContentPattern,
+        /// Compressibility of a block, in percent; `None`: not requested.
+        pub compress_percent: Option<u8>,
+        /// Size of the parts with that compressibility; 0: the block.
+        pub compress_chunk: u32 = 512,
+        /// Share of repeated blocks, in percent.
+        pub dedupe_percent: u8,
+        /// Source of the repeated blocks.
+        pub dedupe_mode: DedupeMode,
+        /// Size of the working set, in percent of the region.
+        pub dedupe_set_percent: u8 = 5,
+        /// `true` if copies of other streams count too (`dedupe_global`).
+        pub dedupe_global: bool,
+    }
+}
+
+/// Bytes that are repeated, with positions for inserted values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentPattern {
+    /// Bytes of the pattern; empty if there is no pattern.
+    pub bytes: Vec<u8>,
+    /// Positions of the block's offset (`%o`) in the pattern, a little-endian 64-bit number.
+    pub offsets_at: Vec<u32>,
+    /// Number of bytes of a block after which the pattern restarts, as if another block began there
+    /// (`verify_pattern_interval`); 0: only with each block.
+    #[serde(default)]
+    pub interval: u32,
+}
+
+/// fio's `dedupe_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DedupeMode {
+    /// Repeats the previous block.
+    #[default]
+    Repeat,
+    /// Repeats any block of a working set.
+    WorkingSet,
+}
+
+/// Log files of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logs {
+    /// Prefix of the names of the bandwidth log; `None`: no log. (fio's `write_bw_log`; the job's
+    /// name if that has no value.)
+    pub bandwidth: Option<String>,
+    /// Prefix of the names of the latency logs (`write_lat_log`: slat, clat and lat).
+    pub latency: Option<String>,
+    /// Prefix of the name of the IOPS log.
+    pub iops: Option<String>,
+    /// Prefix of the name of the histogram log.
+    pub histogram: Option<String>,
+    /// `true` for one file per name; otherwise each stream has its own (`per_job_logs`).
+    pub shared: bool,
+    /// Interval of averages; 0: every I/O is logged.
+    pub average: Nanos,
+    /// Value that is logged for the I/Os of an interval.
+    pub window_value: WindowValue,
+    /// `true` to log offsets.
+    pub offset: bool,
+    /// `true` to log priorities.
+    pub priority: bool,
+    /// `true` to log the times at which I/Os were issued.
+    #[serde(default)]
+    pub issue_time: bool,
+    /// Time between two histograms; 0: none.
+    pub histogram_interval: Nanos,
+    /// Logarithm to base 2 of the number of bins that are merged.
+    pub histogram_coarseness: u8,
+    /// `true` to log times since 1970 instead of since the start.
+    pub unix_epoch: bool,
+    /// Clock whose times are logged instead (`log_alternate_epoch_clock_id`).
+    pub epoch_clock: Option<i32>,
+    /// Bytes from which entries are compressed in memory (`log_compression`); 0: never.
+    pub compress_from: u64,
+    /// `true` to store them compressed (`log_store_compressed`, name ends in `.fz`).
+    pub store_compressed: bool,
+}
+
+/// fio's `log_window_value`. Rates have a single value for all of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowValue {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The maximum.
+    Max,
+    /// The mean and the maximum.
+    Both,
+}
+
+/// A fixed value, or a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+}
+
+crate::defaults! {
+    /// Limits on the rate of a stream. A rate of 0 is unlimited.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct PaceLimits {
+        /// Bytes per second.
+        pub rate: PerDirection<u64>,
+        /// Least bytes per second; below it the stream fails.
+        pub rate_min: PerDirection<u64>,
+        /// I/Os per second.
+        pub rate_iops: PerDirection<u64>,
+        /// Least I/Os per second; below it the stream fails.
+        pub rate_iops_min: PerDirection<u64>,
+        /// Time over which the least rates are averaged.
+        pub rate_cycle: Nanos = Nanos::millis(1000),
+        /// `true` if I/Os arrive as a Poisson process instead of evenly.
+        pub poisson: bool,
+        /// `true` if think time does not count against the rate.
+        pub ignore_think_time: bool,
+        /// Pauses between I/Os.
+        pub think: Option<ThinkTime>,
+        /// Search for the depth that keeps a latency.
+        pub latency_target: Option<LatencyTarget>,
+        /// Latency above which an I/O ends the stream with an error; 0: no limit.
+        pub max_latency: PerDirection<Nanos>,
+        /// Proportion to the I/O of other streams.
+        pub flow: Option<Flow>,
+    }
+}
+
+crate::defaults! {
+    /// Pauses between I/Os (fio's thinktime family).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct ThinkTime {
+        /// Length of a pause.
+        pub pause: Nanos,
+        /// Busy-waiting part of the pause.
+        pub spin: Nanos,
+        /// Number of blocks between pauses.
+        pub blocks: u32 = 1,
+        /// `true` if blocks are counted when issued instead of when completed.
+        pub count_issued: bool,
+        /// Time of I/O after which a pause follows (`thinktime_iotime`); 0: not used.
+        pub io_time: Nanos,
+    }
+}
+
+crate::defaults! {
+    /// fio's latency_target family.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct LatencyTarget {
+        /// Latency to keep.
+        pub target: Nanos,
+        /// Window over which latency is evaluated.
+        pub window: Nanos,
+        /// Share of the I/Os that must keep the latency, in percent.
+        pub percentile: f64 = 100.0,
+        /// `true` to continue at the depth that was found.
+        pub run: bool,
+    }
+}
+
+/// fio's flow: streams of the same id keep their I/O in proportion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Id of the group of streams.
+    pub id: i64,
+    /// Share of this stream.
+    pub weight: u32,
+    /// Pause of a stream that is ahead; 0: it polls.
+    pub sleep: Nanos,
+}
+
+/// An I/O priority in the kernel's encoding (`linux/ioprio.h`): the class above 13 bits of level. 0
+/// uses the thread's priority.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct IoPriority(pub u16);
+
+impl IoPriority {
+    /// Uses the thread's priority.
+    pub const NONE: Self = Self(0);
+
+    /// Creates a priority of class 1 (real time), 2 (best effort) or 3 (idle) and level 0 (highest)
+    /// to 7. Larger numbers are truncated.
+    pub const fn new(class: u8, level: u8) -> Self {
+        Self((class as u16 & 7) << 13 | level as u16 & 7)
+    }
+
+    /// Returns the priority class; 0: none.
+    pub const fn class(self) -> u16 {
+        self.0 >> 13
+    }
+
+    /// Returns the level within the class.
+    pub const fn level(self) -> u16 {
+        self.0 & 7
+    }
+}
+
+/// A share of the I/Os of a direction with a separate priority (fio's `cmdprio` options).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriorityShare {
+    /// Block size that the share applies to; `None`: all blocks.
+    pub size: Option<u32>,
+    /// Share of those I/Os, in percent.
+    pub percent: u8,
+    /// Priority that they get.
+    pub priority: IoPriority,
+}
+
+/// Start of a stream, and streams that its end affects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Name of the streams that must end before it starts.
+    pub wait_for: Option<String>,
+    /// Delay after the start of its wave (ns).
+    pub start_delay: Option<Range>,
+    /// Kernel number of the clock that the start time is read from (`job_start_clock_id`); 0: the
+    /// time since 1970.
+    #[serde(default)]
+    pub start_clock: i32,
+    /// Streams that end when this one ends (`exitall`).
+    pub exit_all: Option<ExitWhat>,
+    /// `true` if a failure of this stream ends all others.
+    pub exit_all_on_error: bool,
+    /// Command that is run by `sh -c` before the stream starts.
+    pub exec_before: Option<String>,
+    /// Command that is run by `sh -c` after its end.
+    pub exec_after: Option<String>,
+}
+
+/// fio's `exit_what`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExitWhat {
+    /// Streams of its report group.
+    Group,
+    /// Streams of its wave.
+    Stonewall,
+    /// Every stream.
+    All,
+}
+
+/// Scheduling properties of a stream's thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Processors that it may run on; empty: all.
+    pub cpus: Vec<u32>,
+    /// `true` if each copy gets one processor in turn (`cpus_allowed_policy=split`).
+    pub split_cpus: bool,
+    /// Increment of the nice value.
+    pub nice: i32,
+    /// Class of its I/O priority: 1 real time, 2 best effort, 3 idle.
+    pub io_class: Option<u8>,
+    /// I/O priority of the thread, 0 (highest) to 7.
+    pub io_priority: Option<u8>,
+    /// `true` if a separate process was requested (no `thread`). Streams are always threads; the
+    /// value is only recorded.
+    pub forked: bool,
+}
+
+impl Process {
+    /// Returns the I/O priority of the stream; a level without a class is best effort.
+    pub fn priority(&self) -> IoPriority {
+        const BEST_EFFORT: u8 = 2;
+        match (self.io_class, self.io_priority) {
+            (None, None) => IoPriority::NONE,
+            (class, level) => IoPriority::new(class.unwrap_or(BEST_EFFORT), level.unwrap_or(0)),
+        }
+    }
+}
+
+crate::defaults! {
+    /// Recording and replaying of I/O.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Trace {
+        /// File that every I/O is recorded in (fio's iolog, version 3).
+        pub write: Option<PathBuf>,
+        /// File that I/O is replayed from: an iolog (version 2 or 3) or the binary trace of
+        /// blktrace.
+        pub read: Option<PathBuf>,
+        /// Text of the iolog, if the machine that replays it does not have the file; `read` is then
+        /// only its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub recorded: Option<Arc<str>>,
+        /// `true` to read the iolog in chunks instead of at once.
+        pub read_chunked: bool,
+        /// `true` to replay as fast as possible.
+        pub no_stall: bool,
+        /// Percentage of the recorded speed: 200 is twice as fast.
+        pub time_scale_percent: u32 = 100,
+        /// File or device that replaces all recorded ones.
+        pub redirect: Option<PathBuf>,
+        /// Divisor of offsets; 0: not used.
+        pub scale: u32,
+        /// Alignment to which offsets are rounded down; 0: not used.
+        pub align: u32,
+        /// Directions that are left out.
+        pub skip: PerDirection<bool>,
+        /// `true` to leave out flushes.
+        pub skip_sync: bool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_numbered_as_in_the_kernel() {
+        let real_time = IoPriority::new(1, 3);
+        assert_eq!(real_time.0, 0x2003);
+        assert_eq!((real_time.class(), real_time.level()), (1, 3));
+    }
 }

@@ -1,6 +1,6 @@
 //! Copying with the options of dd.
 
-use crate::latency::LatencyRecord;
+use crate::measurement::LatencyRecord;
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -9,24 +9,21 @@ pub mod acts;
 pub mod androbench;
 pub mod capacity;
 pub mod copy;
-pub mod extent;
 pub mod iozone;
 pub mod memory;
 pub mod powercut;
-pub mod replay;
 pub mod scenario;
 pub mod soak;
 pub mod watch;
 
-use crate::load::{Load, Stream};
+use crate::load::{Load, PerDirection, Stream};
+use crate::measurement::LatencyRecord;
 use androbench::{AndroBench, DatabaseStep};
 use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
-use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
 use powercut::{CutStep, Powercut, PowercutReport};
-use replay::ReplayStep;
 use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use soak::{Soak, SoakStep};
@@ -340,4 +337,114 @@ pub enum ProgressUnit {
     Bytes,
     /// Samples, transactions or other things without a unit.
     Items,
+}
+
+/// A replayed trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayStep {
+    /// File of the trace, as named by the user.
+    pub trace: String,
+    /// Format of the trace.
+    pub format: String,
+    /// Replay speed: 1 keeps the recorded times, 2 halves them; `None`: as fast as possible.
+    pub speed: Option<f64>,
+    /// Time from the first recorded I/O or flush to the last.
+    pub recorded_ns: u64,
+    /// I/Os that were recorded and replayed.
+    pub ios: PerDirection<u64>,
+    /// Flushes that were recorded and replayed.
+    pub flushes: u64,
+    /// Trims that were left out, since files do not support them.
+    pub trims_left_out: u64,
+    /// Bytes from 0 to the end of the recorded I/O with the highest end.
+    pub recorded_extent: u64,
+    /// Bytes from 0 to the end of the replayed I/O with the highest end.
+    pub extent: u64,
+    /// Treatment of offsets beyond the end of smaller storage: `wrap` or `scale`.
+    pub shrunk: Option<String>,
+    /// Number of I/Os that are not at their recorded offset.
+    pub moved: u64,
+    /// Lateness of each I/O or flush (submission time minus due time); `None` if times are not
+    /// kept.
+    pub lateness: Option<LatencyRecord>,
+}
+
+crate::defaults! {
+    /// Samples to take.
+    ///
+    /// Defaults are those of GNOME Disks.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Extent {
+        /// Device, file, or folder in which a file is created.
+        pub path: PathBuf,
+        /// `true` if `path` is a folder.
+        pub in_folder: bool,
+        /// Number of samples of the rate, at equal distances over the extent.
+        pub samples: u32 = 100,
+        /// Bytes per sample.
+        pub sample_bytes: u64 = 10 << 20,
+        /// `true` to take write samples too: the data that was read is written back.
+        pub write: bool,
+        /// Number of single pages that are read at random offsets; the first is not counted.
+        pub access_samples: u32 = 1000,
+        /// Length of the file that is created in a folder.
+        pub file_bytes: u64 = 1 << 30,
+    }
+}
+
+impl WorkSpec for Extent {
+    fn writes(&self) -> Vec<PathBuf> {
+        let writes = self.write && !self.in_folder;
+        writes.then(|| self.path.clone()).into_iter().collect()
+    }
+
+    fn touches(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
+        self.in_folder.then_some(&self.path)
+    }
+}
+
+/// Quantity that samples measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleKind {
+    /// Rate of reading.
+    #[default]
+    Read,
+    /// Rate of writing, with the flush that follows.
+    Write,
+    /// Time to read one page at a random offset.
+    Access,
+}
+
+/// Samples of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtentStep {
+    /// Quantity that the samples measure.
+    pub of: SampleKind,
+    /// Length of the device or file.
+    pub extent_bytes: u64,
+    /// Samples with their offset and duration, in the order in which they were taken.
+    pub samples: Vec<ExtentSample>,
+}
+
+/// A sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtentSample {
+    /// Start of the sample, in bytes.
+    pub offset: u64,
+    /// Length of the sample, in bytes.
+    pub bytes: u64,
+    /// Duration of the sample, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl ExtentSample {
+    /// Returns the bytes per second; `None` when no time passed.
+    pub fn rate(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
+    }
 }

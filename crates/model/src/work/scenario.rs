@@ -9,7 +9,7 @@
 //! `docs/scenarios.md`. A built-in scenario is a file in `cli::scenarios::library`.
 
 use crate::job::{FlushCall, Job};
-use crate::latency::LatencyRecord;
+use crate::measurement::LatencyRecord;
 use crate::units::Bytes;
 use crate::work::WorkSpec;
 use crate::work::androbench::{DatabasePhase, DatabaseStep};

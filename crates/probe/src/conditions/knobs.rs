@@ -1,15 +1,21 @@
 //! Locations at which a subject is set.
 
-use super::{ConditionError, file_system};
-use crate::attr;
+use super::{ConditionError, run};
 use crate::device::Device;
 use crate::roots::Roots;
-use assay_model::condition::{Knob, Subject};
+use crate::{attr, files};
+use assay_model::condition::{
+    COMMAND_LIMIT, FileSystem, Knob, Offer, Offered, Subject, parse_cpus,
+};
 use assay_model::storage::Storage;
-use std::fs::File;
-use std::io::Read;
+use assay_model::units::Nanos;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
 
 /// Returns the knobs of a subject for the storage under test.
 ///
@@ -52,7 +58,7 @@ pub fn knobs(
             undo: undo.clone(),
             limit: *limit,
         }]),
-        Subject::Mkfs => Ok(vec![file_system::knob(storage)?]),
+        Subject::Mkfs => Ok(vec![super::knob(storage)?]),
         Subject::Mount => match &storage.mount {
             Some(mount) => Ok(vec![Knob::Mount {
                 point: mount.point.clone(),
@@ -199,4 +205,294 @@ pub fn companions(knob: &Knob) -> Vec<Knob> {
     let paths = names.into_iter().map(|name| folder.join(name));
     let there = paths.filter(|path| path.is_file());
     there.map(|path| Knob::File { path }).collect()
+}
+
+/// Lists the settings of a subject and their possible values, without changing anything.
+///
+/// # Errors
+/// If the subject cannot be set here: it does not exist, or permission is missing.
+pub fn offers(
+    roots: &Roots,
+    storage: &Storage,
+    subject: &Subject,
+) -> Result<Offered, ConditionError> {
+    let knobs = knobs(roots, storage, subject)?;
+    let mut current = Vec::new();
+    let mut offer: Option<Offer> = None;
+    for knob in &knobs {
+        let value = read(roots, knob)?;
+        may_be_set(knob)?;
+        let own = offer_of(knob, subject, value.as_deref());
+        offer = Some(match offer {
+            Some(others) => others.and(own),
+            None => own,
+        });
+        current.extend(value);
+    }
+    current.sort();
+    current.dedup();
+    Ok(Offered {
+        subject: subject.clone(),
+        knobs: knobs.iter().map(ToString::to_string).collect(),
+        current,
+        offer: offer.unwrap_or(Offer::Text),
+    })
+}
+
+/// Checks that a knob may be set, by opening it for writing without a write.
+fn may_be_set(knob: &Knob) -> Result<(), ConditionError> {
+    let opened = match knob {
+        Knob::File { path } => OpenOptions::new().write(true).open(path).map(drop),
+        Knob::Mount { .. } | Knob::FileSystem { .. } if !rustix::process::geteuid().is_root() => {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+        Knob::Mount { .. } | Knob::FileSystem { .. } | Knob::Command { .. } | Knob::Affinity => {
+            Ok(())
+        }
+    };
+    opened.map_err(|error| ConditionError::NotWritable {
+        knob: knob.to_string(),
+        error,
+    })
+}
+
+fn offer_of(knob: &Knob, subject: &Subject, current: Option<&str>) -> Offer {
+    match knob {
+        Knob::File { path } => offer_of_file(path, subject, current),
+        Knob::Affinity => Offer::Cpus {
+            allowed: current.and_then(parse_cpus).unwrap_or_default(),
+        },
+        Knob::Mount { .. } => Offer::Options {
+            shown: current
+                .unwrap_or_default()
+                .split(',')
+                .map(str::to_owned)
+                .collect(),
+        },
+        Knob::FileSystem { .. } => Offer::FileSystems {
+            kinds: super::kinds(),
+        },
+        Knob::Command { .. } => Offer::Text,
+    }
+}
+
+fn offer_of_file(path: &Path, subject: &Subject, current: Option<&str>) -> Offer {
+    let beside = |name: &str| attr::text(&path.with_file_name(name));
+    let words = |text: String| text.split_whitespace().map(str::to_owned).collect();
+    match subject {
+        Subject::Governor => {
+            if let Some(text) = beside("scaling_available_governors") {
+                return Offer::Choice {
+                    values: words(text),
+                };
+            }
+        }
+        Subject::CpufreqMin | Subject::CpufreqMax => {
+            let number = |name: &str| attr::number(&path.with_file_name(name));
+            return Offer::Number {
+                least: number("cpuinfo_min_freq"),
+                most: number("cpuinfo_max_freq"),
+            };
+        }
+        _ => {}
+    }
+    let text = attr::text(path).unwrap_or_default();
+    if attr::bracketed(&text).is_some() {
+        let bare = text.replace(['[', ']'], "");
+        return Offer::Choice {
+            values: words(bare),
+        };
+    }
+    match current.is_some_and(|value| value.parse::<u64>().is_ok()) {
+        true => Offer::Number {
+            least: None,
+            most: None,
+        },
+        false => Offer::Text,
+    }
+}
+
+/// Returns the value in force; `None` if that cannot be determined (a command) or nothing is there
+/// (a file system).
+///
+/// # Errors
+/// If the value cannot be read.
+pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError> {
+    let value = match knob {
+        Knob::File { path } => fs::read_to_string(path).map(|text| {
+            let text = text.trim();
+            attr::bracketed(text).unwrap_or(text).to_owned()
+        }),
+        Knob::Mount { point } => mount_options(roots, point),
+        Knob::Affinity => affinity(),
+        Knob::FileSystem { point, .. } => {
+            let mounted = super::mounted(roots, point);
+            return mounted.map_err(|error| ConditionError::unreadable(knob, error));
+        }
+        Knob::Command { .. } => return Ok(None),
+    };
+    value
+        .map(Some)
+        .map_err(|error| ConditionError::unreadable(knob, error))
+}
+
+/// Sets a knob, reads it back and returns the value in force.
+///
+/// # Errors
+/// When the kernel refuses the value, or shows another one afterwards.
+pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, ConditionError> {
+    let done = match knob {
+        Knob::File { path } => write(path, value).map_err(|error| error.to_string()),
+        Knob::Mount { point } => remount(point, &value.replace('+', ",")),
+        Knob::Command { apply, limit, .. } => run_command(apply, value, *limit),
+        Knob::FileSystem { device, point } => super::make(device, point, value),
+        Knob::Affinity => set_affinity(value).map_err(|error| error.to_string()),
+    };
+    done.map_err(|why| ConditionError::refused(knob, value, why))?;
+    let Some(read) = read(roots, knob)? else {
+        return Ok(None);
+    };
+    match holds(knob, value, &read) {
+        true => Ok(Some(read)),
+        false => Err(ConditionError::Differs {
+            knob: knob.to_string(),
+            asked: value.to_owned(),
+            read,
+        }),
+    }
+}
+
+/// `true` if the value read back is the value requested.
+pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
+    match knob {
+        Knob::Mount { .. } => {
+            let shown: Vec<&str> = read.split(',').collect();
+            asked
+                .split(['+', ','])
+                .all(|option| is_in_force(option, &shown))
+        }
+        Knob::Affinity => parse_cpus(asked) == parse_cpus(read),
+        Knob::FileSystem { .. } => FileSystem::parse(asked).is_some_and(|asked| asked.kind == read),
+        Knob::File { .. } | Knob::Command { .. } => {
+            let number = |text: &str| text.parse::<i128>().ok();
+            asked.split_whitespace().eq(read.split_whitespace())
+                || number(asked).is_some_and(|asked| number(read) == Some(asked))
+        }
+    }
+}
+
+/// Options that the kernel always shows when they are in force.
+const ALWAYS_SHOWN: [&str; 3] = ["ro", "rw", "relatime"];
+
+/// `true` if a mount option is in force. The kernel shows most options only if they differ from the
+/// default: `barrier` is in force when neither it nor `nobarrier` is shown.
+fn is_in_force(option: &str, shown: &[&str]) -> bool {
+    shown.contains(&option)
+        || (!ALWAYS_SHOWN.contains(&option)
+            && !option.starts_with("no")
+            && !option.contains('=')
+            && !shown.contains(&opposite(option).as_str()))
+}
+
+fn opposite(option: &str) -> String {
+    match (option, option.strip_prefix("no")) {
+        ("sync", _) => "async".to_owned(),
+        ("async", _) => "sync".to_owned(),
+        ("ro", _) => "rw".to_owned(),
+        ("rw", _) => "ro".to_owned(),
+        (_, Some(plain)) => plain.to_owned(),
+        (_, None) => format!("no{option}"),
+    }
+}
+
+/// Restores the value that was read before. `last` is the value that was set; it is needed for a
+/// command, and for mount options that are only shown when they are set.
+///
+/// # Errors
+/// As [`set`].
+pub fn undo(
+    roots: &Roots,
+    knob: &Knob,
+    old: Option<&str>,
+    last: &str,
+) -> Result<(), ConditionError> {
+    let undone = match knob {
+        Knob::Command { undo, limit, .. } => Some(run_command(undo, last, *limit)),
+        Knob::FileSystem { point, .. } => Some(super::unmount(roots, point)),
+        Knob::File { .. } | Knob::Mount { .. } | Knob::Affinity => None,
+    };
+    if let Some(undone) = undone {
+        return undone.map_err(|why| ConditionError::not_undone(knob, why));
+    }
+    let Some(old) = old else {
+        return Ok(());
+    };
+    if let Knob::Mount { point } = knob {
+        let now = read(roots, knob)?.unwrap_or_default();
+        let was: Vec<&str> = old.split(',').collect();
+        let set = now.split(',').chain(last.split('+'));
+        let changed = set.filter(|option| !was.contains(option));
+        let plain = changed.filter(|option| !option.contains('='));
+        let mut options: Vec<String> = plain.map(opposite).collect();
+        options.push(old.to_owned());
+        return remount(point, &options.join(","))
+            .map_err(|why| ConditionError::refused(knob, old, why));
+    }
+    set(roots, knob, old).map(drop)
+}
+
+/// Writes the value with a single `write(2)`, because the kernel takes each call as a complete
+/// value.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
+}
+
+fn mount_options(roots: &Roots, point: &Path) -> io::Result<String> {
+    let mounts = files::read_mounts(roots)?;
+    let found = mounts.iter().rev().find(|entry| entry.mount.point == point);
+    let mount = &found.ok_or(io::ErrorKind::NotFound)?.mount;
+    let mut options: Vec<&str> = Vec::new();
+    for option in mount.options.iter().chain(&mount.super_options) {
+        if !options.contains(&option.as_str()) {
+            options.push(option);
+        }
+    }
+    Ok(options.join(","))
+}
+
+/// Remounts with `mount(8)`, which separates the options of the file system from those of the
+/// mount.
+fn remount(point: &Path, options: &str) -> Result<(), String> {
+    // An option stays in force until its opposite is set: noatime takes precedence over relatime.
+    let of_times = ["relatime", "strictatime"];
+    let revoked = match options.split(',').any(|option| of_times.contains(&option)) {
+        true => "atime,",
+        false => "",
+    };
+    let options = format!("remount,{revoked}{options}");
+    let mut command = Command::new("mount");
+    command.arg("-o").arg(options).arg("--").arg(point);
+    run(&mut command, COMMAND_LIMIT)
+}
+
+fn run_command(words: &str, value: &str, limit: Nanos) -> Result<(), String> {
+    let mut command = Command::new("sh");
+    run(command.arg("-c").arg(words).arg("sh").arg(value), limit)
+}
+
+fn affinity() -> io::Result<String> {
+    let set = sched_getaffinity(None)?;
+    let cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
+    let numbers: Vec<String> = cpus.map(|cpu| cpu.to_string()).collect();
+    Ok(numbers.join("+"))
+}
+
+fn set_affinity(value: &str) -> io::Result<()> {
+    let cpus = parse_cpus(value).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut set = CpuSet::new();
+    for cpu in cpus.into_iter().filter(|&cpu| cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
 }

@@ -439,3 +439,15 @@ fn wear_codes_are_put_in_words() {
         ["not defined", "normal", "warning", "urgent"]
     );
 }
+
+#[test]
+fn a_clock_is_shown_with_one_decimal_at_most() {
+    let ios = "clock:\t\t52000000 Hz\nactual clock:\t49500000 Hz\nbus width:\t3 (8 bits)\ntiming spec:\t8 (mmc DDR52)\n";
+    assert_eq!(bus_mode(ios).unwrap(), "DDR52, 8 bit, 49.5 MHz");
+}
+
+#[test]
+fn unknown_makers_keep_their_id() {
+    assert_eq!(unknown_vendor(0x9b, Some("0x5957")), "id 0x9b (YW)");
+    assert_eq!(unknown_vendor(0x05, Some("0x0100")), "id 0x05");
+}

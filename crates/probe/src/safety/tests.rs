@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{Machine, MadeUp};
+use std::io::Write;
 
 const ROOT_ONLY: &str = "27 1 259:1 / / rw - ext4 /dev/root rw\n";
 
@@ -424,4 +425,73 @@ fn a_multipath_device_is_no_use_of_its_own_paths() {
     assert_eq!(uses(&machine, "dm-0"), [""; 0]);
     mount(&machine, "28 27 8:32 / /srv rw - ext4 /dev/sdc rw");
     assert!(uses(&machine, "dm-0").contains(&"sdc is mounted on /srv".to_owned()));
+}
+
+fn holding(parts: &[(u64, &[u8])]) -> Vec<Signature> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&[0; 200_000]).unwrap();
+    for (offset, bytes) in parts {
+        file.write_all_at(bytes, *offset).unwrap();
+    }
+    find(&file).unwrap()
+}
+
+#[test]
+fn each_kind_is_found_at_its_place_alone() {
+    assert_eq!(holding(&[]), []);
+    for &(at, magic, _, words) in &SIGNATURES {
+        let offset = match at {
+            At::Start(offset) => offset,
+            At::End(before, unit) => 200_000 / unit * unit - before,
+        };
+        let found = holding(&[(offset, magic)]);
+        let found: Vec<&str> = found.iter().map(|one| one.words).collect();
+        assert_eq!(found, [words]);
+        assert_eq!(holding(&[(offset + 1, magic)]), [], "{words}");
+    }
+}
+
+#[test]
+fn identifiers_are_read_beside_the_magic_number() {
+    let swap = holding(&[(4086, b"SWAPSPACE2"), (1036, &[0xab; 16])]);
+    assert_eq!(swap[0].uuid.as_deref(), Some("ab".repeat(16).as_str()));
+    let id = "0f9d2b5e-8a5d-4c3e-9f25-5be3b5a2d7c1";
+    let luks = holding(&[(0, b"LUKS\xba\xbe"), (168, id.as_bytes())]);
+    assert_eq!(luks[0].uuid.as_deref(), Some(id));
+}
+
+#[test]
+fn a_partition_table_needs_a_partition() {
+    let end: (u64, &[u8]) = (510, &[0x55, 0xaa]);
+    assert_eq!(
+        holding(&[end]),
+        [],
+        "a boot sector of a FAT without its name"
+    );
+    assert_eq!(
+        holding(&[end, (450, &[0x83])])[0].words,
+        "an MBR partition table"
+    );
+    let fat = holding(&[end, (82, b"FAT32   "), (450, &[0x83])]);
+    assert_eq!(fat.len(), 1, "its code is no table");
+    assert_eq!(find(&tempfile::tempfile().unwrap()).unwrap(), []);
+}
+
+#[test]
+fn several_are_all_named() {
+    let both = holding(&[(1080, &[0x53, 0xef]), (131_072, MD)]);
+    assert_eq!(both.len(), 2, "{both:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_known() {
+    let roots = Roots::default();
+    let words = on_disk(&roots, "no-such-device");
+    assert!(
+        words[0].starts_with("data that is not known (no-such-device: "),
+        "{words:?}"
+    );
+    // Reads of a folder fail with EISDIR.
+    let folder = tempfile::tempdir().unwrap();
+    assert!(find(&File::open(folder.path()).unwrap()).is_err());
 }

@@ -668,3 +668,12 @@ fn memory_is_never_gone() {
     let storage = resolve(&machine, &directory("/x", "0:30"), "/x");
     assert!(!device_gone(&machine.roots, &storage));
 }
+
+#[test]
+fn lower_layers_are_split_at_unescaped_colons() {
+    let layers = split_layers("/a:/b\\:c::/data:relative");
+    assert_eq!(
+        layers,
+        ["/a", "/b:c", "/data", "relative"].map(PathBuf::from)
+    );
+}

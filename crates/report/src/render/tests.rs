@@ -1,11 +1,10 @@
-use super::{Form, write_mail};
+use super::{Form, write_mail, *};
 use crate::testing::comparison_fixture::{Sides, ranked, ranking, swept};
-use crate::testing::fixture;
-use crate::testing::samples;
+use crate::testing::{fixture, samples};
 use crate::views;
-use crate::words::text::MAIL_COLUMNS;
+use crate::words::MAIL_COLUMNS;
 use assay_model::run::Run;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 
 fn of_comparison(sides: &Sides, form: Form) -> String {
     let mut out = Vec::new();
@@ -104,4 +103,28 @@ fn names_neither_steer_a_terminal_nor_mark_up() {
         outside.contains("\\<script\\>") && !outside.contains(" <script"),
         "{outside}"
     );
+}
+
+#[test]
+fn names_cannot_mark_up() {
+    assert_eq!(
+        escaped("rand_read *b* <i>|[x](y)"),
+        "rand_read \\*b\\* \\<i\\>\\|\\[x\\](y)"
+    );
+    assert_eq!(escaped("_a_ `b`"), "\\_a\\_ \\`b\\`");
+    assert_eq!(at_start("- not a point"), "\\- not a point");
+    assert_eq!(at_start("3. not a point"), "3\\. not a point");
+    assert_eq!(at_start("-3.9 % of it"), "-3.9 % of it");
+}
+
+#[test]
+fn what_is_shortened_stays_escaped() {
+    assert_eq!(fitting("<<<<<<<<", 10), "\\<\\<…\\<\\<");
+    assert_eq!(fitting("rand-read-4k", 12), "rand-read-4k");
+}
+
+#[test]
+fn a_fence_is_longer_than_what_is_in_it() {
+    assert_eq!(fence(&["$ assay".to_owned()]), "```");
+    assert_eq!(fence(&["echo ```` x".to_owned()]), "`````");
 }

@@ -3,8 +3,7 @@
 
 use super::terminal::Page;
 use crate::document::Document;
-use crate::words::style::Style;
-use crate::words::text::MAIL_COLUMNS;
+use crate::words::{MAIL_COLUMNS, Style};
 use std::io::{self, Write};
 
 /// Writes a document.

@@ -2,7 +2,7 @@
 //! the size from which on they are those of the device.
 
 use crate::results::matrix::Matrix;
-use crate::words::text::enumerate;
+use crate::words::enumerate;
 use assay_lang::tr;
 use assay_model::units::Bytes;
 

@@ -1,12 +1,10 @@
 //! Describes series and their changes; safe to display.
 
 use crate::results::jobs;
-use crate::words::format::{change, quantity, utc};
-use crate::words::text::clean;
+use crate::words::{change, clean, quantity, utc};
 use assay_lang::{counted, key, tr, translated};
-use assay_model::facts::Circumstance;
-use assay_model::series::{
-    CircumstanceChange, Opinion, OpinionState, SeriesChange, StoredSeries, Turn,
+use assay_model::figures::{
+    Circumstance, CircumstanceChange, Opinion, OpinionState, SeriesChange, StoredSeries, Turn,
 };
 
 /// Series and its last change.

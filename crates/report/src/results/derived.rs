@@ -2,7 +2,7 @@
 //! slow, so that it is done once for all outputs.
 
 use assay_judge::{Judgement, judge};
-use assay_model::metric::Metric;
+use assay_model::figures::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_stats::course::Course;

@@ -1,13 +1,11 @@
 //! Describes jobs, metrics and the course of a trial.
 
 use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
-use crate::words::format::{extremes, quantity, range, utc};
-use crate::words::identity;
 use crate::words::labels::DIFFERS;
-use crate::words::text::{Fact, clean};
+use crate::words::{Fact, clean, extremes, labels, quantity, range, utc};
 use assay_lang::{counted, tr, translated};
+use assay_model::figures::Unit;
 use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
-use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
@@ -228,12 +226,12 @@ pub fn levels(levels: &[Level]) -> String {
 pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
     let run = summary.run;
     let header = &run.header;
-    identity::known([
+    labels::known([
         (tr!("run"), Some(clean(&header.id))),
         (tr!("started"), Some(utc(header.started_unix_ms))),
         (
             tr!("took"),
-            identity::took(run).map(|nanos| nanos.to_string()),
+            labels::took(run).map(|nanos| nanos.to_string()),
         ),
         (
             tr!("status"),

@@ -3,7 +3,7 @@
 
 use crate::results::describe;
 use crate::results::summary::{Group, Summary};
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::job::Job;

@@ -1,13 +1,12 @@
 //! Key figure or finding of a run, for lists.
 
-use crate::format::{extremes, quantity};
 use crate::labels::DIFFERS;
 use crate::results::findings::{capacity, powercut, soak};
 use crate::summary::{Group, JobSummary, Summary};
+use crate::words::{extremes, quantity};
 use assay_lang::{counted, tr};
-use assay_model::figures::{Import, Sample};
+use assay_model::figures::{Import, Sample, Unit};
 use assay_model::job::Job;
-use assay_model::metric::Unit;
 use assay_model::plan::Plan;
 use assay_model::run::Run;
 use assay_model::units::Bytes;

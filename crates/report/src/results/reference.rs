@@ -1,9 +1,9 @@
 //! Rates compared with the ceiling of the bus and the typical rates of a datasheet.
 
 use crate::results::summary::{Group, JobSummary, Summary};
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::tr;
-use assay_model::device::bus::ceiling;
+use assay_model::device::ceiling;
 use assay_model::job::Direction;
 use assay_model::limits::{Ceiling, find};
 use assay_model::run::DatasheetFigure;

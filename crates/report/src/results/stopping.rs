@@ -1,7 +1,6 @@
 //! Describes why a run stopped before the end of its plan, and the runs with which it alternated.
 
-use crate::words::format::percent_points;
-use crate::words::text::enumerate;
+use crate::words::{enumerate, percent_points};
 use assay_lang::{counted, tr};
 use assay_model::run::{Looks, Run, RunStatus};
 

@@ -1,10 +1,10 @@
 //! Percentiles of latency over the trials of each job of a run.
 
-use assay_model::latency::LatencyRecord;
+use assay_model::measurement::LatencyRecord;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
-use assay_stats::percentile::Percentile;
-use assay_stats::tails::{Tail, over_trials};
+use assay_stats::histogram::Percentile;
+use assay_stats::latency::{Tail, over_trials};
 use serde::Serialize;
 
 /// Percentiles that outputs show.

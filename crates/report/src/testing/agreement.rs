@@ -1,14 +1,13 @@
 //! Every output shows the same figures: the same digits and units where people read
 //! them, and every digit where programs do.
 
-use crate::machine::{csv, json};
-use crate::render::html;
+use crate::machine::json;
 use crate::render::terminal::{Style, write_summary};
-use crate::render::{Form, write_mail, xlsx};
+use crate::render::{Form, html, write_mail, xlsx};
 use crate::results::summary::Summary;
 use crate::testing::fixture;
-use crate::views;
-use crate::words::format::{quantity, spread};
+use crate::words::{quantity, spread};
+use crate::{machine, views};
 use assay_model::run::Run;
 use proptest::prelude::*;
 use std::io::{self, Cursor, Write};
@@ -66,7 +65,7 @@ fn shown(run: &Run) -> [(&'static str, String); 4] {
 /// The rates as programs read them, in ascending order.
 fn told(run: &Run) -> [(&'static str, Vec<f64>); 3] {
     let number = |text: &str| text.parse::<f64>().unwrap();
-    let table = text(|out| csv::write(run, out));
+    let table = text(|out| machine::write(run, out));
     let rows = table
         .lines()
         .map(|line| line.split(',').collect::<Vec<_>>());

@@ -9,8 +9,8 @@ use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_stats::figures::of_trials;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::{Comparison, compare_figures};
-use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{Ranking, rank_figures};
 
 /// A and B with all four words: `seq-read-1m` is slower in B, `rand-rw-4k` faster,

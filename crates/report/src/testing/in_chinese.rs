@@ -2,23 +2,21 @@
 //! stays as it is, and, when it is asked for, no sentence is left in English.
 
 use crate::document::Detail;
-use crate::machine::csv;
-use crate::machine::gate::{Suite, junit};
-use crate::machine::json;
-use crate::render::html;
+use crate::machine::gate::Suite;
+use crate::machine::{gate, json};
 use crate::render::terminal::{self, Style};
-use crate::render::{Form, write_mail};
+use crate::render::{Form, html, write_mail};
 use crate::results::comparison::{Power, Side};
 use crate::results::sweep::by_condition;
 use crate::testing::comparison_fixture::{Sides, ranked, ranking, swept};
 use crate::testing::{fixture, samples};
-use crate::views;
-use crate::words::text::width;
+use crate::words::width;
+use crate::{machine, views};
 use assay_lang::{Language, within};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::between::RunVariance;
-use assay_stats::verdict::line::Options;
 use std::io::{self, Write};
 
 /// Texts from a kernel, a user or another tool, which are shown untranslated.
@@ -237,13 +235,13 @@ fn what_programs_read_is_the_same_in_every_language() {
             for run in runs() {
                 let mut out = Vec::new();
                 json::write(&run, &mut out).unwrap();
-                csv::write(&run, &mut out).unwrap();
+                machine::write(&run, &mut out).unwrap();
                 data.push(out);
                 suites.push(Suite::of_run(&by_condition(run)));
             }
             for suite in suites {
                 let mut out = Vec::new();
-                junit::write(&suite, &mut out).unwrap();
+                gate::write(&suite, &mut out).unwrap();
                 data.push(out);
             }
             data

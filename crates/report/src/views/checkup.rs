@@ -3,9 +3,7 @@
 use super::devices::machine;
 use crate::document::{Block, Document, Section};
 use crate::results::checkup::words;
-use crate::words::identity;
-use crate::words::style::Tone;
-use crate::words::text::clean;
+use crate::words::{Tone, clean, labels};
 use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
 
@@ -16,7 +14,7 @@ pub fn document(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -
         let mut answer = Section::new("summary", "");
         answer.say(summary(findings), Some(Tone::Strong));
         let place = checkup.place.as_deref().map(|place| {
-            let name = identity::name(&place.storage);
+            let name = labels::name(&place.storage);
             format!("{}: {name}", clean(&place.path.to_string_lossy()))
         });
         let alone = "the machine alone: give a path to look at its storage too";

@@ -3,23 +3,17 @@
 use super::provenance;
 use super::run::page::{drawn, storage};
 use super::run::{in_short, method};
-use crate::charts::data::comparison::Gallery;
+use crate::charts::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift, tallied};
-use crate::results::describe;
-use crate::results::jobs;
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
-use crate::results::warnings;
-use crate::words::format::{percent_points, utc};
-use crate::words::identity;
-use crate::words::style::Tone;
-use crate::words::text::{clean, enumerate};
+use crate::results::{describe, jobs, warnings};
+use crate::words::{Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::verdict::Verdict;
-use assay_stats::verdict::line::{Summary as SideSummary, VerdictRow};
-use assay_stats::verdict::note::Note;
 use assay_stats::verdict::units::MIN_UNITS;
+use assay_stats::verdict::{Note, Summary as SideSummary, VerdictRow};
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a change is that of the \
@@ -143,14 +137,12 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
         ];
     };
     let storage = &run.header.storage;
-    let device = storage
-        .device()
-        .map_or_else(Vec::new, identity::device_facts);
+    let device = storage.device().map_or_else(Vec::new, labels::device_facts);
     let parts = [
         (tr!("Run"), describe::run_facts(&Summary::of(run))),
-        (tr!("Storage"), identity::path_facts(storage)),
+        (tr!("Storage"), labels::path_facts(storage)),
         (tr!("Device"), device),
-        (tr!("Machine"), identity::system_facts(run)),
+        (tr!("Machine"), labels::system_facts(run)),
     ];
     let facts = parts.into_iter().flat_map(|(part, facts)| {
         let facts = facts.into_iter();
@@ -179,7 +171,7 @@ pub fn title(compared: &Compared<'_>) -> String {
 fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for source in sources {
-        let name = identity::name(&source.run?.header.storage);
+        let name = labels::name(&source.run?.header.storage);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -204,7 +196,7 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
         match source.run {
             Some(run) => tr!(
                 "{device}, run {name}, {when}",
-                device = identity::name(&run.header.storage),
+                device = labels::name(&run.header.storage),
                 name,
                 when = utc(run.header.started_unix_ms)
             ),

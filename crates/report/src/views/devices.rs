@@ -1,11 +1,9 @@
 //! Disks of a machine, and their testable parts; in English, like the output of their commands.
 
 use crate::document::{Document, Section};
-use crate::results::devices::{is_idle_memory, lines};
-use crate::words::health;
-use crate::words::identity::{device_facts, maker_and_model};
-use crate::words::style::Tone;
-use crate::words::text::{Fact, clean};
+use crate::results::checkup::{is_idle_memory, lines};
+use crate::words::labels::{device_facts, maker_and_model};
+use crate::words::{Fact, Tone, clean, registers};
 use assay_lang::{counted, in_english};
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::system::System;
@@ -63,7 +61,7 @@ pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) 
 
 /// Returns the facts with emphasis if a device is worn.
 fn toned(device: &ListedDevice, facts: Vec<Fact>) -> Vec<(String, String, Option<Tone>)> {
-    let worn = !health::problems(&device.layer.identity).is_empty();
+    let worn = !registers::problems(&device.layer.identity).is_empty();
     let facts = facts.into_iter().map(|(name, text)| {
         let tone = (worn && name == "health").then_some(Tone::Bad);
         (name.to_owned(), text, tone)

@@ -3,14 +3,12 @@
 use super::ranking;
 use super::run::page::drawn;
 use super::run::{annotated, header, method};
-use crate::charts::data::Gallery;
+use crate::charts::Gallery;
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::{HEADER, cells};
 use crate::results::comparison::Ranked;
 use crate::results::sweep::Sweep;
-use crate::words::format::utc;
-use crate::words::style::Tone;
-use crate::words::text::clean;
+use crate::words::{Tone, clean, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
 

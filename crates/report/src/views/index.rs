@@ -1,14 +1,10 @@
 //! Index page of several runs.
 
 use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
-use crate::results::describe;
 use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::summary::Summary;
-use crate::results::warnings;
-use crate::words::format::utc;
-use crate::words::identity;
-use crate::words::style::Tone;
-use crate::words::text::clean;
+use crate::results::{describe, warnings};
+use crate::words::{Tone, clean, labels, utc};
 use assay_lang::{counted, tr, translated};
 use assay_model::figures::Import;
 use assay_model::run::Run;
@@ -38,7 +34,7 @@ impl IndexEntry {
             file,
             id: clean(&header.id),
             started: utc(header.started_unix_ms),
-            device: identity::name(&header.storage),
+            device: labels::name(&header.storage),
             path: clean(&header.storage.path.to_string_lossy()),
             status: translated(run.status.word()).to_owned(),
             trials: describe::trials(&summary),

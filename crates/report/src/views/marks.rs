@@ -3,16 +3,15 @@
 use super::run::origin;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::results::summary::{Figure, JobSummary, Summary};
-use crate::words::format::{quantity, spread};
-use crate::words::identity;
+use crate::words::{labels, quantity, spread};
 use assay_lang::tr;
+use assay_model::figures::Unit;
 use assay_model::job::Job;
-use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
 use assay_stats::derive::subject_in_words;
-use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
-use assay_stats::rounds::Window;
+use assay_stats::figures::{RequiredFigure, Requirement, RequirementFinding};
+use assay_stats::within_trial::Window;
 
 /// Returns the marks of a run: the best trial of each test, as disk marks show it, with the median
 /// and the range, which show what to expect. The conditioning trial is not counted.
@@ -45,7 +44,7 @@ pub fn marks(run: &Run) -> Document {
 }
 
 fn headed(run: &Run, summary: &Summary<'_>) -> Document {
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = Document::new(labels::name(&run.header.storage));
     document.push(origin(summary));
     document
 }
@@ -138,7 +137,7 @@ impl CheckedClass {
 /// Returns the verdict on a class, with every figure that it requires.
 pub fn class(run: &Run, class: &CheckedClass) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = Document::new(labels::name(&run.header.storage));
     let title = tr!(
         "Class {class}: {finding}",
         class = class.name,

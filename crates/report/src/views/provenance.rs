@@ -5,9 +5,7 @@ use crate::results::comparison::ComparedSource;
 use crate::results::describe;
 use crate::results::jobs::Jobs;
 use crate::results::summary::Summary;
-use crate::words::format::utc;
-use crate::words::identity;
-use crate::words::text::{Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, width, wrap};
+use crate::words::{Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, labels, utc, width, wrap};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::run::Run;
 
@@ -43,12 +41,12 @@ const FACTS: [FactOfRun; 9] = [
     }),
     (key!("device"), |run| {
         let storage = &run.header.storage;
-        let facts = storage.device().map(identity::device_facts);
+        let facts = storage.device().map(labels::device_facts);
         let facts = facts.unwrap_or_default().into_iter();
         let wanted = [tr!("bus"), tr!("firmware"), tr!("file behind it")];
         let facts = facts.filter(|(name, _)| wanted.contains(name));
         let facts = facts.map(|(name, value)| format!("; {name} {value}"));
-        Some(identity::name(storage) + &facts.collect::<String>())
+        Some(labels::name(storage) + &facts.collect::<String>())
     }),
     (key!("scheduler"), schedulers),
     (key!("path"), |run| path(run, tr!("path"))),
@@ -81,11 +79,11 @@ fn schedulers(run: &Run) -> Option<String> {
 }
 
 fn system(run: &Run, wanted: &str) -> Option<String> {
-    fact(identity::system_facts(run), wanted)
+    fact(labels::system_facts(run), wanted)
 }
 
 fn path(run: &Run, wanted: &str) -> Option<String> {
-    fact(identity::path_facts(&run.header.storage), wanted)
+    fact(labels::path_facts(&run.header.storage), wanted)
 }
 
 fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {

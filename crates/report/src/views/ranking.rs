@@ -2,17 +2,14 @@
 
 use super::provenance;
 use super::run::{annotated, warnings_of};
-use crate::charts::data::Gallery;
+use crate::charts::Gallery;
 use crate::charts::draw::slug;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Power, Ranked, pairs, places};
-use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Sweep, Verdicts, by_condition};
-use crate::results::warnings;
-use crate::words::format::{percent, percent_points};
-use crate::words::style::Tone;
-use crate::words::text::{clean, enumerate};
+use crate::results::{jobs, warnings};
+use crate::words::{Tone, clean, enumerate, percent, percent_points};
 use assay_lang::{key, tr, translated};
 use assay_model::run::Run;
 use assay_stats::verdict::ranking::{self, MetricRanking, Ranking};

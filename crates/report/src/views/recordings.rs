@@ -1,12 +1,12 @@
 //! Properties of recordings, one or two side by side.
 
 use crate::document::{Cell, Column, Document, Section, Table, TableRow};
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::tr;
 use assay_model::load::Ddir;
 use assay_model::number::as_f64;
 use assay_model::units::{Bytes, Nanos};
-use assay_trace::describe::{Description, Rate};
+use assay_trace::recording::{Description, Rate};
 
 /// Maximum number of I/O sizes listed for each direction.
 const SIZES: usize = 4;
@@ -154,8 +154,7 @@ fn line(rates: &[Rate], ascii: bool, of: impl Fn(&Rate) -> u64) -> String {
 mod tests {
     use super::*;
     use crate::render::terminal::{Style, write};
-    use assay_trace::describe::describe;
-    use assay_trace::recording::Recording;
+    use assay_trace::recording::{Recording, describe};
 
     #[test]
     fn two_recordings_stand_side_by_side() {

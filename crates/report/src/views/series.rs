@@ -1,14 +1,12 @@
 //! Series as a list with unresolved slowdowns first, one series as a trend, and the news of changes
 //! for a mail.
 
-use crate::charts::data::trend;
+use crate::charts::trend;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::results::changes::{self, ListedSeries, day, device, name, sentence};
-use crate::words::format::utc;
-use crate::words::style::Tone;
-use crate::words::text::clean;
+use crate::words::{Tone, clean, utc};
 use assay_lang::{counted, key, tr, translated};
-use assay_model::series::{Opinion, SeriesChange, SeriesPoint, StoredSeries, Turn};
+use assay_model::figures::{Opinion, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
 /// State of an accepted change.
 const ACCEPTED: &str = key!("accepted");
@@ -315,9 +313,7 @@ mod tests {
     use super::*;
     use crate::render::terminal::{Style, write};
     use crate::render::{Form, write_mail};
-    use assay_model::figures::Better;
-    use assay_model::metric::Unit;
-    use assay_model::series::{ChangeSide, CircumstanceChange, OpinionState};
+    use assay_model::figures::{Better, ChangeSide, CircumstanceChange, OpinionState, Unit};
 
     const DAY_MS: u64 = 86_400_000;
     /// Start of the first run: 2026-03-01.

@@ -1,6 +1,7 @@
 //! Rules for changes, each on a series that shows it.
 
 use super::*;
+use assay_model::rng::SplitMix64;
 
 /// A series of runs with three trials each, around these centres.
 fn series(centres: &[f64]) -> RunSeries {
@@ -86,7 +87,7 @@ fn a_drift_is_no_change() {
         .enumerate()
         .map(|(at, off)| off * level(at))
         .collect();
-    assert!(!windows::suspects(&drift, &Windows::default()).is_empty());
+    assert!(!suspects(&drift, &Windows::default()).is_empty());
     assert_eq!(indices(&series(&drift), &[]), [0; 0]);
 }
 
@@ -214,4 +215,55 @@ fn a_change_stays_as_runs_are_added() {
             assert_eq!(indices(&series(&runs), &[]), [before], "{before}, {after}");
         }
     }
+}
+
+/// The definition: means over all pairs, for each cut and each end.
+fn by_definition(values: &[f64]) -> Cut {
+    let pairs = |part: &[f64]| {
+        let mut sum = 0.0;
+        for (i, a) in part.iter().enumerate() {
+            sum += part[..i].iter().map(|b| (a - b).abs()).sum::<f64>();
+        }
+        sum * weight(1.0, part.len() as f64, part.len() as f64)
+    };
+    let mut best = Cut {
+        at: 0,
+        divergence: f64::NEG_INFINITY,
+    };
+    for at in 1..values.len() {
+        for until in at + 1..=values.len() {
+            let (left, right) = (&values[..at], &values[at..until]);
+            let (n, m) = (left.len() as f64, right.len() as f64);
+            let cross = left
+                .iter()
+                .flat_map(|a| right.iter().map(move |b| (a - b).abs()));
+            let energy = 2.0 * cross.sum::<f64>() / (n * m) - pairs(left) - pairs(right);
+            let divergence = n * m / (n + m) * energy;
+            if divergence > best.divergence {
+                best = Cut { at, divergence };
+            }
+        }
+    }
+    best
+}
+
+#[test]
+fn sums_that_grow_give_what_the_definition_gives() {
+    let mut random = SplitMix64::new(7);
+    for length in 2..40 {
+        let values: Vec<f64> = (0..length)
+            .map(|i| random.fraction() + if i > 9 { 0.2 } else { 0.0 })
+            .collect();
+        let (found, expected) = (best_cut(&values).unwrap(), by_definition(&values));
+        assert_eq!(found.at, expected.at, "{values:?}");
+        assert!((found.divergence / expected.divergence - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_step_is_cut_where_it_is() {
+    let values = [1.0, 1.1, 0.9, 1.0, 2.0, 2.1, 1.9];
+    assert_eq!(best_cut(&values).unwrap().at, 4);
+    assert_eq!(best_cut(&[1.0]), None);
+    assert_eq!(best_cut(&[]), None);
 }

@@ -1,13 +1,12 @@
 //! Table of all metrics: unit, direction, label and words of each.
 
 use super::IO_PERCENTILES;
-use crate::percentile::Percentile;
+use crate::histogram::Percentile;
 use MetricWords::{Latency, Name, Phrase, Subject};
 use assay_judge::{Judgement, Measured, Quantity};
 use assay_lang::{key, tr, translated};
-use assay_model::figures::Better;
+use assay_model::figures::{Better, Unit};
 use assay_model::job::Direction;
-use assay_model::metric::Unit;
 use std::borrow::Cow;
 
 /// Words of a metric for people.

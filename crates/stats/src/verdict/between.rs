@@ -3,8 +3,7 @@
 //! within runs, follow Kalibera and Jones, "Rigorous benchmarking in reasonable time" (2013).
 
 use super::arm::Arm;
-use super::estimate::Linear;
-use super::moderation::trigamma;
+use super::estimate::{Linear, trigamma};
 use crate::summary::{mean, median};
 use assay_model::figures::{Better, Figure, Sample};
 use statrs::function::gamma::digamma;

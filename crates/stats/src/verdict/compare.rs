@@ -1,14 +1,10 @@
 //! Comparison of two sides in all their metrics.
 
-use super::adjust::{Adjusted, benjamini_hochberg, holm};
 use super::arm::Arm;
 use super::between::RunVariance;
-use super::candidate::Candidate;
-use super::combined::Level;
-use super::composite;
-use super::line::{Options, VerdictRow};
-use super::note::{Note, Side};
+use super::candidate::{Candidate, Level};
 use super::shift::Tables;
+use super::{Adjusted, Note, Options, Side, VerdictRow, benjamini_hochberg, holm};
 use crate::derive::decides_between;
 use crate::figures::may_decide;
 use crate::unit::converted;
@@ -129,9 +125,9 @@ pub(crate) fn compare_at(
             false => Note::OrderUnknown,
         });
     }
-    let joined = composite::candidate(&ready().collect::<Vec<_>>(), level, options, &mut tables);
+    let joined = super::candidate(&ready().collect::<Vec<_>>(), level, options, &mut tables);
     let lines = conclude_all(candidates, options, &mut tables);
-    let composite = composite::conclude(joined, &lines, options, &mut tables, &mut notes);
+    let composite = super::conclude(joined, &lines, options, &mut tables, &mut notes);
     Comparison {
         scope: Scope::TwoUnits,
         lines,

@@ -3,8 +3,9 @@
 use super::between::{ENOUGH_RUNS, RunVariance};
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
-use crate::distributions::mann_whitney::MannWhitney;
-use crate::distributions::{mean_over_deviation, normal_cdf, normal_quantile, root_from, student};
+use crate::distributions::{
+    MannWhitney, mean_over_deviation, normal_cdf, normal_quantile, root_from, student,
+};
 
 /// Share of comparisons that should reach a verdict.
 pub const POWER: f64 = 0.8;
@@ -304,7 +305,7 @@ fn least(start: f64, budget: u32, power: impl Fn(u32) -> f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::margin::Margin;
+    use crate::verdict::Margin;
     use assay_model::figures::Better;
 
     fn outlook(cv: f64, percent: f64) -> Outlook {

@@ -1,8 +1,8 @@
 //! Steady-state check of a series.
 
 use crate::distributions::student;
-use crate::rounds::Window;
 use crate::steps::segments;
+use crate::within_trial::Window;
 
 /// Largest drift over the windows of a steady series, as a share.
 pub const TOLERANCE: f64 = 0.05;

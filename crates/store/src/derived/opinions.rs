@@ -6,7 +6,7 @@ use crate::backend::{Row, SqlSession, listed};
 use crate::clock::now_unix_ms;
 use crate::error::StoreError;
 use crate::runs::Store;
-use assay_model::series::{Opinion, OpinionState};
+use assay_model::figures::{Opinion, OpinionState};
 use std::collections::{BTreeSet, HashSet};
 
 /// Stored state of a withdrawn opinion.

@@ -86,3 +86,70 @@ fn devices_are_listed_with_their_state() {
         .collect();
     assert_eq!(words, ["adb:0123ABC device", "adb:127.0.0.1:5555 offline"]);
 }
+
+#[test]
+fn a_device_is_read_and_shown() {
+    for (text, serial) in [
+        ("adb:", None),
+        ("adb:0123456789ABCDEF", Some("0123456789ABCDEF")),
+        ("adb:127.0.0.1:5555", Some("127.0.0.1:5555")),
+        ("adb:[fe80::1%eth0]:5555", Some("[fe80::1%eth0]:5555")),
+        (
+            "adb:adb-R58M1-Ab_c9d._adb-tls-connect._tcp",
+            Some("adb-R58M1-Ab_c9d._adb-tls-connect._tcp"),
+        ),
+    ] {
+        let device: AdbDevice = text.parse().unwrap();
+        assert_eq!(device.serial(), serial);
+        assert_eq!(device.to_string(), text);
+    }
+}
+
+#[test]
+fn what_adb_or_a_shell_could_take_for_something_else_is_no_serial() {
+    for text in [
+        "adb:-a",
+        "adb:a b",
+        "adb:a;b",
+        "adb:a\nb",
+        "adb:$(touch x)",
+        "adb:`x`",
+        "adb:a'b",
+        "adb:a\"b",
+        "adb:a/b",
+        "adb:\u{e9}",
+        "adb",
+        "ssh://board",
+    ] {
+        assert!(text.parse::<AdbDevice>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_adb_says_is_one_line_with_a_remedy() {
+    for (stderr, expected) in [
+        (
+            "* daemon not running; starting now at tcp:5037\n* daemon started successfully\n\
+                 adb: no devices/emulators found\n",
+            "check its cable",
+        ),
+        ("adb: device '0123' not found\n", "adb connect"),
+        (
+            "adb: device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set\n\
+                 Try 'adb kill-server' if that seems wrong.\n",
+            "on its screen",
+        ),
+        ("adb: more than one device/emulator\n", "(adb:SERIAL)"),
+        ("adb: device offline\n", "adb reconnect"),
+        ("error: target doesn't support PTY args -Tt\n", "Android 7"),
+        ("error: closed\n", "error: closed"),
+        (
+            "* daemon started successfully\n",
+            "try adb -s 0123 shell by hand",
+        ),
+    ] {
+        let said = of(&Complaints::of(stderr), &"adb:0123".parse().unwrap());
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

@@ -7,17 +7,9 @@
 //! Only places that this process acquired are released, because the coordinator lets every user
 //! release every place. A place from a journal must not have changed since it was recorded.
 
-mod error;
 mod journal;
-mod lease;
-#[cfg(test)]
-mod tests;
-mod wanted;
 
-pub use error::LabError;
 pub use journal::{Freed, release_stale};
-pub use lease::{Lease, Reservation, Trouble};
-pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
 use crate::{
@@ -29,11 +21,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{env, fmt};
+use thiserror::Error;
 
 /// Environment variable for the coordinator's address, as in labgrid's own client.
 const COORDINATOR: &str = "LG_COORDINATOR";
@@ -404,3 +398,299 @@ fn beside_client() -> Option<PathBuf> {
         .flatten()
         .find(|python| python.is_file())
 }
+
+/// Reason why a board of a lab is not available.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabError {
+    /// labgrid is not installed on this host.
+    #[error(
+        "labgrid cannot be used here ({0}): install it (pip install labgrid), and put labgrid-client \
+         or its python3 into PATH"
+    )]
+    Missing(String),
+    /// The coordinator does not know the place, or no place has the tags.
+    #[error("labgrid: {0}")]
+    Unknown(String),
+    /// Another user has acquired it.
+    #[error("labgrid: {0}")]
+    Busy(String),
+    /// The coordinator, or the connection to it, is lost.
+    #[error("labgrid: {0}")]
+    Lost(String),
+    /// The journal of held places could not be written.
+    #[error("{0}")]
+    Journal(String),
+}
+
+impl LabError {
+    /// Parses the error that the session reports, if any.
+    fn said(answer: &Value) -> Option<Self> {
+        let why = answer["why"].as_str().unwrap_or_default().to_owned();
+        Some(match answer["error"].as_str()? {
+            "missing" => Self::Missing(why),
+            "unknown" => Self::Unknown(why),
+            "busy" => Self::Busy(why),
+            _ => Self::Lost(why),
+        })
+    }
+
+    /// Adds the place's name to the message.
+    fn of_place(self, place: &str) -> Self {
+        self.map(|why| format!("{place}: {why}"))
+    }
+
+    /// Adds the coordinator's address to the message of a lost connection.
+    fn at(self, coordinator: &str) -> Self {
+        match self {
+            Self::Lost(why) => Self::Lost(format!(
+                "no coordinator answers at {coordinator} ({why}); set LG_COORDINATOR to use another"
+            )),
+            other => other,
+        }
+    }
+
+    fn map(self, say: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Unknown(why) => Self::Unknown(say(why)),
+            Self::Busy(why) => Self::Busy(say(why)),
+            Self::Lost(why) => Self::Lost(say(why)),
+            other => other,
+        }
+    }
+
+    /// The user has to change the command or the installation.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::Unknown(_))
+    }
+
+    /// The place is acquired by others, or unreachable: another board, or another
+    /// attempt, may succeed.
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::Lost(_))
+    }
+}
+
+/// Problem found when a place was released.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Trouble {
+    /// Others had released or acquired it meanwhile.
+    #[error(
+        "somebody else released or acquired it meanwhile: another job may have run during the measurement"
+    )]
+    Taken,
+    /// It could not be released.
+    #[error("it could not be released ({0}); assay targets --release-stale does so later")]
+    Held(LabError),
+}
+
+/// A place that this process has acquired. Dropping the lease releases the place.
+pub struct Lease {
+    lab: Arc<Lab>,
+    place: String,
+    address: SshAddress,
+    /// Cancelled after the place is released.
+    reservation: Option<Reservation>,
+    is_held: bool,
+}
+
+impl Lease {
+    fn new(lab: Arc<Lab>, place: String, address: SshAddress) -> Self {
+        Self {
+            lab,
+            place,
+            address,
+            reservation: None,
+            is_held: true,
+        }
+    }
+
+    /// Returns the name of the target, as a user writes it.
+    pub fn name(&self) -> String {
+        format!("labgrid:{}", self.place)
+    }
+
+    /// Returns the address of the board.
+    pub fn address(&self) -> &SshAddress {
+        &self.address
+    }
+
+    /// Releases the place.
+    ///
+    /// # Errors
+    /// [`Trouble::Taken`] if others changed it meanwhile; [`Trouble::Held`] if it could
+    /// not be released: then it remains in the journal.
+    pub fn release(mut self) -> Result<(), Trouble> {
+        self.is_held = false;
+        match self.lab.release(&self.place) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Trouble::Taken),
+            Err(error) => Err(Trouble::Held(error)),
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.is_held {
+            // A place that could not be released remains in the journal.
+            let _ = self.lab.release(&self.place);
+        }
+        drop(self.reservation.take());
+    }
+}
+
+/// A pending reservation. Dropping it cancels the reservation.
+pub struct Reservation {
+    lab: Arc<Lab>,
+    tags: BTreeMap<String, String>,
+    /// `None` once the reservation belongs to a lease.
+    token: Option<String>,
+}
+
+impl Reservation {
+    fn new(lab: Arc<Lab>, tags: &BTreeMap<String, String>, token: String) -> Self {
+        Self {
+            lab,
+            tags: tags.clone(),
+            token: Some(token),
+        }
+    }
+
+    /// Acquires the allocated place; `None` if no place is allocated yet. If another
+    /// command of the same user has acquired the place by name, the reservation is
+    /// replaced by a new one.
+    ///
+    /// # Errors
+    /// If the coordinator no longer knows the reservation, and as in [`Lab::acquire`].
+    pub fn take(&mut self) -> Result<Option<Lease>, LabError> {
+        let Some(place) = self.place()? else {
+            return Ok(None);
+        };
+        match self.lab.acquire(&place) {
+            Ok(mut lease) => {
+                lease.reservation = Some(Self {
+                    lab: Arc::clone(&self.lab),
+                    tags: BTreeMap::new(),
+                    token: self.token.take(),
+                });
+                Ok(Some(lease))
+            }
+            Err(LabError::Busy(_)) => {
+                *self = self.lab.reserve(&self.tags)?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn place(&self) -> Result<Option<String>, LabError> {
+        #[derive(Deserialize)]
+        struct ReservationState {
+            place: Option<String>,
+        }
+        let state: ReservationState = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
+        Ok(state.place)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            // A reservation that is not polled expires.
+            let _: Result<Value, LabError> = self.lab.ask(&json!({"do": "cancel", "token": token}));
+        }
+    }
+}
+
+const SCHEME: &str = "labgrid:";
+const RESERVE: &str = "reserve?";
+/// Time between two checks of a reservation. A reservation is kept as long as its owner asks at
+/// least once a minute.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Selection of a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoardFilter {
+    /// The place of this name.
+    Place(String),
+    /// Any place with these tags, as soon as one is free.
+    Any(BTreeMap<String, String>),
+}
+
+/// Error for a text that does not select a board.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "not a valid labgrid target: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE"
+)]
+pub struct WantedError(&'static str);
+
+impl BoardFilter {
+    /// Acquires a selected board; waits until the reservation succeeds.
+    ///
+    /// # Errors
+    /// As in [`Lab::acquire`] and [`Lab::reserve`].
+    pub fn get(&self, lab: &Arc<Lab>) -> Result<Lease, LabError> {
+        match self {
+            Self::Place(place) => lab.acquire(place),
+            Self::Any(tags) => {
+                let mut reservation = lab.reserve(tags)?;
+                loop {
+                    if let Some(lease) = reservation.take()? {
+                        return Ok(lease);
+                    }
+                    std::thread::sleep(LOOK);
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for BoardFilter {
+    type Err = WantedError;
+
+    fn from_str(text: &str) -> Result<Self, WantedError> {
+        let rest = text.strip_prefix(SCHEME);
+        let rest = rest.ok_or(WantedError("it does not begin with labgrid:"))?;
+        if rest.contains(char::is_control) {
+            return Err(WantedError("it has a control character"));
+        }
+        let Some(tags) = rest.strip_prefix(RESERVE) else {
+            return match rest {
+                "" => Err(WantedError("the place has no name")),
+                "reserve" => Err(WantedError("a reservation needs tags")),
+                place => Ok(Self::Place(place.to_owned())),
+            };
+        };
+        let mut wanted = BTreeMap::new();
+        for tag in tags.split('&') {
+            let (name, value) = tag
+                .split_once('=')
+                .ok_or(WantedError("a tag has no value"))?;
+            if name.is_empty() || value.is_empty() {
+                return Err(WantedError("a tag has no name or no value"));
+            }
+            if wanted.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(WantedError("a tag is named twice"));
+            }
+        }
+        Ok(Self::Any(wanted))
+    }
+}
+
+impl fmt::Display for BoardFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(place) => write!(f, "{SCHEME}{place}"),
+            Self::Any(tags) => {
+                let tags: Vec<_> = tags
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                write!(f, "{SCHEME}{RESERVE}{}", tags.join("&"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -400,3 +400,85 @@ fn hosts_are_those_without_patterns() {
     let names: Vec<String> = configured(config).iter().map(ToString::to_string).collect();
     assert_eq!(names, ["ssh://board1", "ssh://board2", "ssh://pi"]);
 }
+
+#[test]
+fn an_address_is_read_and_shown() {
+    for (text, words) in [
+        ("ssh://board", "-- board"),
+        ("ssh://root@10.0.0.7:2222", "-p 2222 -l root -- 10.0.0.7"),
+        (
+            "ssh://root@[fe80::1%eth0]:22",
+            "-p 22 -l root -- fe80::1%eth0",
+        ),
+        ("ssh://[::1]", "-- ::1"),
+        ("ssh://me@home@board", "-l me@home -- board"),
+    ] {
+        let address: SshAddress = text.parse().unwrap();
+        assert_eq!(address.words().join(" "), words);
+        assert_eq!(address.to_string(), text);
+    }
+    let slash: SshAddress = "ssh://board/".parse().unwrap();
+    assert_eq!(slash.to_string(), "ssh://board");
+}
+
+#[test]
+fn what_ssh_or_a_shell_could_take_for_something_else_is_no_name() {
+    for text in [
+        "ssh://-oProxyCommand=touch x",
+        "ssh://-l@host",
+        "ssh://a b",
+        "ssh://a;b",
+        "ssh://a\nb",
+        "ssh://$(touch x)@host",
+        "ssh://`x`@host",
+        "ssh://a'b@host",
+        "ssh://a\"b",
+        "ssh://",
+        "ssh://@host",
+        "ssh://host:",
+        "ssh://host:0",
+        "ssh://host:65536",
+        "ssh://fe80::1",
+        "ssh://[fe80::1",
+        "ssh://[fe80::1]x",
+        "ssh://host/path",
+        "ssh://user:secret@host",
+        "host",
+        "adb:1",
+    ] {
+        assert!(text.parse::<SshAddress>().is_err(), "{text}");
+    }
+}
+
+fn words(stderr: &str) -> String {
+    let address = "ssh://root@board:2222".parse().unwrap();
+    of(&Complaints::of(stderr), &address)
+}
+
+#[test]
+fn what_ssh_says_at_length_is_one_line_with_a_remedy() {
+    for (stderr, expected) in [
+        (
+            "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@\nHost key \
+                 verification failed.\n",
+            "ssh-keygen -R '[board]:2222'",
+        ),
+        (
+            "No ED25519 host key is known\r\nHost key verification failed.\r\n",
+            "(ssh -p 2222 root@board)",
+        ),
+        (
+            "root@board: Permission denied (publickey).\n",
+            "does not ask for passwords",
+        ),
+        (
+            "ssh: connect to host board port 2222: Connection refused\n",
+            "port 2222: Connection refused",
+        ),
+        ("", "without an error message"),
+    ] {
+        let said = words(stderr);
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

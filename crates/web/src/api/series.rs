@@ -1,11 +1,11 @@
 //! Series, their points and changes.
 
-use super::runs::json;
+use super::json;
 use crate::asked::Asked;
 use crate::pages::series::one;
 use crate::reply::{Problem, Reply};
 use crate::wanted;
-use assay_model::series::{SeriesChange, StoredSeries};
+use assay_model::figures::{SeriesChange, StoredSeries};
 use assay_report::described;
 use assay_report::json::{ChangeEntry, PointEntry, SeriesEntry};
 

@@ -1,15 +1,14 @@
 //! Page of the changes of all series.
 
-use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
-use assay_model::series::{CircumstanceChange, SeriesChange, StoredSeries};
+use assay_model::figures::{CircumstanceChange, SeriesChange, StoredSeries};
 use assay_report::changes::{self, device, name};
-use assay_report::format::quantity;
-use assay_report::text::clean;
+use assay_report::words::{clean, quantity};
 use maud::{Markup, html};
 
 /// Rows of a page.

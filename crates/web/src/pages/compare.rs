@@ -1,14 +1,14 @@
 //! Page that compares runs: two with each other, or several on two sides.
 
 use super::runs::of_runs;
-use super::site::{Here, reply, section, site, time};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::stored::listed;
 use assay_lang::tr;
 use assay_model::run::Run;
-use assay_report::identity;
-use assay_report::text::clean;
+use assay_report::labels;
+use assay_report::words::clean;
 use assay_store::{ListFilter, Listed, SomeTrials, StoredId};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -197,7 +197,7 @@ fn sides_of(one: &Chosen, is_baseline: bool) -> Markup {
         fieldset.sides {
             legend { (clean(one.name.as_ref().unwrap_or(&one.id))) }
             @if let Some(run) = &one.run {
-                div.soft { (identity::name(&run.header.storage)) ", " (time(run.header.started_unix_ms)) }
+                div.soft { (labels::name(&run.header.storage)) ", " (time(run.header.started_unix_ms)) }
             }
             (side("a", tr!("A, the baseline"), is_baseline))
             (side("b", tr!("B, judged against it"), !is_baseline))

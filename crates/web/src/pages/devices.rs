@@ -1,12 +1,12 @@
 //! Page of the devices in the store, by model.
 
-use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, address};
 use crate::reply::{Problem, Reply};
 use crate::wanted::after;
 use assay_lang::tr;
-use assay_report::text::clean;
+use assay_report::words::clean;
 use assay_store::DeviceSummary;
 use maud::{Markup, html};
 

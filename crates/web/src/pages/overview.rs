@@ -3,13 +3,13 @@
 use super::changes::of_changes;
 use super::devices::of_devices;
 use super::runs::of_runs;
-use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, address};
 use crate::reply::{Problem, Reply};
 use crate::stored::listed;
 use assay_lang::tr;
-use assay_report::text::clean;
+use assay_report::words::clean;
 use assay_store::{ListFilter, SeriesFilter, Totals};
 use maud::{Markup, html};
 

@@ -1,6 +1,6 @@
 //! Page of a run or an import.
 
-use super::site::{Here, reply, site};
+use super::{Here, reply, site};
 use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::stored::{Stored, found, load};

@@ -1,7 +1,7 @@
 //! Page of all runs, with filters, a search, and boxes that choose runs for a comparison.
 
-use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, Query, segment};
 use crate::reply::{Problem, Reply};
 use crate::stored::listed;
@@ -9,7 +9,7 @@ use crate::wanted::{self, STATUSES};
 use assay_lang::{counted, tr, translated};
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
-use assay_report::text::clean;
+use assay_report::words::clean;
 use assay_store::{ImportSummary, ListPage, Listed, RunSummary};
 use maud::{Markup, html};
 

@@ -1,19 +1,18 @@
 //! Pages of series: one metric of a job on a device over many runs.
 
 use super::changes::{of_changes, turn};
-use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
+use super::{Here, reply, section, site, time};
 use crate::asked::{Asked, Query, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
-use assay_model::series::{SeriesChange, SeriesPoint, StoredSeries};
+use assay_model::figures::{SeriesChange, SeriesPoint, StoredSeries};
 use assay_report::changes::{device, name};
-use assay_report::charts::data::trend;
+use assay_report::charts::trend;
 use assay_report::document::Block;
-use assay_report::format::quantity;
 use assay_report::html::markup;
-use assay_report::text::clean;
+use assay_report::words::{clean, quantity};
 use assay_store::SeriesFilter;
 use maud::{Markup, html};
 

@@ -228,7 +228,7 @@ fn jobs_of_phases_are_what_is_run() {
     let Job { numjobs, size, .. } = phase.job();
     assert_eq!((numjobs, size), (1, Bytes::kib(256)));
     let paths: Vec<PathBuf> = (0..4).map(|n| PathBuf::from(format!("/{n}"))).collect();
-    let load = files::load_of(
+    let load = load_of(
         &FilePhase {
             threads: 2,
             ..phase

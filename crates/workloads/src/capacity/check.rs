@@ -1,13 +1,11 @@
 //! Reading back and comparing, sector by sector.
 
-use super::store::BlockStore;
-use crate::meter::Meter;
-use crate::progress::ProgressReporter;
+use super::BlockStore;
+use crate::observer::{Meter, ProgressReporter};
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
-use assay_model::work::capacity::content::classify;
-use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally};
+use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally, classify};
 
 /// Bytes of one read.
 pub(super) const CHUNK: usize = 1 << 20;

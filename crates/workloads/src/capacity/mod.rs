@@ -3,15 +3,14 @@
 mod check;
 mod device;
 mod files;
-mod folder;
 mod probe;
-mod steps;
-pub(crate) mod store;
 
 use crate::files::write_back;
-use crate::progress::ProgressReporter;
+use crate::observer::{Meter, ProgressReporter};
 use crate::{Context, WorkError};
-use assay_engine::held::{self, shown};
+use assay_engine::held;
+use assay_engine::held::shown;
+use assay_model::job::Direction;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkReport;
@@ -19,13 +18,15 @@ use assay_model::work::capacity::{
     Capacity, CapacityPart, CapacityReport, CapacityStep, Fill, Task,
 };
 use check::Checker;
-use files::{name, offset};
-use folder::Filled;
+use device::{Measured, job, measured};
+use files::{Filled, name, offset};
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use steps::{Measured, job, measured};
-use store::{BlockStore, DirectFile, Use};
+use std::{fs, io};
 
 /// Chunks after which storage is flushed, so that the device's cache does not hide how far the
 /// writing has come.
@@ -147,7 +148,7 @@ fn write_files(
     let job = job::of_writing(total, false);
     let mut progress = ProgressReporter::new("write", 0, Some(total));
     let done = measured(&job, folder, context, |meter, context| {
-        let done = folder::write(folder, fill, filled, meter, (&mut progress, context));
+        let done = files::write(folder, fill, filled, meter, (&mut progress, context));
         let found = CapacityStep {
             announced_bytes: Some(announced),
             parts: filled.parts.clone(),
@@ -201,7 +202,7 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
 fn check_each(
     files: &BTreeMap<u32, PathBuf>,
     parts: &mut Vec<CapacityPart>,
-    meter: &mut crate::meter::Meter,
+    meter: &mut Meter,
     (progress, context): (&mut ProgressReporter, &mut Context<'_>),
 ) -> Result<(), WorkError> {
     let mut checker = Checker::new();
@@ -267,6 +268,130 @@ fn span(names: &[String]) -> String {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
         [first, .., last] => format!("{first} to {last}"),
+    }
+}
+
+/// Storage of a known length. Tests implement it with faults that no available device
+/// has.
+pub(crate) trait BlockStore {
+    /// Returns the length in bytes.
+    fn bytes(&self) -> u64;
+    /// Reads all of `into` from `offset` on, except bytes beyond the end.
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// Writes all of `from` to `offset`.
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()>;
+    /// Flushes: on return, all written data is durable.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Reads like [`Self::read_at`], and counts.
+    fn read_counted(&mut self, meter: &mut Meter, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let (length, began_ns) = (into.len() as u64, meter.now_ns());
+        self.read_at(at, into)
+            .inspect_err(|error| meter.failed(Some(Direction::Read), at, length, error))?;
+        meter.moved(Direction::Read, length, began_ns);
+        Ok(())
+    }
+
+    /// Writes like [`Self::write_at`], and counts.
+    fn write_counted(&mut self, meter: &mut Meter, at: u64, from: &[u8]) -> io::Result<()> {
+        let (length, began_ns) = (from.len() as u64, meter.now_ns());
+        self.write_at(at, from)
+            .inspect_err(|error| meter.failed(Some(Direction::Write), at, length, error))?;
+        meter.moved(Direction::Write, length, began_ns);
+        Ok(())
+    }
+
+    /// Flushes like [`Self::flush`], and counts. `at` is the end of the data written
+    /// before.
+    fn flush_counted(&mut self, meter: &mut Meter, at: u64) -> io::Result<()> {
+        let began_ns = meter.now_ns();
+        self.flush()
+            .inspect_err(|error| meter.failed(None, at, 0, error))?;
+        meter.flushed(began_ns);
+        Ok(())
+    }
+}
+
+/// Access for which a file or device is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// For reading.
+    Read,
+    /// For reading and writing; a device is held exclusively.
+    Write,
+}
+
+/// A file or device, accessed without the page cache if possible.
+#[derive(Debug)]
+pub(crate) struct DirectFile {
+    file: File,
+    bytes: u64,
+    direct: bool,
+}
+
+impl DirectFile {
+    /// Opens a path with `O_DIRECT`, or without if the file system does not support it:
+    /// its pages are then dropped first.
+    pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
+        let failed = |errno| WorkError::call(format!("cannot open {}", shown(path)), errno);
+        let flags = match purpose {
+            Use::Read => OFlags::RDONLY,
+            Use::Write => OFlags::RDWR | OFlags::EXCL,
+        };
+        let (file, direct) = open_direct(path, flags | OFlags::NOFOLLOW).map_err(failed)?;
+        // Unlike the metadata, this also returns the length of a device.
+        let bytes = seek(&file, SeekFrom::End(0)).map_err(failed)?;
+        if !direct {
+            // Pages that stay cached appear in the evidence.
+            let _ = fadvise(&file, 0, None, Advice::DontNeed);
+        }
+        Ok(Self {
+            file,
+            bytes,
+            direct,
+        })
+    }
+
+    /// Returns true if it is accessed without the page cache.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.direct
+    }
+}
+
+/// Opens with `O_DIRECT` if that is supported; returns `true` if it was.
+pub(crate) fn open_direct(path: &Path, flags: OFlags) -> Result<(File, bool), Errno> {
+    let open = |more| held::open(path, flags | OFlags::CLOEXEC | more, Mode::empty());
+    let (opened, direct) = match open(OFlags::DIRECT) {
+        Err(Errno::INVAL) => (open(OFlags::empty()), false),
+        other => (other, true),
+    };
+    Ok((opened?.into(), direct))
+}
+
+impl BlockStore for DirectFile {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < into.len() && offset + (done as u64) < self.bytes {
+            match self.file.read_at(&mut into[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(from, offset)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        rustix::fs::fdatasync(&self.file).map_err(Into::into)
     }
 }
 

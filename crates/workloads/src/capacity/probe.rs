@@ -12,20 +12,13 @@
 //! Every block is read before it is written, and restored at the end, even after an
 //! error.
 
-mod blocks;
-mod judge;
-#[cfg(test)]
-mod tests;
-
-use super::store::BlockStore;
-use crate::meter::Meter;
-use crate::progress::ProgressReporter;
+use super::BlockStore;
+use crate::observer::{Meter, ProgressReporter};
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
-use assay_model::work::capacity::{Probed, ProbedKind};
-use blocks::{BLOCK, BlockContent, LENGTH, Marker};
-use judge::{Guess, judge};
-use std::collections::{BTreeMap, BTreeSet};
+use assay_model::work::capacity::{Class, Probed, ProbedKind, SECTOR, classify, fill};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Length of the small steps, at least, to fill a cache of the device.
 const CACHE_BYTES: u64 = 8 << 20;
@@ -319,3 +312,181 @@ impl Rescue {
         differ
     }
 }
+
+/// Bytes of a block, as `usize`.
+const LENGTH: usize = 4096;
+/// Bytes of a block.
+const BLOCK: u64 = LENGTH as u64;
+
+/// Content found in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockContent {
+    /// Data written to this block.
+    Own,
+    /// Data written to another address, given here.
+    Other(u64),
+    /// Neither of these.
+    Lost,
+    /// It could not be read.
+    Unreadable,
+}
+
+/// Writes and reads marks that differ from those of earlier probes.
+struct Marker {
+    salt: u64,
+    buffer: RefCell<IoBuf>,
+}
+
+impl Marker {
+    fn new(seed: u64) -> Self {
+        Self {
+            salt: seed - seed % BLOCK,
+            buffer: RefCell::new(IoBuf::zeroed(LENGTH)),
+        }
+    }
+
+    /// Marks a block. A failure is found when the block is read.
+    fn write(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) {
+        let mut buffer = self.buffer.borrow_mut();
+        let block = buffer.block_mut();
+        fill(block, self.salt.wrapping_add(at));
+        // The meter counts the error; reading shows its effect.
+        let _ = store.write_counted(meter, at, block);
+    }
+
+    /// Reads a block and returns its content.
+    fn look(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) -> BlockContent {
+        let mut buffer = self.buffer.borrow_mut();
+        let block = buffer.block_mut();
+        if store.read_counted(meter, at, block).is_err() {
+            return BlockContent::Unreadable;
+        }
+        let mut own = 0;
+        for (sector, from_start) in block.chunks_exact(SECTOR).zip((0..).step_by(SECTOR)) {
+            let marked = self.salt.wrapping_add(at + from_start);
+            match classify(sector, marked) {
+                Class::Ok => own += 1,
+                Class::Overwritten { belongs_to } => {
+                    let other = belongs_to.wrapping_sub(self.salt);
+                    if other < store.bytes() && other >= from_start {
+                        return BlockContent::Other(other - from_start);
+                    }
+                }
+                Class::Changed | Class::Corrupted => {}
+            }
+        }
+        if own == LENGTH / SECTOR {
+            BlockContent::Own
+        } else {
+            BlockContent::Lost
+        }
+    }
+}
+
+/// Kind of device, or a range in which the search must continue to determine it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guess {
+    Sure(ProbedKind),
+    /// Blocks are lost from an address on that is above `holds` and at most `lost`.
+    Limbo {
+        holds: u64,
+        lost: u64,
+    },
+    /// Blocks are lost as in `Limbo`, and addresses repeat.
+    Chain {
+        holds: u64,
+        lost: u64,
+        wraps_at: u64,
+    },
+}
+
+/// Classifies a device by the content of its blocks after they were written in this order.
+fn judge(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Guess {
+    if held.values().all(|held| *held == BlockContent::Own) {
+        return Guess::Sure(ProbedKind::Good);
+    }
+    if held
+        .values()
+        .all(|held| matches!(held, BlockContent::Lost | BlockContent::Unreadable))
+    {
+        return Guess::Sure(ProbedKind::Dead);
+    }
+    wrapped(order, held)
+        .or_else(|| ends_somewhere(held))
+        .unwrap_or(Guess::Sure(ProbedKind::Damaged))
+}
+
+/// Checks for repeating addresses: every block then holds the last data written to any equivalent
+/// address, or nothing.
+fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
+    let distances = held.iter().filter_map(|(at, held)| match held {
+        BlockContent::Other(other) => Some(at.abs_diff(*other)),
+        _ => None,
+    });
+    let wraps_at = distances.reduce(gcd)?;
+    if wraps_at == 0 {
+        return None;
+    }
+    let mut last: HashMap<u64, u64> = HashMap::new();
+    for &at in order {
+        last.insert(at % wraps_at, at);
+    }
+    // Positions that keep their data must lie below those that lose it.
+    let (mut holds, mut lost) = (None, None);
+    for (&at, &held) in held {
+        let place = at % wraps_at;
+        if place + BLOCK > wraps_at {
+            // This block overlaps the next repetition.
+            continue;
+        }
+        let expected = last.get(&place).copied();
+        let as_expected = match held {
+            BlockContent::Own => expected == Some(at),
+            // If the repetition is not a multiple of the block size, several blocks overlap.
+            BlockContent::Other(other) => other % wraps_at == place,
+            BlockContent::Lost | BlockContent::Unreadable => {
+                lost = Some(lost.map_or(place, |first: u64| first.min(place)));
+                continue;
+            }
+        };
+        if !as_expected {
+            return None;
+        }
+        holds = holds.max(Some(place));
+    }
+    let (Some(holds), Some(lost)) = (holds, lost) else {
+        let real_bytes = wraps_at;
+        return Some(Guess::Sure(ProbedKind::Wraparound { real_bytes }));
+    };
+    (holds < lost).then_some(Guess::Chain {
+        holds: holds - holds % BLOCK,
+        lost: lost - lost % BLOCK,
+        wraps_at,
+    })
+}
+
+/// Checks that everything is lost from some address on. Lost blocks may show marks of other lost
+/// blocks, if all of them go to the same place.
+fn ends_somewhere(held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
+    let (&lost, _) = held.iter().find(|(_, held)| **held != BlockContent::Own)?;
+    let (&holds, _) = held.range(..lost).next_back()?;
+    let beyond: Vec<_> = held.range(lost..).collect();
+    // If all lost blocks go to the same place, the last one written is found there.
+    let own = beyond
+        .iter()
+        .filter(|(_, held)| **held == BlockContent::Own)
+        .count();
+    let all_lost = own == 0 || (own == 1 && beyond.len() > 2);
+    let from_beyond = beyond.iter().all(|(_, held)| match held {
+        BlockContent::Other(other) => *other >= lost,
+        _ => true,
+    });
+    (all_lost && from_beyond).then_some(Guess::Limbo { holds, lost })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests;

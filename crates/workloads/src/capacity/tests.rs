@@ -1,7 +1,7 @@
 use super::device::write_all;
 use super::*;
 use crate::StepOutcome;
-use crate::meter::Meter;
+use crate::observer::Meter;
 use crate::observer::recording::Recording;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
@@ -153,7 +153,7 @@ fn differences_are_found_in_their_class_and_place() {
 /// The sector that was written to this offset.
 fn sector(offset: u64) -> Vec<u8> {
     let mut bytes = vec![0; 512];
-    assay_model::work::capacity::content::fill(&mut bytes, offset);
+    assay_model::work::capacity::fill(&mut bytes, offset);
     bytes
 }
 

@@ -1,15 +1,11 @@
 //! State of a copy: its loop, its counters, and its reaction to requests.
 
 mod reading;
-mod writing;
 
-use super::buffer::Buffers;
-use super::convert::{Converter, Sink};
-use super::drop_cache::DropCache;
 use super::ends::Ends;
-use super::{Halt, words};
-use crate::Context;
-use crate::meter::nanos;
+use super::{Buffers, Converter, Halt, Sink};
+use crate::observer::nanos;
+use crate::{Context, copy};
 use assay_model::job::{Direction, Job};
 use assay_model::trial::{DirectionTotals, IoErrorRecord, IoErrors, Measurement};
 use assay_model::wire::NoteWeight;
@@ -17,8 +13,13 @@ use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
 use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 use assay_stats::histogram::Histogram;
 use reading::Come;
-use rustix::fs::{FileType, SeekFrom, fstat, ftruncate, seek};
-use rustix::io::Errno;
+use rustix::fs::{
+    Advice, FileType, OFlags, SeekFrom, fadvise, fcntl_getfl, fcntl_setfl, fdatasync, fstat, fsync,
+    ftruncate, seek,
+};
+use rustix::io::{Errno, write};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// Interval of progress reports.
@@ -36,7 +37,7 @@ pub(super) struct Copier<'a> {
     errors: IoErrors,
     failure: Option<String>,
     pub(super) reading: reading::ReadState,
-    pub(super) writing: writing::WriteState,
+    pub(super) writing: WriteState,
     /// Time of the next progress report.
     tick: Instant,
     /// Bytes at the last progress report.
@@ -51,7 +52,7 @@ impl<'a> Copier<'a> {
             ..CopyReport::default()
         };
         let reading = reading::ReadState::new(work, &ends.input);
-        let writing = writing::WriteState {
+        let writing = WriteState {
             sparse: work.treatment.sparse,
             last_was_hole: false,
             fdatasync: work.treatment.fdatasync,
@@ -164,7 +165,7 @@ impl<'a> Copier<'a> {
         let stat = match fstat(&output.fd) {
             Ok(stat) => stat,
             Err(why) => {
-                return self.give_up(words::failed(&format!("cannot fstat {name}"), why), context);
+                return self.give_up(super::failed(&format!("cannot fstat {name}"), why), context);
             }
         };
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -175,7 +176,7 @@ impl<'a> Copier<'a> {
             && let Err(why) = ftruncate(&output.fd, here)
         {
             let what = format!("failed to truncate to {here} bytes in output file {name}");
-            return self.give_up(words::failed(&what, why), context);
+            return self.give_up(super::failed(&what, why), context);
         }
         Ok(())
     }
@@ -288,7 +289,7 @@ impl<'a> Copier<'a> {
             offset,
             length: length as u64,
             errno: Some(why.raw_os_error()),
-            message: words::errno(why),
+            message: super::errno(why),
             at_ns: self.elapsed_ns(),
         };
         count_error(&mut self.errors, error);
@@ -298,10 +299,10 @@ impl<'a> Copier<'a> {
         if why == Errno::PIPE {
             // A signal terminates dd in this case, without a message.
             self.report.reader_gone = true;
-            self.failure.get_or_insert(words::errno(why));
+            self.failure.get_or_insert(super::errno(why));
             return;
         }
-        let text = words::failed(&format!("{doing} {}", self.ends.output.name.quoted()), why);
+        let text = super::failed(&format!("{doing} {}", self.ends.output.name.quoted()), why);
         self.fail(text, context);
     }
 
@@ -434,6 +435,230 @@ impl<'r, 'a, 'c> Reblock<'r, 'a, 'c> {
         }
         if let Some(why) = written.error {
             self.copier.write_failed("error writing", why, self.context);
+        }
+        Ok(())
+    }
+}
+
+/// State of writing.
+#[derive(Debug)]
+pub(super) struct WriteState {
+    /// Blocks of zeros become holes.
+    pub(super) sparse: bool,
+    /// The last block became a hole.
+    pub(super) last_was_hole: bool,
+    /// Flushes that remain to be made.
+    pub(super) fdatasync: bool,
+    pub(super) fsync: bool,
+    /// True if `nocache` drops the pages up to the end of the output.
+    pub(super) drop_to_end: bool,
+    pub(super) cache: DropCache,
+}
+
+/// Result of a write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteResult {
+    pub(super) bytes: u64,
+    /// Error that ended the write early.
+    pub(super) error: Option<Errno>,
+}
+
+impl Copier<'_> {
+    /// Writes all of a block, with several calls if necessary.
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
+    #[inline(always)]
+    pub(super) fn write(
+        &mut self,
+        block: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<WriteResult, Halt> {
+        if self.work.output_flags.direct && (block.len() as u64) < self.work.output_block {
+            self.end_direct(context);
+        }
+        let mut done = 0;
+        let mut error = None;
+        while done < block.len() {
+            self.attend(context)?;
+            self.writing.last_was_hole = false;
+            if self.writing.sparse && self.becomes_hole(block) {
+                self.writing.last_was_hole = true;
+                self.report.hole_bytes += block.len() as u64;
+                done = block.len();
+                break;
+            }
+            let begun = Instant::now();
+            match write(&self.ends.output.fd, &block[done..]) {
+                Err(Errno::INTR) => {}
+                Err(why) => {
+                    error = Some(why);
+                    break;
+                }
+                // Some drivers return 0 at the end of a device.
+                Ok(0) => {
+                    error = Some(Errno::NOSPC);
+                    break;
+                }
+                Ok(count) => {
+                    self.writes.record(nanos(begun.elapsed()));
+                    done += count;
+                }
+            }
+        }
+        if let Some(why) = error {
+            self.record_error(Some(Direction::Write), block.len() - done, why);
+        }
+        if self.work.output_flags.nocache && done > 0 {
+            self.writing.cache.copied(&self.ends.output.fd, done as u64);
+        }
+        Ok(WriteResult {
+            bytes: done as u64,
+            error,
+        })
+    }
+
+    /// Skips a block of zeros, if the output supports holes; `true` if it did.
+    fn becomes_hole(&mut self, block: &[u8]) -> bool {
+        if !is_zero(block) {
+            return false;
+        }
+        let length = i64::try_from(block.len()).unwrap_or(i64::MAX);
+        let moved = seek(&self.ends.output.fd, SeekFrom::Current(length)).is_ok();
+        self.writing.sparse = moved;
+        moved
+    }
+
+    /// Ends direct I/O for a block that is too short for it, usually the last one. It and all
+    /// following blocks go through the page cache, so they are flushed and dropped from there.
+    fn end_direct(&mut self, context: &mut Context<'_>) {
+        let output = &self.ends.output.fd;
+        let cleared =
+            fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
+        match cleared {
+            Ok(()) => {
+                if !std::mem::replace(&mut self.report.left_direct, true) {
+                    self.report.direct_bytes = self.report.bytes - self.report.hole_bytes;
+                }
+            }
+            Err(why) => {
+                let name = self.ends.output.name.quoted();
+                self.warn(
+                    copy::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
+                    context,
+                );
+            }
+        }
+        self.writing.drop_to_end = true;
+        self.writing.fsync = true;
+    }
+
+    /// Makes each requested flush once.
+    pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+        if std::mem::take(&mut self.writing.fdatasync)
+            && let Err(why) = self.flush_by(|output| fdatasync(output), context)
+        {
+            // If fdatasync is not supported, fsync may be.
+            let cannot = matches!(why, Errno::NOSYS | Errno::INVAL);
+            if !cannot {
+                self.flush_failed("fdatasync", why, context);
+            }
+            self.writing.fsync = true;
+        }
+        if std::mem::take(&mut self.writing.fsync)
+            && let Err(why) = self.flush_by(|output| fsync(output), context)
+        {
+            self.flush_failed("fsync", why, context);
+        }
+        Ok(())
+    }
+
+    fn flush_by(
+        &mut self,
+        call: impl Fn(&copy::ends::Descriptor) -> Result<(), Errno>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        loop {
+            let begun = Instant::now();
+            match call(&self.ends.output.fd) {
+                Err(Errno::INTR) if !context.stopped() => {}
+                Err(why) => return Err(why),
+                Ok(()) => {
+                    self.flushes.record(nanos(begun.elapsed()));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
+        // A pipe that cannot be flushed is not an error of storage, and neither is an interrupted
+        // flush.
+        if self.ends.output.kind.is_storage() && why != Errno::INTR {
+            self.record_error(None, 0, why);
+        }
+        let text = copy::failed(
+            &format!("{call} failed for {}", self.ends.output.name.quoted()),
+            why,
+        );
+        self.fail(text, context);
+    }
+}
+
+/// Returns true if a block contains only zeros. Most data differs from that in its first bytes.
+fn is_zero(block: &[u8]) -> bool {
+    let (words, rest) = block.as_chunks::<16>();
+    words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)
+}
+
+/// Bytes dropped at a time, so that small blocks do not need a call each.
+const AT_ONCE: u64 = 128 << 10;
+
+/// State of dropping one file's pages.
+#[derive(Debug)]
+pub(super) struct DropCache {
+    /// Offset up to which pages are dropped; `None` if the file is not seekable.
+    dropped_to: Option<u64>,
+    pending: u64,
+}
+
+impl DropCache {
+    pub(super) fn new(end: impl AsFd) -> Self {
+        Self {
+            dropped_to: seek(end, SeekFrom::Current(0)).ok(),
+            pending: 0,
+        }
+    }
+
+    /// Continues from the file's current offset.
+    pub(super) fn moved(&mut self, end: impl AsFd) {
+        self.dropped_to = seek(end, SeekFrom::Current(0)).ok();
+    }
+
+    /// Records that more bytes were copied.
+    pub(super) fn copied(&mut self, end: impl AsFd, bytes: u64) {
+        self.pending += bytes;
+        if self.pending >= AT_ONCE {
+            // A failure is ignored, because the call is only advice.
+            let _ = self.drop_pending(end);
+        }
+    }
+
+    fn drop_pending(&mut self, end: impl AsFd) -> Result<(), Errno> {
+        let start = self.dropped_to.ok_or(Errno::SPIPE)?;
+        let dropped = fadvise(end, start, NonZeroU64::new(self.pending), Advice::DontNeed);
+        self.dropped_to = Some(start + self.pending);
+        self.pending = 0;
+        dropped
+    }
+
+    /// Drops the remaining copied data; with `to_end`, everything up to the end of the
+    /// file.
+    pub(super) fn rest(&mut self, end: impl AsFd, to_end: bool) -> Result<(), Errno> {
+        if !to_end && self.pending > 0 {
+            return self.drop_pending(end);
+        }
+        let start = self.dropped_to.ok_or(Errno::SPIPE)?;
+        if to_end {
+            return fadvise(end, start, None, Advice::DontNeed);
         }
         Ok(())
     }

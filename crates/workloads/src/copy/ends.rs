@@ -1,6 +1,6 @@
 //! Opening of a copy's input and output.
 
-use super::words::{self, Name};
+use super::Name;
 use crate::{Context, WorkError};
 use assay_engine::held;
 use assay_engine::load::sync_flags;
@@ -211,7 +211,7 @@ fn not_opened(name: &Name, why: Errno) -> WorkError {
 
 fn failed(what: &str, why: Errno) -> WorkError {
     WorkError::Failed {
-        message: words::failed(what, why),
+        message: super::failed(what, why),
         errno: Some(why.raw_os_error()),
     }
 }
@@ -267,6 +267,6 @@ fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, WorkError> 
     let matters = matches!(kind, FileType::RegularFile | FileType::Directory);
     Ok(matters.then(|| {
         let what = format!("failed to truncate to {length} bytes in output file {name}");
-        words::failed(&what, why)
+        super::failed(&what, why)
     }))
 }

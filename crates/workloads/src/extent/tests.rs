@@ -172,7 +172,7 @@ fn what_fails_beside_the_clock_counts_as_an_error() {
 fn a_sample_that_memory_may_not_hold_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sparse");
-    fs::File::create(&path).unwrap().set_len(1 << 42).unwrap();
+    File::create(&path).unwrap().set_len(1 << 42).unwrap();
     let work = Extent {
         sample_bytes: 1 << 41,
         ..small(&path)

@@ -4,7 +4,8 @@ use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkProgress;
 use assay_model::work::iozone::Test;
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -107,4 +108,89 @@ fn long_steps_are_kept_one_by_one() {
     let mut recorder = Recorder::default();
     carry_out(&work, &mut recorder).unwrap();
     assert_eq!(recorder.calls, ["ended", "keep", "ended", "keep"]);
+}
+
+#[test]
+fn lines_of_mounts_are_read_with_their_blanks() {
+    let mount = Mount::parse(r"/dev/loop0 /mnt/a\040b ext4 rw,relatime 0 0").unwrap();
+    assert_eq!(mount.source, "/dev/loop0");
+    assert_eq!(mount.target, "/mnt/a b");
+    assert_eq!(
+        (mount.kind.as_str(), mount.options.as_str()),
+        ("ext4", "rw,relatime")
+    );
+    assert_eq!(Mount::parse("one two"), None);
+}
+/// Mounts with a fake that accepts the options for which `takes` is true. Returns the
+/// attempts, and the final error.
+fn tried(options: &str, takes: fn(&str) -> bool) -> (Vec<String>, Option<String>) {
+    let line = format!("/dev/loop0 /mnt ext4 {options} 0 0");
+    let mount = Mount::parse(&line).unwrap();
+    let tried = std::cell::RefCell::new(Vec::new());
+    let call = |command: &mut Command| {
+        let words: Vec<_> = command
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        tried.borrow_mut().push(words.join(" "));
+        match takes(&words[3]) {
+            true => Ok(()),
+            false => Err(WorkError::failed("mount: bad option")),
+        }
+    };
+    let came = mount_again(&mount, call);
+    (
+        tried.into_inner(),
+        came.err().map(|error| error.to_string()),
+    )
+}
+
+#[test]
+fn a_mount_that_fails_is_tried_again_and_told() {
+    let (calls, error) = tried("rw,odd", |_| true);
+    assert_eq!(calls, ["-t ext4 -o rw,odd /dev/loop0 /mnt"]);
+    assert_eq!(error, None);
+    let (calls, error) = tried("ro,odd", |options| options == "ro");
+    assert_eq!(calls[1], "-t ext4 -o ro /dev/loop0 /mnt");
+    let error = error.unwrap();
+    assert!(error.contains("remount,ro,odd /mnt"), "{error}");
+    let (_, error) = tried("rw,odd", |_| false);
+    let error = error.unwrap();
+    let words = "/mnt is now unmounted: mount it with mount -t ext4 -o rw,odd /dev/loop0 /mnt";
+    assert!(error.contains(words), "{error}");
+}
+
+fn first(test: Test, records: u64, stride: u64) -> Vec<u64> {
+    let order = RecordOrder::of(test, records, stride, false);
+    let mut walk = order.records();
+    (0..records).map(|_| walk.next()).collect()
+}
+
+/// Observed with strace on iozone 3.489 (`-s 128 -r 8 -i 2`).
+#[test]
+fn random_records_come_in_the_order_of_iozone() {
+    let seen = [1, 5, 7, 13, 10, 6, 0, 8, 14, 3, 11, 2, 4, 12, 9, 15];
+    assert_eq!(first(Test::RandomRead, 16, 17), seen);
+    assert_eq!(first(Test::RandomWrite, 4, 17), [1, 2, 0, 3]);
+    let mut all = first(Test::RandomRead, 10_000, 17);
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..10_000));
+}
+
+/// Observed with strace on iozone 3.489 (`-i 5`, `-j 3`).
+#[test]
+fn strides_turn_back_where_those_of_iozone_do() {
+    let from_22 = [
+        0, 17, 1, 18, 2, 19, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+    ];
+    assert_eq!(first(Test::StrideRead, 22, 17), from_22);
+    assert_eq!(first(Test::StrideRead, 9, 3), [0, 3, 6, 1, 4, 2, 5, 3, 6]);
+    assert_eq!(first(Test::StrideRead, 16, 17), [0; 16]);
+}
+
+#[test]
+fn backward_ends_with_the_first_record() {
+    assert_eq!(first(Test::BackwardRead, 4, 17), [3, 2, 1, 0]);
+    assert_eq!(first(Test::RecordRewrite, 3, 17), [0; 3]);
+    assert_eq!(first(Test::Read, 3, 17), [0, 1, 2]);
 }

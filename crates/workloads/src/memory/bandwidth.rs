@@ -4,17 +4,16 @@
 //! lasts from the first begin to the last end of all threads.
 
 use super::{Steps, lost_threads, no_room};
-use crate::meter::nanos;
-use crate::progress::ProgressReporter;
+use crate::observer::{ProgressReporter, nanos};
 use crate::{Context, WorkError};
 use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::memory::TIMES_LAST_LEVEL;
 use assay_model::work::memory::{
-    Bandwidth, BandwidthStep, Kernel, Machine, MemoryStepResult, Pages, Stores, bandwidth_job,
+    Bandwidth, BandwidthStep, Kernel, Machine, MemoryStepResult, Pages, Stores, TIMES_LAST_LEVEL,
+    bandwidth_job,
 };
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,7 @@
 //! Latency as a function of the size of the working set: a chain of dependent loads.
 
 use super::{Steps, lost_threads, no_room};
-use crate::meter::nanos;
-use crate::progress::ProgressReporter;
+use crate::observer::{ProgressReporter, nanos};
 use crate::{Context, WorkError};
 use assay_engine::memory::{Chain, bind_to, major_faults};
 use assay_model::trial::Outcome;

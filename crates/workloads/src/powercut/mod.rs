@@ -1,20 +1,15 @@
 //! Acknowledged writes until the power is cut, and verification of them after the power
 //! returns.
 //!
-//! - [`content`]: content of each sector of each write.
-//! - [`mod@write`]: the streams, each on a separate thread.
-//! - [`slots`], [`files`], [`rows`]: kinds of writes, and the verification of each.
+//! - [`mod@write`]: the streams, each on a separate thread; content of each sector of each write;
+//!   kinds of writes, and the verification of each.
 //! - [`mount`], [`check`]: the file system under test.
 //!
 //! Nothing is removed at the end of writing: the data must exist when the power returns, and
 //! the verification removes it.
 
 mod check;
-mod content;
-mod files;
 mod mount;
-mod rows;
-mod slots;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -25,10 +20,10 @@ use assay_model::work::WorkReport;
 use assay_model::work::powercut::{
     DurabilityKind, FOLDER, KnownWrites, Powercut, PowercutReport, StreamFound, Task,
 };
-use content::Stream;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use write::Stream;
 
 /// Examples of faults kept for each stream, at most.
 const EXAMPLES: usize = 5;
@@ -100,10 +95,10 @@ fn verify(
             kind,
         };
         match kind {
-            DurabilityKind::Rename => files::verify_renamed(&place, stream, known, &mut findings),
-            DurabilityKind::Append => files::verify_appended(&place, stream, known, &mut findings),
-            DurabilityKind::Sqlite => rows::verify(&place, stream, known, &mut findings),
-            _ => slots::verify(&place, stream, known, atomic, &mut findings),
+            DurabilityKind::Rename => write::verify_renamed(&place, stream, known, &mut findings),
+            DurabilityKind::Append => write::verify_appended(&place, stream, known, &mut findings),
+            DurabilityKind::Sqlite => write::verify_rows(&place, stream, known, &mut findings),
+            _ => write::verify(&place, stream, known, atomic, &mut findings),
         }
         report.streams.push(findings.found);
     }
@@ -136,7 +131,7 @@ impl StreamStorage<'_> {
     /// Returns the offset at which the stream begins: each stream has its own part of a device.
     fn base(&self) -> u64 {
         match self.work.device {
-            true => slots::EXTENT * (u64::from(self.number) + 1),
+            true => write::EXTENT * (u64::from(self.number) + 1),
             false => 0,
         }
     }

@@ -1,14 +1,12 @@
 //! Reading one file, inflating, and writing another, like the installation of an update
 //! that was downloaded.
 
-use super::Play;
 use super::content::Recipe;
-use super::free_space;
 use super::inflate::Inflater;
 use super::read::{open_to_read, read_block};
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
 use super::write::{Flusher, length, open_to_write, write_block};
+use super::{Play, Scene, free_space};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::page_cache;

@@ -1,8 +1,7 @@
 //! Transactions of `SQLite` at the pace of a scenario.
 
-use super::Play;
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
+use super::{Play, Scene};
 use crate::WorkError;
 use crate::androbench::database::{Database, ThreadIo, Transaction, detail, keys};
 use assay_engine::held;

@@ -1,9 +1,8 @@
 //! Discard acts: discarding a device or the blocks of a file, and removing files.
 
-use super::Play;
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
 use super::write::{length, open_to_write};
+use super::{Play, Scene};
 use crate::WorkError;
 use assay_engine::{discard_range, held};
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! Free space in a file system, and the reserve that stays free.
 
-use super::scene::Scene;
+use super::Scene;
 use crate::WorkError;
 use assay_engine::held::shown;
 use assay_model::units::Bytes;

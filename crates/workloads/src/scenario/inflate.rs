@@ -2,9 +2,8 @@
 //! text-like block is inflated repeatedly, because the purpose is the processor's share
 //! of the time, not a format.
 
-use super::Play;
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
+use super::{Play, Scene};
 use crate::WorkError;
 use assay_model::rng::SplitMix64;
 use miniz_oxide::deflate::compress_to_vec;

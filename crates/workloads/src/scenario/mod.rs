@@ -8,41 +8,43 @@
 //! offset, so that `verify` knows a digest without a copy. Acts that run at the same time share one
 //! evidence (`Observer::ended_together`).
 
-mod command;
 mod content;
 mod copy;
 mod database;
 mod discard;
-mod fill;
 mod free_space;
 mod inflate;
 mod read;
-mod rules;
-mod scene;
 mod stage;
 mod tree;
-mod turn;
 mod verify;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
+use crate::files::write_back;
 use crate::{Context, WorkError};
+use assay_engine::held;
+use assay_model::units::Nanos;
 use assay_model::work::WorkReport;
-use assay_model::work::scenario::{Act, Action, Scenario};
-use command::Program;
+use assay_model::work::scenario::{Act, Action, Command as Wanted, DEVICE, SCENE, Scenario};
+use content::Recipe;
 use copy::Copier;
 use database::Transactions;
 use discard::{Deletion, Discarding};
-use fill::Filler;
 use inflate::Inflating;
 use read::FileReader;
-use scene::Scene;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process_group};
+use stage::Turn;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-use turn::Turn;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tree::Filler;
 use verify::Verifier;
 use write::FileWriter;
 
@@ -68,7 +70,7 @@ trait Play: Send {
 /// If it cannot be carried out here, an act fails, or it is stopped. Its files are in the
 /// private folder, which is removed, or on the scratch device.
 pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
-    rules::check(work)?;
+    check(work)?;
     let scene = Scene::new(work, context)?;
     let mut steps_done = 0;
     for (number, stage) in work.stages.iter().enumerate() {
@@ -154,3 +156,334 @@ impl Play for DropCaches<'_> {
 fn drop_entries() {
     let _ = fs::write(DROP_CACHES, "2");
 }
+
+/// Simultaneous acts, at most: each has a thread.
+const MOST_TOGETHER: usize = 64;
+/// Bytes of a block, at most.
+const MOST_BLOCK: u64 = 256 << 20;
+
+/// Refuses a scenario that cannot be carried out. The host has already checked it, in a file with
+/// line numbers; this side does not rely on that. The checks run before anything is written.
+fn check(work: &Scenario) -> Result<(), WorkError> {
+    let mut names = HashSet::new();
+    for stage in &work.stages {
+        let foreground = stage.acts.iter().filter(|act| !act.background).count();
+        if foreground == 0 || stage.acts.len() > MOST_TOGETHER {
+            return Err(refused(&format!(
+                "a stage must have 1 to {MOST_TOGETHER} acts, one of them in the foreground"
+            )));
+        }
+        let alone = |act: &Act| matches!(act.action, Action::Format { .. });
+        if stage.acts.len() > 1 && stage.acts.iter().any(alone) {
+            return Err(refused(
+                "making a file system must be the only act of its stage",
+            ));
+        }
+        for act in &stage.acts {
+            check_act(act, work)?;
+            if !names.insert(&act.job.name) {
+                return Err(refused(&format!(
+                    "two acts are called {}: give each its own name",
+                    act.job.name
+                )));
+            }
+        }
+    }
+    match names.is_empty() {
+        true => Err(refused("the scenario has no step")),
+        false => Ok(()),
+    }
+}
+
+fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
+    let name = &act.job.name;
+    for file in act.action.files() {
+        if file != DEVICE && !is_inside(file) {
+            return Err(refused(&format!(
+                "{name}: {file} is not a path inside the scenario's own folder"
+            )));
+        }
+    }
+    let block = act.action.block();
+    if block.is_some_and(|block| !(1..=MOST_BLOCK).contains(&block)) {
+        return Err(refused(&format!(
+            "{name}: a block must have 1 byte to {} MiB",
+            MOST_BLOCK >> 20
+        )));
+    }
+    match act.action {
+        Action::Command(_) if !work.allow_commands => Err(refused(&format!(
+            "{name} runs a program: a scenario with commands is code that runs as this user; \
+             read it, then add --allow-commands"
+        ))),
+        Action::Format { .. } if !work.on_device => Err(refused(&format!(
+            "{name} makes a file system: give a scratch device, and --destroy-data"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn refused(problem: &str) -> WorkError {
+    WorkError::Refused(problem.to_owned())
+}
+
+/// Interval at which the program is polled.
+const LOOK: Duration = Duration::from_millis(2);
+/// Maximum number of bytes kept of the program's standard error.
+const SAID_MOST: u64 = 4096;
+
+/// A program to run. It runs without a shell, in the folder of the scenario, with a time limit, and
+/// is killed together with its children.
+struct Program<'a> {
+    wanted: &'a Wanted,
+    root: PathBuf,
+    said: File,
+}
+
+impl<'a> Program<'a> {
+    fn new(wanted: &'a Wanted, scene: &Scene) -> Result<Self, WorkError> {
+        let root = scene.root()?;
+        let path = scene.path("command.stderr")?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        let said = held::open(&path, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|errno| WorkError::io("make", &path, &errno.into()))?;
+        let said = File::from(said);
+        Ok(Self { wanted, root, said })
+    }
+
+    fn failed(&self, why: &str) -> WorkError {
+        let name = self.wanted.words.first().map_or("", String::as_str);
+        WorkError::failed(format!("{name}: {why}{}", self.complaint()))
+    }
+
+    /// Returns the last line of its standard error.
+    fn complaint(&self) -> String {
+        let mut text = Vec::new();
+        let file = held::open_to_read(&self.root.join("command.stderr"));
+        let read = file.and_then(|file| file.take(SAID_MOST).read_to_end(&mut text));
+        let text = String::from_utf8_lossy(&text);
+        match (read, text.trim().lines().last()) {
+            (Ok(_), Some(line)) => format!(": {line}"),
+            _ => String::new(),
+        }
+    }
+
+    fn start(&self) -> Result<Running, WorkError> {
+        let Some((program, arguments)) = self.wanted.words.split_first() else {
+            return Err(self.failed("names no program to start"));
+        };
+        let said = self.said.try_clone();
+        let said = said.map_err(|error| self.failed(&error.to_string()))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .process_group(0)
+            .spawn();
+        child
+            .map(Running)
+            .map_err(|error| self.failed(&format!("cannot be started: {error}")))
+    }
+
+    fn wait(&self, running: &mut Running, turn: &mut Turn<'_>) -> Result<ExitStatus, WorkError> {
+        let began = Instant::now();
+        let limit = Duration::from_nanos(self.wanted.limit_ns);
+        loop {
+            match running.0.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) => {}
+                Err(error) => return Err(self.failed(&error.to_string())),
+            }
+            if began.elapsed() >= limit {
+                let limit = Nanos(self.wanted.limit_ns);
+                return Err(self.failed(&format!("was killed because it still ran after {limit}")));
+            }
+            turn.sleep(LOOK)?;
+        }
+    }
+}
+
+impl Play for Program<'_> {
+    /// Returns the folder alone, because the files that the program writes are unknown and not
+    /// counted.
+    fn paths(&self) -> Vec<PathBuf> {
+        vec![self.root.clone()]
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        while let Some(due_ns) = turn.due()? {
+            let mut running = self.start()?;
+            let status = self.wait(&mut running, turn)?;
+            turn.over(due_ns);
+            if !status.success() {
+                return Err(self.failed(&status.to_string()));
+            }
+            if !turn.again() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A running program with its children; dropping it kills them.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(number) = i32::try_from(self.0.id())
+            && let Some(group) = Pid::from_raw(number)
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// File that replaces the scratch device in a folder.
+const STAND_IN: &str = "device.img";
+
+/// Location of a scenario, shared by concurrent acts. It is a folder, a scratch device, and the
+/// information about the files.
+struct Scene {
+    /// Name of the scenario.
+    name: String,
+    device: Option<PathBuf>,
+    seed: u64,
+    /// Space that must remain free, in bytes.
+    reserve: u64,
+    known: Mutex<SceneFiles>,
+}
+
+/// Information about the files.
+#[derive(Default)]
+struct SceneFiles {
+    /// Folder of all files; `None` while there is no file system.
+    root: Option<PathBuf>,
+    /// Contents of files, by their names in the scenario.
+    recipes: BTreeMap<String, Recipe>,
+    /// Files of folders that acts have made.
+    trees: BTreeMap<String, Planted>,
+}
+
+/// Many files in a folder.
+#[derive(Clone, Debug, Default)]
+struct Planted {
+    /// Sizes of the files in bytes.
+    sizes: Vec<u64>,
+    /// Number of files removed, counted from the first.
+    removed: usize,
+}
+
+impl Scene {
+    /// Prepares the folder, if there is a file system already.
+    fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, WorkError> {
+        let scene = Self {
+            name: work.name.clone(),
+            device: work.on_device.then(|| work.path.clone()),
+            seed: context.seed,
+            reserve: work.reserve.0,
+            known: Mutex::default(),
+        };
+        if let Some(folder) = context.folder {
+            scene.settle_in(folder)?;
+        }
+        Ok(scene)
+    }
+
+    /// Sets the folder for files; earlier files are gone.
+    fn settle_in(&self, folder: &Path) -> Result<(), WorkError> {
+        let root = folder.join(SCENE);
+        held::make_folders(&root, Mode::RWXU)
+            .map_err(|error| WorkError::io("make", &root, &error))?;
+        *self.known() = SceneFiles {
+            root: Some(root),
+            ..SceneFiles::default()
+        };
+        Ok(())
+    }
+
+    /// Returns the device, if the scenario runs on one.
+    const fn device(&self) -> Option<&PathBuf> {
+        self.device.as_ref()
+    }
+
+    /// Returns the folder of all files.
+    fn root(&self) -> Result<PathBuf, WorkError> {
+        self.known().root.clone().ok_or_else(|| {
+            WorkError::Refused(
+                "there is no file system on the device yet: put a step that formats it before"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Writes back all dirty data in the file system, if there is one.
+    fn settle(&self) -> Result<(), WorkError> {
+        let root = self.known().root.clone();
+        root.map_or(Ok(()), |root| write_back(&root))
+    }
+
+    /// Returns the path of a file, and creates the folders above it.
+    fn path(&self, name: &str) -> Result<PathBuf, WorkError> {
+        if name == DEVICE {
+            return match &self.device {
+                Some(device) => Ok(device.clone()),
+                None => Ok(self.root()?.join(STAND_IN)),
+            };
+        }
+        let path = self.root()?.join(name);
+        if let Some(folder) = path.parent() {
+            held::make_folders(folder, Mode::RWXU)
+                .map_err(|error| WorkError::io("make", folder, &error))?;
+        }
+        Ok(path)
+    }
+
+    /// Returns the content of a file; `None` if unknown.
+    fn recipe(&self, name: &str) -> Option<Recipe> {
+        self.known().recipes.get(name).cloned()
+    }
+
+    /// Records the content of a file; `None` if it is unknown.
+    fn holds(&self, name: &str, recipe: Option<Recipe>) {
+        let mut known = self.known();
+        match recipe {
+            Some(recipe) => drop(known.recipes.insert(name.to_owned(), recipe)),
+            None => drop(known.recipes.remove(name)),
+        }
+    }
+
+    /// Returns the files of a folder that an act has made.
+    fn planted(&self, folder: &str) -> Option<Planted> {
+        self.known().trees.get(folder).cloned()
+    }
+
+    /// Records the files of a folder.
+    fn plant(&self, folder: &str, planted: Planted) {
+        self.known().trees.insert(folder.to_owned(), planted);
+    }
+
+    /// Records that a file or folder is removed.
+    fn forget(&self, name: &str) {
+        let mut known = self.known();
+        let within = |other: &String| other == name || Path::new(other).starts_with(name);
+        known.recipes.retain(|file, _| !within(file));
+        known.trees.retain(|folder, _| !within(folder));
+    }
+
+    fn known(&self) -> MutexGuard<'_, SceneFiles> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns true if a path stays in the folder that it is relative to.
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,11 @@
 //! Reading a file block by block.
 
-use super::Play;
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
 use super::write::{length, offsets};
+use super::{Play, Scene};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
-use assay_engine::held;
-use assay_engine::page_cache;
+use assay_engine::{held, page_cache};
 use assay_model::job::Direction;
 use assay_model::work::scenario::Reading;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};

@@ -2,11 +2,10 @@
 //! expected digest is computed before the clock starts. Hashing counts, as it does when a
 //! product verifies an installed update.
 
-use super::Play;
 use super::content::{Recipe, hex};
 use super::read::{open_to_read, read_block};
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
+use super::{Play, Scene};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_model::work::scenario::{Verified, Verifying};

@@ -1,12 +1,10 @@
 //! Writing a file block by block.
 
-use super::Play;
 use super::content::{ContentSource, Recipe};
-use super::free_space;
-use super::scene::Scene;
-use super::turn::Turn;
+use super::stage::Turn;
+use super::{Play, Scene, free_space};
 use crate::WorkError;
-use crate::meter::Meter;
+use crate::observer::Meter;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_model::job::{Direction, FlushCall};

@@ -120,7 +120,7 @@ fn a_write_that_was_under_way_is_no_fault() {
     let folder = folder();
     let path = folder.path().join("area");
     soaked(&work(&path, 16, None)).0.unwrap();
-    let order = assay_model::work::soak::order::SoakOrder::new(BLOCKS, 7);
+    let order = SoakOrder::new(BLOCKS, 7);
     let block = order.block_of(16);
     let mut half = vec![0; 4096];
     content::fill(&mut half, 7, 16, block);
@@ -144,7 +144,7 @@ fn damage_to_a_write_after_the_checkpoint_is_a_fault_too() {
     let folder = folder();
     let path = folder.path().join("area");
     soaked(&work(&path, 24, None)).0.unwrap();
-    let order = assay_model::work::soak::order::SoakOrder::new(BLOCKS, 7);
+    let order = SoakOrder::new(BLOCKS, 7);
     let block = order.block_of(20);
     overwrite(&path, block * BLOCK + 1234, &[0xee]);
     let at = Checkpoint {

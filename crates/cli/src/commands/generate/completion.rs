@@ -6,8 +6,8 @@
 use crate::commands::command_of;
 use crate::commands::language::localized;
 use crate::commands::machines::targets::known;
-use crate::jobs::suite;
-use crate::scenarios::library::BUILT_IN;
+use crate::jobs;
+use crate::scenarios::BUILT_IN;
 use crate::stored::lookup::StoreArgs;
 use assay_flash::part::DeviceModel;
 use assay_model::limits;
@@ -37,7 +37,7 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     ("SOURCE", |word| or_files(word, runs(word))),
     ("FILE|RUN", |word| or_files(word, runs(word))),
     ("TARGET", targets),
-    ("NAMES", |word| beginning_with(word, suite::names())),
+    ("NAMES", |word| beginning_with(word, jobs::names())),
     ("SUBJECT=VALUES", |word| beginning_with(word, subjects())),
     ("MODE", |word| {
         beginning_with(word, limits::all().into_iter().map(|bus| bus.mode))

@@ -3,12 +3,12 @@
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::opinions::OpinionArgs;
 use crate::stored::series;
+use crate::stored::series::OpinionArgs;
 use crate::ui::since::parse_since;
 use assay_lang::tr;
 use assay_model::annotation::parse_tag;
-use assay_model::series::{SeriesChange, StoredSeries};
+use assay_model::figures::{SeriesChange, StoredSeries};
 use assay_report::changes::ListedSeries;
 use assay_report::{json, views};
 use assay_store::SeriesFilter;

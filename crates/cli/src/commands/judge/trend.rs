@@ -3,8 +3,8 @@
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::opinions::OpinionArgs;
 use crate::stored::series;
+use crate::stored::series::OpinionArgs;
 use assay_report::{json, views};
 use assay_store::SeriesFilter;
 use clap::Args;

@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::targets::on::{OnArgs, target};
+use crate::targets::{OnArgs, target};
 use assay_model::text::clean;
 use assay_model::wire::Greeting;
 use assay_target::{AgentOrder, AgentState, AgentThere, WhenLost};

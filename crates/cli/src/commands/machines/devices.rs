@@ -3,9 +3,9 @@
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
-use crate::targets::on::OnArgs;
+use crate::targets::OnArgs;
 use assay_model::device::{DeviceList, ListedDevice};
-use assay_report::text::{clean, enumerate};
+use assay_report::words::{clean, enumerate};
 use assay_report::{json, views};
 use assay_target::Target;
 use clap::Args;

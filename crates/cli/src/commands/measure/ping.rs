@@ -8,7 +8,7 @@ use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::output::{say, show};
-use crate::rounds::jobs::on_place;
+use crate::rounds::on_place;
 use crate::ui::values::parse_time;
 use assay_lang::tr;
 use assay_model::job::{Job, Pause, Rw};

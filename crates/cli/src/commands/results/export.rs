@@ -2,9 +2,9 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::stored::folder::OutputFolder;
+use crate::stored;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::{series, tables};
+use crate::stored::{OutputFolder, series};
 use crate::ui::values::parse_time;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
@@ -130,13 +130,13 @@ fn write_rows(
     (form, question): (Form, &Question<'_>),
     out: &mut dyn Write,
 ) -> Result<(), RowError> {
-    let columns = tables::columns(view);
+    let columns = stored::columns(view);
     let mut sink = form.begin(columns.clone(), out)?;
     let mut rows = Vec::new();
     let mut failed = None;
     let asked = store.ask(question, &mut |values| {
         if failed.is_none() {
-            rows.push(fit(&columns, tables::row(values)));
+            rows.push(fit(&columns, stored::row(values)));
         }
         if rows.len() >= BATCH {
             failed = sink.rows(&rows).err();

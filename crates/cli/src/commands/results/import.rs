@@ -3,8 +3,8 @@
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
+use crate::stored::KeepArgs;
 use crate::stored::files::{name, only_once, read_file};
-use crate::stored::keep::KeepArgs;
 use crate::ui::values::one_of;
 use assay_dialects::import::{Format, together};
 use assay_lang::tr;

@@ -3,10 +3,9 @@
 use crate::commands::command_of;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
-use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::owner;
 use crate::ui::since::parse_since;
+use crate::{sharing, stored};
 use assay_lang::{in_english, tr};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -97,7 +96,7 @@ pub fn run(
 fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<ExitCode, Failure> {
     let store = args.store.open_existing()?;
     let (mut kept, is_whole) = newest(&store, args)?;
-    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let abandoned = store.abandoned_runs(stored::is_alive)?;
     for entry in &mut kept {
         if abandoned.iter().any(|run| run.id == entry.id) {
             entry.status = RunStatus::Interrupted;
@@ -109,7 +108,7 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     match args.json {
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
-            let waiting = queue::json(&queue::waiting(&args.store));
+            let waiting = sharing::json(&sharing::waiting(&args.store));
             print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
@@ -123,7 +122,7 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
                 let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
                 print(|out| write_list(&rows, style(), print_columns(), out))?;
             }
-            let waiting = queue::waiting_in_words(&queue::waiting(&args.store));
+            let waiting = sharing::waiting_in_words(&sharing::waiting(&args.store));
             waiting.iter().for_each(|line| say(line));
         }
     }

@@ -2,17 +2,17 @@
 
 use crate::checks::toml_file::meant;
 use crate::exit::{DONE, Failure};
-use crate::judging::comparison::Judged;
-use crate::judging::ranking;
+use crate::judging::{Judged, ranking};
 use crate::output::{print, say, style};
 use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
-use assay_report::charts::data::{self, Gallery, trials};
+use assay_report::charts;
 use assay_report::charts::draw::{self, Chart};
+use assay_report::charts::{Gallery, latency};
 use assay_report::summary::Summary;
 use assay_report::sweep::by_condition;
-use assay_report::text::{clean, enumerate};
+use assay_report::words::{clean, enumerate};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -124,7 +124,7 @@ fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
 fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
     let split = by_condition(run);
     let summary = Summary::of(&split);
-    if let Some(chart) = trials::chart(&summary, metric) {
+    if let Some(chart) = latency::chart(&summary, metric) {
         return Ok(Wanted::Chart(Box::new(chart)));
     }
     let trials = summary.jobs.iter().flat_map(|job| job.completed());
@@ -147,7 +147,7 @@ fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
     let judged = Judged::of_two(words, &args.store)?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
     let [a, b] = judged.sides([&of_a, &of_b]);
-    let gallery = data::comparison::Gallery::of(&judged.compared(), &a, &b);
+    let gallery = charts::comparison::Gallery::of(&judged.compared(), &a, &b);
     pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 
@@ -190,7 +190,7 @@ fn writer_for(path: &Path) -> Result<ChartWriter, Failure> {
         Some("svg") => Ok(|chart, out| out.write_all(draw::svg::file(chart).as_bytes())),
         Some("png") => Ok(draw::png::write),
         Some("gp" | "gnuplot") => Ok(draw::gnuplot::write),
-        Some("csv") => Ok(draw::csv::write),
+        Some("csv") => Ok(draw::write),
         _ => Err(Failure::usage(format!(
             "{}: the name must end in .svg, .png, .gp or .csv",
             path.display()

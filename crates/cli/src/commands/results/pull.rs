@@ -1,10 +1,8 @@
 //! `assay pull`: copies runs from the store of a team or of another machine.
 
 use crate::exit::Failure;
-use crate::sharing::ahead::{Which, copy};
-use crate::sharing::connection::{Connection, Direction};
-use crate::sharing::outcome::{Outcome, print_transfers};
-use crate::sharing::queue;
+use crate::sharing;
+use crate::sharing::{Connection, Direction, Outcome, Which, copy, print_transfers};
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
 use assay_store::Store;
@@ -53,7 +51,7 @@ pub struct PullArgs {
 
 /// `assay pull`.
 pub fn run(args: &PullArgs) -> Result<ExitCode, Failure> {
-    let from = queue::other_store(args.from.as_ref(), &args.store)?;
+    let from = sharing::other_store(args.from.as_ref(), &args.store)?;
     let from = from.ok_or_else(|| {
         Failure::usage("pull from which store? Name it with --from, or in the setting push_to")
     })?;

@@ -2,10 +2,8 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::sharing::ahead::Which;
-use crate::sharing::connection::Direction;
-use crate::sharing::outcome::{Outcome, print_transfers};
-use crate::sharing::queue::{self, push};
+use crate::sharing;
+use crate::sharing::{Direction, Outcome, Which, print_transfers, push};
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
 use assay_lang::tr;
@@ -57,7 +55,7 @@ pub struct PushArgs {
 /// `assay push`.
 pub fn run(args: &PushArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_local_to_change()?;
-    let to = queue::other_store(args.to.as_ref(), &args.store)?;
+    let to = sharing::other_store(args.to.as_ref(), &args.store)?;
     if !args.all && args.runs.is_empty() {
         return push_waiting(args, &mut store, to.as_ref());
     }
@@ -113,7 +111,7 @@ fn push_waiting(
             Some(to) if to.to_string() == name => to.clone(),
             _ => name.parse().map_err(Failure::failed)?,
         };
-        let pushed = queue::push_waiting(store, &destination)?;
+        let pushed = sharing::push_waiting(store, &destination)?;
         let ended = end(args, &destination, pushed, &mut transfers);
         if let Err(failure) = &ended
             && code.is_err()

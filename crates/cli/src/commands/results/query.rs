@@ -3,8 +3,9 @@
 use crate::checks::input;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, show};
+use crate::stored;
 use crate::stored::lookup::{StoreArgs, write_file};
-use crate::stored::{series, tables};
+use crate::stored::series;
 use crate::ui::values::parse_time;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
@@ -157,7 +158,7 @@ fn ask(args: &QueryArgs, sql: &str) -> Result<Answer, Failure> {
     };
     let mut rows = Vec::new();
     let names = store.ask(&question, &mut |values| {
-        rows.push(tables::row(values));
+        rows.push(stored::row(values));
         Ok(())
     })?;
     let columns = typed(names, &mut rows);

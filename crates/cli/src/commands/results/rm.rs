@@ -2,8 +2,8 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
+use crate::stored;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::text::clean;
 use assay_store::StoredId;
@@ -43,7 +43,7 @@ pub fn run(args: &RmArgs) -> Result<ExitCode, Failure> {
     for one in &found {
         names.push(store.annotation(one.id())?.name);
     }
-    store.remove(&found, owner::is_alive)?;
+    store.remove(&found, stored::is_alive)?;
     for (one, name) in found.iter().zip(names) {
         let name = name.map_or_else(String::new, |name| format!(" ({})", clean(&name)));
         let id = clean(one.id());

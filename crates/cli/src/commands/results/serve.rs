@@ -2,14 +2,11 @@
 
 use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupt;
-use crate::judging::args::Terms;
-use crate::judging::comparison::{Judged, NamedSide};
 use crate::judging::ranking::{Judged as JudgedRun, verdicts_of_import};
-use crate::judging::units;
+use crate::judging::{Judged, NamedSide, Terms, units};
 use crate::output::{print, say};
-use crate::stored::lookup::StoreArgs;
-use crate::stored::owner;
-use crate::stored::sources::FigureSource;
+use crate::stored;
+use crate::stored::lookup::{FigureSource, StoreArgs};
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_model::run::Run;
@@ -184,7 +181,7 @@ impl Program for ThisProgram {
     }
 
     fn is_alive(&self, owner: &Owner) -> bool {
-        owner::is_alive(owner)
+        stored::is_alive(owner)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::stored::folder::OutputFolder;
 use crate::stored::lookup::{StoreArgs, Stored, load};
-use crate::stored::shared;
+use crate::stored::{OutputFolder, series};
 use assay_lang::tr;
 use assay_model::text::clean;
+use assay_report::population::SharedRun;
 use assay_report::results::facts;
-use assay_report::shared::SharedRun;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +44,7 @@ pub struct ShareArgs {
 
 /// `assay share`.
 pub fn run(args: &ShareArgs) -> Result<ExitCode, Failure> {
-    let secret = shared::secret()?;
+    let secret = series::secret()?;
     let all: Result<Vec<SharedRun>, Failure> = args
         .runs
         .iter()

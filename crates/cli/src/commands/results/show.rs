@@ -2,11 +2,10 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
+use crate::stored::PopulationArgs;
 use crate::stored::lookup::{StoreArgs, Stored, load};
-use crate::stored::population::PopulationArgs;
 use assay_report::import::write_json;
-use assay_report::terminal;
-use assay_report::{json, views};
+use assay_report::{json, terminal, views};
 use clap::Args;
 use std::process::ExitCode;
 

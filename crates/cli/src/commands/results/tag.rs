@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::stored::keep::AnnotationArgs;
+use crate::stored::AnnotationArgs;
 use crate::stored::lookup::StoreArgs;
 use assay_lang::tr;
 use assay_model::annotation::Annotation;

@@ -1,8 +1,7 @@
 //! Pattern, sizes and offsets.
 
-use super::reader::{OptionReader, not_one_of};
-use super::table::options;
-use crate::fio::job::JobDraft;
+use super::table::{OptionReader, not_one_of, options};
+use crate::fio::JobDraft;
 use crate::fio::value::number;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::{Distribution, Generator, RwPattern, Sequencer};

@@ -1,6 +1,6 @@
 //! Engines and their options.
 
-use super::priorities::{by_size, each_up_to};
+use super::pace::{by_size, each_up_to};
 use super::table::options;
 use crate::nearest;
 use assay_model::job::EngineKind;

@@ -1,10 +1,8 @@
 //! Files.
 
-use super::reader::OptionReader;
-use super::table::options;
-use crate::fio::job::JobDraft;
-use crate::fio::names::split_list;
-use assay_model::load::files::{Advice, Fallocate, FileLock, FileService};
+use super::table::{OptionReader, options};
+use crate::fio::{JobDraft, split_list};
+use assay_model::load::blocks::{Advice, Fallocate, FileLock, FileService};
 
 options! {
     pub(super) static OPTIONS:
@@ -120,7 +118,7 @@ fn file_service(
                 "pareto",
                 "normal",
             ];
-            return Err(super::reader::not_one_of(kind, known.into_iter()));
+            return Err(super::table::not_one_of(kind, known.into_iter()));
         }
     };
     job.stream.files.service = service;

@@ -1,10 +1,8 @@
 //! Options for amount and duration of I/O; engine, depth, caches and flushes.
 
-use super::define::TimeUnit;
 use super::engines::{engine, simulated};
-use super::reader::OptionReader;
-use super::table::options;
-use crate::fio::job::JobDraft;
+use super::table::{OptionReader, TimeUnit, options};
+use crate::fio::JobDraft;
 use assay_model::job::{EngineKind, FlushCall, OpenSync};
 use assay_model::load::{Extent, SyncFileRange};
 use assay_model::units::Nanos;
@@ -121,7 +119,7 @@ fn sync_file_range(
             "wait_after" => range.wait_after = true,
             other => {
                 let known = ["wait_before", "write", "wait_after"];
-                return Err(super::reader::not_one_of(other, known.into_iter()));
+                return Err(super::table::not_one_of(other, known.into_iter()));
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Logs.
 
-use super::define::TimeUnit;
-use super::table::options;
-use assay_model::load::logs::WindowValue;
+use super::table::{TimeUnit, options};
+use assay_model::load::WindowValue;
 
 options! {
     pub(super) static OPTIONS:

@@ -1,7 +1,6 @@
 //! Processes, processors and zoned devices.
 
-use super::reader::{OptionReader, not_one_of};
-use super::table::options;
+use super::table::{OptionReader, not_one_of, options};
 use std::collections::BTreeSet;
 
 const ZONED: &str = "zoned devices are not supported";

@@ -1,10 +1,8 @@
 //! Jobs and their order.
 
-use super::define::TimeUnit;
-use super::table::options;
+use super::table::{TimeUnit, options};
 use crate::fio::value::time::duration;
-use assay_model::load::pace::Range;
-use assay_model::load::schedule::ExitWhat;
+use assay_model::load::{ExitWhat, Range};
 
 options! {
     pub(super) static OPTIONS:

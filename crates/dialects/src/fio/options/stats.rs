@@ -1,10 +1,8 @@
 //! Statistics and errors.
 
-use super::define::TimeUnit;
-use super::reader::{OptionReader, not_one_of};
-use super::table::options;
-use crate::fio::job::JobDraft;
-use assay_model::load::stats::{SteadyCriterion, Unified};
+use super::table::{OptionReader, TimeUnit, not_one_of, options};
+use crate::fio::JobDraft;
+use assay_model::load::report::{SteadyCriterion, Unified};
 
 options! {
     pub(super) static OPTIONS:

@@ -1,8 +1,7 @@
 //! Recording and replaying.
 
-use super::reader::{OptionReader, not_one_of};
-use super::table::options;
-use crate::fio::job::JobDraft;
+use super::table::{OptionReader, not_one_of, options};
+use crate::fio::JobDraft;
 
 options! {
     pub(super) static OPTIONS:

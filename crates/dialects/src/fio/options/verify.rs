@@ -1,10 +1,9 @@
 //! Verification and trims.
 
 use super::other::processors;
-use super::reader::{OptionReader, not_one_of};
-use super::table::options;
-use crate::fio::value::pattern::pattern;
-use assay_model::load::verify::{SaveState, VerifyKind};
+use super::table::{OptionReader, not_one_of, options};
+use crate::fio::value::pattern;
+use assay_model::load::blocks::{SaveState, VerifyKind};
 
 /// Names of checks. (`header` and `pattern_hdr` exist in newer versions.)
 const KINDS: [(&str, Option<VerifyKind>); 22] = [

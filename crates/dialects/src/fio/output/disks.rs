@@ -1,7 +1,7 @@
 //! "Disk stats": the counters of the disks, and sums over their underlying
 //! disks.
 
-use super::tree::Map;
+use super::Map;
 use assay_model::load::report::DiskUse;
 use std::io::{self, Write};
 

@@ -1,8 +1,7 @@
 //! Progress line on a terminal.
 
-use super::number::{NumberScale, count};
-use assay_model::load::report::{LoadProgress, StreamProgress, StreamState};
-use assay_model::load::stats::Unified;
+use super::terse::{NumberScale, count};
+use assay_model::load::report::{LoadProgress, StreamProgress, StreamState, Unified};
 use assay_model::load::{Ddir, Load, PerDirection, Stream};
 
 #[cfg(test)]

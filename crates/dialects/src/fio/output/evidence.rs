@@ -1,15 +1,13 @@
 //! Evidence for an entry's figures, in one line or one object.
 
-use super::Member;
-use super::Presentation;
-use super::tree::{JsonValue, Map};
+use super::{JsonValue, Map, Member, Presentation};
 use assay_judge::{DirectionEvidence, Judgement, Quantity};
-use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
+use assay_model::measurement::LatencyRecord;
 use assay_model::units::Nanos;
 use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
+use assay_stats::histogram::Percentile;
 use assay_stats::latency::{Distribution, pooled_where_any};
-use assay_stats::percentile::Percentile;
 use std::fmt::Write as _;
 
 /// Evidence for the figures of an entry.

@@ -1,12 +1,13 @@
 //! JSON output.
 
-use super::entry::{EntryDirection, JobEntry, Traffic};
-use super::group::RunGroup;
-use super::latency::{CLASSES, CLASSES_MS, bin_value, moments, percentiles};
+use super::entry::{
+    CLASSES, CLASSES_MS, EntryDirection, JobEntry, Traffic, bin_value, moments, percentiles,
+};
 use super::samples::Spread;
-use super::tree::{self, JsonValue, Map};
-use super::{Figures, Presentation, disks, latency, percent_of_group, steady};
-use assay_model::latency::LatencyRecord;
+use super::{
+    Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group, steady,
+};
+use assay_model::measurement::LatencyRecord;
 use std::io::{self, Write};
 
 /// Writes the report as fio's JSON, with an object `assay` in each job that
@@ -38,7 +39,7 @@ pub fn write_json(p: &Presentation<'_>, plus: bool, out: &mut dyn Write) -> io::
         let disks: Vec<JsonValue> = disks.into_iter().map(JsonValue::from).collect();
         root.add("disk_util", disks);
     }
-    tree::write(&root, out)
+    super::write(&root, out)
 }
 
 /// Formats options; fio writes an empty value for an option without one.
@@ -246,7 +247,7 @@ impl JsonJob<'_> {
             ("iodepth_submit", handed_over, &depths.submit),
             ("iodepth_complete", handed_over, &depths.complete),
         ] {
-            map.add(name, named(classes, latency::depth_shares(counts)));
+            map.add(name, named(classes, entry::depth_shares(counts)));
         }
     }
 
@@ -257,15 +258,15 @@ impl JsonJob<'_> {
         let names_ms = names_ms.into_iter().chain([">=2000".to_owned()]);
         map.add(
             "latency_ns",
-            named(names.clone(), latency::class_shares(&classes.ns, ios)),
+            named(names.clone(), entry::class_shares(&classes.ns, ios)),
         );
         map.add(
             "latency_us",
-            named(names, latency::class_shares(&classes.us, ios)),
+            named(names, entry::class_shares(&classes.us, ios)),
         );
         map.add(
             "latency_ms",
-            named(names_ms, latency::class_shares(&classes.ms, ios)),
+            named(names_ms, entry::class_shares(&classes.ms, ios)),
         );
     }
 }

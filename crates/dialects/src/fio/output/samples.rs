@@ -146,7 +146,7 @@ fn keep_its_phase(points: &mut Vec<SamplePoint>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::load::verify::{Verify, VerifyKind};
+    use assay_model::load::blocks::{Verify, VerifyKind};
     use assay_model::trial::{Interval, Series};
 
     fn report(read_mib: &[u64], runtime_ms: u64) -> StreamReport {

@@ -1,9 +1,8 @@
 //! Result of the steady-state check.
 
-use super::number::{NumberScale, count};
-use super::tree::{JsonValue, Map};
-use assay_model::load::report::SteadyStateReached;
-use assay_model::load::stats::SteadyCriterion;
+use super::terse::{NumberScale, count};
+use super::{JsonValue, Map};
+use assay_model::load::report::{SteadyCriterion, SteadyStateReached};
 use std::iter::repeat_n;
 
 /// Returns the name of the criterion, and `true` if it is a slope.

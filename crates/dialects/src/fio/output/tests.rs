@@ -1,23 +1,21 @@
 //! Whole outputs of reports made by hand.
 
-use super::*;
-use assay_judge::{CallEnd, DirectionEvidence, Measured};
-use assay_model::job::EngineKind;
-use assay_model::latency::LatencyRecord;
-use assay_model::load::pace::LatencyTarget;
-use assay_model::load::report::{
-    DepthUse, DirectionReport, DiskUse, SteadyStateReached, StreamReport,
-};
-use assay_model::load::stats::{SteadyCriterion, Unified};
-use assay_model::load::{PerDirection, Stream};
-use assay_model::trial::{CpuUse, Gap, Interval, Series};
-use assay_model::units::Nanos;
-use assay_stats::histogram::Histogram;
-
 mod keys;
 mod priorities;
 mod recorded;
 mod texts;
+
+use super::*;
+use assay_judge::{CallEnd, DirectionEvidence, Measured};
+use assay_model::job::EngineKind;
+use assay_model::load::report::{
+    DepthUse, DirectionReport, DiskUse, SteadyCriterion, SteadyStateReached, StreamReport, Unified,
+};
+use assay_model::load::{LatencyTarget, PerDirection, Stream};
+use assay_model::measurement::LatencyRecord;
+use assay_model::trial::{CpuUse, Gap, Interval, Series};
+use assay_model::units::Nanos;
+use assay_stats::histogram::Histogram;
 
 const VERSION: &str = "fio-3.41-assay-0.1.0";
 
@@ -290,4 +288,37 @@ fn unified(unified: Unified) -> Case {
         stream,
         report(9, reads, direction(400, 2_000, false)),
     )])
+}
+
+#[test]
+fn the_spelling_is_fios() {
+    let mut options = Map::new();
+    options.add("description", "q\"u\\o\n");
+    let mut map = Map::new();
+    map.add("fio version", "fio-3.33");
+    map.add("global options", Map::new());
+    map.add(
+        "jobs",
+        vec![JsonValue::from(options), JsonValue::from(1_u64)],
+    );
+    map.add("util", 20.080_320_9);
+    map.add("absent", None::<u64>);
+    let mut text = Vec::new();
+    write(&map, &mut text).unwrap();
+    let expected = r#"{
+  "fio version" : "fio-3.33",
+  "global options" : {
+
+  },
+  "jobs" : [
+    {
+      "description" : "q\"u\\o\n"
+    },
+    1
+  ],
+  "util" : 20.080321,
+  "absent" : null
+}
+"#;
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
 }

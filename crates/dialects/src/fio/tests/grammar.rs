@@ -317,7 +317,7 @@ fn options_that_depend_on_each_other_are_settled() {
     let kind = streams[3].verify.as_ref().map(|verify| verify.kind);
     assert_eq!(
         kind,
-        Some(assay_model::load::verify::VerifyKind::PatternHeader)
+        Some(assay_model::load::blocks::VerifyKind::PatternHeader)
     );
     assert_eq!(
         (streams[4].blocks.seed, streams[4].blocks.repeat),
@@ -354,8 +354,8 @@ fn switches_of_io_uring_need_no_value() {
 
 #[test]
 fn options_of_fio_3_41_are_understood() {
-    use assay_model::load::logs::WindowValue;
-    use assay_model::load::verify::SaveState;
+    use assay_model::load::WindowValue;
+    use assay_model::load::blocks::SaveState;
     let all = file(
         "[a]\nrw=write\nsize=1m\nverify=pattern\nverify_pattern=%o\nverify_pattern_interval=512\n\
          verify_write_sequence=0\nverify_state_save=1\nwrite_lat_log=x\nlog_offset=1\n\

@@ -1,7 +1,7 @@
 //! Priorities of single I/Os.
 
 use super::grammar::{file, refusal};
-use assay_model::load::priority::{IoPriority, PriorityShare};
+use assay_model::load::{IoPriority, PriorityShare};
 
 fn share(size: Option<u32>, percent: u8, class: u8, level: u8) -> PriorityShare {
     PriorityShare {

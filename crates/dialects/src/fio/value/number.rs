@@ -4,7 +4,7 @@
 //! with `kb_base=1000` it is the reverse. Text that fio would ignore silently
 //! (`4q` is 4 in fio, `1.5G` is 1) is refused.
 
-use super::arithmetic::{self, Domain};
+use super::Domain;
 
 /// Number as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(in crate::fio) fn amount(text: &str, base_1000: bool) -> Result<Amount, Stri
         return Err("a number is missing".to_owned());
     }
     if text.starts_with('(') {
-        let value = arithmetic::evaluate(text, Domain::Size)?.integer()?;
+        let value = super::evaluate(text, Domain::Size)?.integer()?;
         return Ok(plain(value));
     }
     let (number, suffix) = split(text)?;

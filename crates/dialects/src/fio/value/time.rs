@@ -1,7 +1,7 @@
 //! Times by fio's rules: a number without a suffix is in the unit of its
 //! option.
 
-use super::arithmetic::{self, Domain};
+use super::Domain;
 use assay_model::units::Nanos;
 
 /// Unit of a time without a suffix.
@@ -41,7 +41,7 @@ impl TimeUnit {
 pub(in crate::fio) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, String> {
     let text = text.trim();
     if text.starts_with('(') {
-        let value = arithmetic::evaluate(text, Domain::Time)?;
+        let value = super::evaluate(text, Domain::Time)?;
         let factor = if value.has_unit { 1_000 } else { unit.nanos() };
         return within(text, value.integer()?.checked_mul(factor));
     }

@@ -1,14 +1,12 @@
 //! The open files of a running stream.
 
-use super::open::open;
-use super::shared::{HeldLock, PathLock, SharedFiles};
-use super::{FileKind, FilePlan, PlannedFile};
+use super::{FileKind, FilePlan, HeldLock, PathLock, PlannedFile, SharedFiles, open};
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
 use crate::{held, page_cache};
 use assay_model::job::PathUse;
-use assay_model::load::files::FileLock;
+use assay_model::load::blocks::FileLock;
 use assay_model::load::{Ddir, Stream};
 use rustix::fs::{AtFlags, FileType, Stat};
 use std::io::ErrorKind;

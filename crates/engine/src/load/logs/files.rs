@@ -1,14 +1,11 @@
 //! The files: names, sharing between streams, and output.
 
-use super::bins::BinLog;
-use super::rows::LogRow;
 use super::samples::Pieces;
-use super::windows::Windows;
-use super::{Entries, LogKind, LogSet, Setup};
+use super::{BinLog, Entries, LogKind, LogRow, LogSet, Setup, Windows};
 use crate::error::EngineError;
-use assay_model::load::logs::Logs;
+use assay_model::load::Logs;
 #[cfg(feature = "loads")]
-use assay_model::load::stats::StatsOptions;
+use assay_model::load::report::StatsOptions;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

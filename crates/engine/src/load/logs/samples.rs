@@ -1,14 +1,12 @@
 //! Every I/O of a stream, stored in pieces that are never reallocated.
 
 use crate::error::EngineError;
-use assay_model::load::Ddir;
-use assay_model::load::priority::IoPriority;
+use assay_model::load::{Ddir, IoPriority};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
-use std::fmt;
-use std::io;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
+use std::{fmt, io};
 
 /// Entries of an uncompressed piece (384 KiB).
 const PIECE: usize = 8192;

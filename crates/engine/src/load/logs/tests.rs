@@ -1,7 +1,7 @@
 //! Logs as files, compared with what fio writes.
 
 use super::*;
-use assay_model::load::logs::WindowValue;
+use assay_model::load::WindowValue;
 use assay_model::units::Nanos;
 use assay_testkit::{Scratch, missing, run, skip};
 use proptest::prelude::*;

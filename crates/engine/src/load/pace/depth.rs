@@ -1,6 +1,6 @@
 //! Search for the largest queue depth that keeps a latency target.
 
-use assay_model::load::pace::LatencyTarget;
+use assay_model::load::LatencyTarget;
 
 /// Number of consecutive good windows after which the next depth, which failed
 /// before, is tried again: it may have failed by chance.

@@ -1,22 +1,17 @@
 //! Runs the waves: starts the threads of each, releases them together, and waits for them.
 
-use super::bandwidth::BandwidthLog;
-use super::steady::SteadyGroups;
-use super::{LoadOutcome, Stage};
+use super::{BandwidthLog, LoadOutcome, Stage, SteadyGroups};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::extra::Extra;
 use crate::load::crew::{Event, Post};
 use crate::load::logs::LogSet;
-use crate::load::shared::StreamShared;
-use crate::load::turns::has_turns;
 use crate::load::worker::Finished;
-use crate::load::{LoadObserver, Turn};
-use crate::start::StartLine;
+use crate::load::{LoadObserver, StreamShared, Turn, has_turns};
+use crate::sys::StartLine;
 use assay_model::job::DataPath;
-use assay_model::load::Stream;
 use assay_model::load::report::{FilePart, StreamState};
-use assay_model::load::schedule::ExitWhat;
+use assay_model::load::{ExitWhat, Stream};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -9,6 +9,8 @@ mod zones;
 use super::*;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::BlockSizes;
+use assay_model::rng::SplitMix64;
+use proptest::prelude::*;
 
 /// A stream after a change.
 fn stream(change: impl FnOnce(&mut Stream)) -> Stream {
@@ -125,7 +127,7 @@ fn all_files_are_done_in_turn() {
 fn files_of_a_skewed_service_begin_again_until_the_bytes_are_done() {
     let stream = stream(|stream| {
         rw(stream, "randread");
-        stream.files.service = assay_model::load::files::FileService::Zipf(1.5);
+        stream.files.service = assay_model::load::blocks::FileService::Zipf(1.5);
     });
     let mut sequence = sequence(&stream, &[span(40_960); 10], 1);
     let steps: Vec<Step> = std::iter::from_fn(|| sequence.next()).collect();
@@ -136,7 +138,7 @@ fn files_of_a_skewed_service_begin_again_until_the_bytes_are_done() {
 /// Without a limit of their bytes, the first files would never be done.
 #[test]
 fn all_files_take_turns_where_few_are_open_and_the_order_has_no_end() {
-    use assay_model::load::files::FileService::{Random, RoundRobin, Sequential};
+    use assay_model::load::blocks::FileService::{Random, RoundRobin, Sequential};
     for name in ["read", "randread", "rw", "randrw", "trimwrite"] {
         for (service, open_at_once) in [(RoundRobin, 2), (Random, 1), (Sequential, 0)] {
             for (time_based, no_map, skip) in [
@@ -212,8 +214,8 @@ fn a_stream_with_checks_ends_its_pass_even_if_time_limits_it() {
     let stream = stream(|stream| {
         rw(stream, "randwrite");
         stream.length.time_based = true;
-        stream.verify = Some(assay_model::load::verify::Verify::new(
-            assay_model::load::verify::VerifyKind::Crc32c,
+        stream.verify = Some(assay_model::load::blocks::Verify::new(
+            assay_model::load::blocks::VerifyKind::Crc32c,
         ));
     });
     assert_eq!(pass(&stream, span(40_960), 1).len(), 10);
@@ -284,4 +286,37 @@ fn each_trim_is_followed_by_a_write_of_the_same_block() {
             }
         }
     }
+}
+
+proptest! {
+    /// Against the plainest map there is.
+    #[test]
+    fn it_finds_and_takes_what_a_plain_map_would(len in 1_u64..10_000, seed: u64) {
+        let mut map = FreeMap::new(len, "t").unwrap();
+        let mut plain = vec![true; usize::try_from(len).unwrap()];
+        let mut rng = SplitMix64::new(seed);
+        loop {
+            let from = rng.below(len);
+            let at = usize::try_from(from).unwrap();
+            let wanted = (at..plain.len()).chain(0..at).find(|&i| plain[i]);
+            prop_assert_eq!(map.next_free(from), wanted.map(|i| i as u64));
+            let Some(first) = wanted else { break };
+            let most = 1 + rng.below(200);
+            let run = plain[first..].iter().take_while(|free| **free).count() as u64;
+            prop_assert_eq!(map.take(first as u64, most), run.min(most));
+            let end = first + usize::try_from(run.min(most)).unwrap();
+            plain[first..end].fill(false);
+        }
+    }
+}
+
+#[test]
+fn freed_again_it_is_as_new_or_shorter() {
+    let mut map = FreeMap::new(5000, "t").unwrap();
+    assert_eq!(map.take(0, u64::MAX), 5000);
+    assert_eq!(map.next_free(17), None);
+    map.free_first(70);
+    assert_eq!(map.next_free(69), Some(69));
+    assert_eq!(map.take(0, 100), 70);
+    assert_eq!(map.next_free(0), None);
 }

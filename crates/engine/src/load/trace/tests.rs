@@ -1,17 +1,14 @@
 //! Traces from text, bytes and fio, as steps.
 
 use super::*;
+use Action::{Close, Datasync, Open, Sync};
 use assay_model::job::FlushCall;
-use assay_model::load::Ddir;
-use assay_model::load::PerDirection;
-use assay_model::load::trace::Trace;
+use assay_model::load::{Ddir, PerDirection, Trace};
 use assay_testkit::{Scratch, missing, run, skip};
 use assay_trace::RecordedIo;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
-
-use Action::{Close, Datasync, Open, Sync};
 
 fn io(ddir: Ddir, offset: u64, length: u32) -> Action {
     Action::Io(RecordedIo {
@@ -542,4 +539,122 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_device_is_found_by_its_number() {
+    let mut nodes = fs::read_dir("/dev").unwrap().flatten();
+    let Some((path, rdev)) = nodes.find_map(|entry| {
+        let metadata = entry.metadata().ok()?;
+        metadata
+            .file_type()
+            .is_block_device()
+            .then(|| (entry.path(), metadata.rdev()))
+    }) else {
+        skip("there is no block device in /dev");
+        return;
+    };
+    let found = device_node(Path::new("/dev"), major(rdev), minor(rdev)).unwrap();
+    assert_eq!(found.metadata().unwrap().rdev(), rdev, "{path:?}");
+    assert_eq!(device_node(Path::new("/dev"), 4_000, 1), None);
+}
+
+/// Returns the files with the initials of their directions.
+fn traced(content: impl AsRef<[u8]>, mut trace: Trace) -> Vec<(String, String)> {
+    let scratch = Scratch::new().unwrap();
+    let path = scratch.join("trace");
+    fs::write(&path, content).unwrap();
+    trace.read = Some(path);
+    let files = traced_files(&trace).unwrap().into_iter();
+    let initials = |does: PerDirection<bool>| {
+        let done = does.iter().filter(|(_, done)| **done);
+        done.map(|(ddir, _)| &ddir.name()[..1]).collect()
+    };
+    files
+        .map(|(path, does)| (path.display().to_string(), initials(does)))
+        .collect()
+}
+
+fn plain(content: &str) -> Vec<(String, String)> {
+    traced(content, Trace::default())
+}
+
+fn expected(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(path, done): &(&str, &str)| ((*path).to_owned(), (*done).to_owned());
+    files.iter().map(owned).collect()
+}
+
+#[test]
+fn both_versions_of_an_iolog_name_their_files() {
+    let log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n";
+    assert_eq!(plain(log), expected(&[("/dev/a", "w")]));
+    let log = "fio version 3 iolog\n0 /dev/a add\n5 /dev/b add\n9 /dev/b write 0 4096\n\
+                   9 /dev/a read 0 1\n";
+    assert_eq!(plain(log), expected(&[("/dev/a", "r"), ("/dev/b", "w")]));
+}
+
+#[test]
+fn actions_are_told_apart() {
+    let log = "fio version 2 iolog\n/a add\n/b add\n/c add\n/a write 0 1\n/b trim 0 1\n\
+                   /b read 0 1\n/c sync 0 0\n";
+    let files = [("/a", "w"), ("/b", "rt"), ("/c", "")];
+    assert_eq!(plain(log), expected(&files));
+}
+
+#[test]
+fn what_is_skipped_is_not_done_and_what_is_redirected_is_done_elsewhere() {
+    let log = "fio version 2 iolog\n/a add\n/b add\n/a write 0 1\n/b trim 0 1\n";
+    let mut options = Trace::default();
+    options.skip.trim = true;
+    let files = [("/a", "w"), ("/b", "")];
+    assert_eq!(traced(log, options.clone()), expected(&files));
+    options.redirect = Some("/c".into());
+    assert_eq!(traced(log, options), expected(&[("/c", "w")]));
+}
+
+#[test]
+fn without_a_trace_there_are_no_files() {
+    assert!(traced_files(&Trace::default()).unwrap().is_empty());
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused() {
+    let scratch = Scratch::new().unwrap();
+    let refused = |content: Option<&[u8]>| {
+        let path = scratch.join("trace");
+        if let Some(content) = content {
+            fs::write(&path, content).unwrap();
+        }
+        let trace = Trace {
+            read: Some(path),
+            ..Trace::default()
+        };
+        traced_files(&trace).unwrap_err().to_string()
+    };
+    let long = [b"fio version 3 iolog\n".as_slice(), &[b'a'; 10_000]].concat();
+    let cases: [(Option<&[u8]>, &str); 5] = [
+        (None, "No such file"),
+        (Some(b""), "neither a blktrace file nor an iolog"),
+        (Some(b"fio version 3 iolog\n"), "no I/O to replay"),
+        (Some(b"fio version 2 iolog\n/a write 0 1\n"), "'/a add'"),
+        (Some(&long), "longer than"),
+    ];
+    for (content, words) in cases {
+        let problem = refused(content);
+        assert!(problem.contains(words), "{problem}");
+    }
+}
+
+#[test]
+fn a_pipe_is_refused_before_it_is_opened() {
+    let scratch = Scratch::new().unwrap();
+    let path = scratch.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let trace = Trace {
+        read: Some(path),
+        ..Trace::default()
+    };
+    let problem = traced_files(&trace).unwrap_err().to_string();
+    assert!(problem.contains("regular file"), "{problem}");
 }

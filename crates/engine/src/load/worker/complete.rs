@@ -1,16 +1,21 @@
 //! Handling of completed I/Os.
 
 use super::issue::{Role, UnitInFlight};
-use super::{Failure, Worker};
+use super::{Failure, Finished, Goal, MAX_TICK_NS, RunTimes, Worker};
 use crate::clock::Clock;
 use crate::error::EngineError;
+use crate::extra::Loads;
 use crate::held::shown;
 use crate::io::{Completion, IoEngine, IoUnit};
-use crate::load::Note;
 use crate::load::pace::DepthDecision;
+use crate::load::{Depths, Note, SteadyTotals};
+use crate::sys;
 use assay_model::job::Direction;
-use assay_model::load::Ddir;
-use assay_model::trial::IoErrorRecord;
+use assay_model::load::report::{
+    DepthUse, DirectionReport, LatencyTargetReached, StreamProgress, StreamReport, StreamState,
+};
+use assay_model::load::{Ddir, PerDirection};
+use assay_model::trial::{CpuUse, IoErrorRecord};
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Returns true if some part of the worker needs to see each completion.
@@ -253,4 +258,312 @@ fn errno_in_words(errno: Option<i32>) -> String {
         || "unexpected end of file".to_owned(),
         |errno| std::io::Error::from_raw_os_error(errno).to_string(),
     )
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Sets the times that depend on the start of the measured time.
+    pub(super) fn begin_measuring(&mut self, now_ns: u64) {
+        self.start_ns = self.ramp_end_ns.unwrap_or(now_ns);
+        let runtime = self.stream.length.runtime;
+        self.deadline_ns = runtime.map_or(u64::MAX, |time| self.start_ns.saturating_add(time.0));
+        self.steady_ns = (self.stream.steady_state.as_ref())
+            .map(|steady| self.start_ns + steady.interval.0.max(1));
+        self.plan_tick(now_ns);
+    }
+
+    pub(super) fn tick_if_due(&mut self) {
+        let now_ns = self.clock.now();
+        if now_ns >= self.next_tick_ns {
+            self.tick(now_ns);
+        }
+    }
+
+    #[cold]
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        if let Some(ramp_end_ns) = self.ramp_end_ns.filter(|&end| now_ns >= end) {
+            self.end_ramp(ramp_end_ns, now_ns);
+        }
+        self.recorder.roll(now_ns);
+        self.recorder.tell_gaps();
+        self.stopping |= self.shared.is_stopped();
+        if now_ns >= self.deadline_ns {
+            self.time_out();
+        }
+        if let Some(pacing) = &mut self.pacing
+            && self.ramp_end_ns.is_none()
+            && let Some(problem) = pacing.too_slow(now_ns)
+        {
+            self.fail_stream(libc::EIO, problem);
+        }
+        if let Some(logs) = self.logs.as_mut() {
+            logs.tick(now_ns.saturating_sub(self.start_ns));
+        }
+        self.tell_steady(now_ns);
+        self.publish(now_ns);
+        if Loads::here().is_some() && self.shared.is_report_wanted() {
+            let report = self.report_now(now_ns);
+            self.shared.hand_in(report);
+        }
+        self.plan_tick(now_ns);
+    }
+
+    /// Ends the pass when `runtime` is over.
+    fn time_out(&mut self) {
+        self.deadline_ns = u64::MAX;
+        self.timed_out = true;
+        let done: u64 = self.recorder.bytes().iter().map(|(_, bytes)| bytes).sum();
+        if !self.stream.length.time_based && self.goal.bytes_left < self.pass_bytes {
+            self.notes.push(Note::Info(format!(
+                "{}: runtime ended it after {done} of {} bytes: without time_based, runtime is a limit, not a length",
+                self.stream.name, self.pass_bytes
+            )));
+        }
+        self.goal.give_up();
+    }
+
+    /// Starts the measured time. The I/O done in the ramp does not count
+    /// against the goal, but I/Os in flight count when they complete.
+    fn end_ramp(&mut self, ramp_end_ns: u64, now_ns: u64) {
+        self.begin_measuring(now_ns);
+        self.ramp_end_ns = None;
+        self.begin_anew(ramp_end_ns);
+        // A single pass restarts from its beginning. A repeating pass continues
+        // at its position, so that it does not repeat the last blocks.
+        if !self.goal.repeats()
+            && let Err(error) = self.source.begin_again()
+        {
+            self.fail_with(error);
+        }
+        let (ios, bytes) = self.tags.in_use();
+        self.goal = Goal::of_pass(self.stream, self.pass_bytes, &self.source);
+        self.goal.bytes_left = self.goal.bytes_left.saturating_sub(bytes);
+        self.goal.ios_left = self.goal.ios_left.saturating_sub(ios);
+        if let Some(checks) = self.checks.as_mut() {
+            checks.begin_pass();
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.restart(now_ns);
+        }
+        if let Some(search) = &mut self.search {
+            search.restart(now_ns);
+        }
+        self.shared.set_state(StreamState::Running);
+    }
+
+    /// Resets the statistics, but keeps the number of bytes moved.
+    pub(super) fn begin_anew(&mut self, start_ns: u64) {
+        let moved = self.recorder.bytes();
+        for ddir in Ddir::ALL {
+            self.moved_before[ddir] += moved[ddir];
+        }
+        self.start_ns = start_ns;
+        self.recorder.restart(start_ns);
+        if self.ramp_end_ns.is_none() {
+            self.recorder.begin_gaps();
+        }
+        self.times = RunTimes::new(start_ns);
+        self.cpu_before = sys::thread_cpu_use();
+        self.faults_before = sys::thread_faults();
+    }
+
+    fn tell_steady(&mut self, now_ns: u64) {
+        let Some(steady) = &self.stream.steady_state else {
+            return;
+        };
+        while let Some(end_ns) = self.steady_ns.filter(|&end| now_ns >= end) {
+            let sum = |values: PerDirection<u64>| values.iter().map(|(_, value)| *value).sum();
+            self.shared.add_steady(SteadyTotals {
+                ios: sum(self.recorder.ios()),
+                bytes: sum(self.recorder.bytes()),
+                latency_sum_ns: self.recorder.latency_sum_ns(),
+            });
+            self.steady_ns = Some(end_ns + steady.interval.0.max(1));
+        }
+    }
+
+    pub(super) fn publish(&mut self, now_ns: u64) {
+        let length = &self.stream.length;
+        let before = self.shared.progress();
+        let loops = length.loops.max(1);
+        self.shared.set_progress(StreamProgress {
+            state: before.state,
+            elapsed_ns: now_ns.saturating_sub(self.start_ns),
+            ios: self.recorder.ios(),
+            bytes: self.recorder.bytes(),
+            open_files: u32::try_from(self.files.open_numbers().count()).unwrap_or(u32::MAX),
+            goal_bytes: if length.time_based {
+                0
+            } else {
+                self.pass_bytes.saturating_mul(loops)
+            },
+            goal_ns: (length.runtime).map_or(0, |time| time.0.saturating_add(length.ramp_time.0)),
+        });
+    }
+
+    pub(super) fn plan_tick(&mut self, now_ns: u64) {
+        self.next_tick_ns = self
+            .recorder
+            .interval_end_ns()
+            .min(self.deadline_ns)
+            .min(self.ramp_end_ns.unwrap_or(u64::MAX))
+            .min(self.steady_ns.unwrap_or(u64::MAX))
+            .min(now_ns + MAX_TICK_NS);
+    }
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Finishes the stream and returns its results.
+    pub(super) fn conclude(mut self) -> Finished {
+        self.recorder.end_series(self.clock.now());
+        self.await_checks();
+        // Closing a device may write back its whole cache, which is not part of the
+        // measurement.
+        let end_ns = self.stopped_ns.unwrap_or_else(|| self.clock.now());
+        self.recorder.end(end_ns);
+        self.save_state();
+        if self.in_flight == 0 {
+            self.close_files();
+        }
+        // Otherwise the engine failed with I/O in flight. It is dropped first (see the
+        // fields), and waits for that I/O before any file is closed.
+        if self.stream.files.unlink
+            && let Err(error) = self.files.remove_files()
+        {
+            self.fail_with(error);
+        }
+        if let Some(logs) = self.logs.as_mut() {
+            logs.finish(end_ns.saturating_sub(self.start_ns));
+        }
+        if let Some(trace) = self.trace.take()
+            && let Err(error) = trace.finish()
+        {
+            self.fail_with(error);
+        }
+        if self.ramp_end_ns.is_some() && self.failure.is_none() && !self.stopping {
+            self.notes.push(Note::Warning(format!(
+                "{}: it ended before its ramp_time was over, so nothing was measured: make it longer, or time_based",
+                self.stream.name
+            )));
+        }
+        if let Some(failure) = &self.failure {
+            self.notes.push(Note::Error(format!(
+                "{}: {}",
+                self.stream.name, failure.problem
+            )));
+        }
+        let report = self.report_now(end_ns);
+        self.publish(end_ns);
+        let failed = self.failure.is_some();
+        self.shared.set_state(if failed {
+            StreamState::Failed
+        } else {
+            StreamState::Done
+        });
+        Finished {
+            report,
+            start_ns: self.start_ns,
+            still_ramping: self.ramp_end_ns.is_some(),
+            error: self.error,
+            logs: self.logs,
+            notes: self.notes,
+        }
+    }
+
+    /// Returns an interim report of the stream.
+    pub(super) fn report_now(&mut self, now_ns: u64) -> StreamReport {
+        let bytes = self.recorder.bytes();
+        let (cpu, faults) = self.used();
+        let ramping = self.ramp_end_ns.is_some();
+        StreamReport {
+            tid: u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0),
+            started: true,
+            started_unix_ms: self.started_unix_ms,
+            errno: self.failure.as_ref().map_or(0, |failure| failure.errno),
+            total_errors: self.total_errors,
+            problem: self.failure.as_ref().map(|f| f.problem.clone()),
+            data_mismatches: self.mismatches,
+            runtime_ns: now_ns.saturating_sub(self.start_ns),
+            elapsed_ns: 0,
+            directions: if ramping {
+                PerDirection::default()
+            } else {
+                self.directions(now_ns)
+            },
+            moved_bytes: PerDirection::from_fn(|ddir| self.moved_before[ddir] + bytes[ddir]),
+            sync: self.recorder.flushes(),
+            durable: self.recorder.durable(),
+            range_syncs: self.range_syncs,
+            flushed_at_end: self.flushed_at_end,
+            unflushed_bytes: self.unflushed_bytes(),
+            stopped_ns: None,
+            series: self.recorder.series().clone(),
+            longest_gap: None,
+            errors: self.recorder.errors().clone(),
+            cpu,
+            major_faults: faults.major,
+            minor_faults: faults.minor,
+            depths: self.depths_used(),
+            latency_target: self.search.as_ref().map(|search| LatencyTargetReached {
+                depth: search.reached(),
+            }),
+            steady_state: None,
+            files: self.plan.sizes(),
+            regions: self.plan.parts(),
+            lateness: self.source.lateness(),
+        }
+    }
+
+    /// Returns the bytes written since the last flush that covers them; `None` if nothing
+    /// was written.
+    fn unflushed_bytes(&self) -> Option<u64> {
+        let written = self.moved_before.write + self.recorder.bytes().write;
+        let left = match self.hindered {
+            true => self.flushes.unflushed(),
+            // Nothing was flushed before the end.
+            false if self.flushed_at_end => 0,
+            false => written,
+        };
+        (written > 0).then_some(left)
+    }
+
+    /// Returns processor time and page faults since the clock started; zeros for a
+    /// simulation, whose own cost is not that of the simulated device.
+    fn used(&self) -> (CpuUse, sys::Faults) {
+        if !C::REAL {
+            return Default::default();
+        }
+        let faults = sys::thread_faults();
+        let faults = sys::Faults {
+            major: faults.major.saturating_sub(self.faults_before.major),
+            minor: faults.minor.saturating_sub(self.faults_before.minor),
+        };
+        (sys::thread_cpu_use().since(self.cpu_before), faults)
+    }
+
+    fn directions(&self, now_ns: u64) -> PerDirection<DirectionReport> {
+        let runtimes = self.times.until(now_ns, self.recorder.ios());
+        let (ios, bytes) = (self.recorder.ios(), self.recorder.bytes());
+        PerDirection::from_fn(|ddir| {
+            let recorded = &self.recorder.directions()[ddir];
+            DirectionReport {
+                ios: ios[ddir],
+                bytes: bytes[ddir],
+                short_ios: recorded.short_ios(),
+                dropped_ios: self.dropped[ddir],
+                runtime_ns: runtimes[ddir],
+                submission: recorded.submission(),
+                completion: recorded.completion(),
+                total: recorded.total(),
+                priorities: recorded.priorities(),
+            }
+        })
+    }
+
+    fn depths_used(&self) -> DepthUse {
+        if self.engine.is_asynchronous() {
+            return self.depths.totals();
+        }
+        let ios = self.recorder.ios();
+        Depths::of_synchronous(ios.iter().map(|(_, count)| *count).sum())
+    }
 }

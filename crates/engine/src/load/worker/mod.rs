@@ -9,8 +9,8 @@
 //!
 //! - The compiler makes one loop per engine. For a synchronous engine it sees that an I/O completes
 //!   at once.
-//! - With neither flag, `straight` reuses one unit for all I/Os, which halves the instructions of a
-//!   cached read.
+//! - With neither flag, a synchronous engine and no handling of completions except counting,
+//!   `go_straight` reuses one unit for all I/Os, which halves the instructions of a cached read.
 //! - An I/O costs one pair of clock readings in user space. An asynchronous engine reads the clock
 //!   when an I/O is queued, once per submission call and once per batch of completions.
 //! - Latencies go into a log-linear histogram of fixed size (`assay_stats::histogram`).
@@ -26,42 +26,38 @@
 
 mod checking;
 mod complete;
-mod driving;
-mod filing;
 mod flushing;
 mod issue;
-mod report;
-mod straight;
-mod ticks;
+
+pub(super) use checking::Checks;
 
 use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
-use super::priorities::Priorities;
-use super::shared::StreamShared;
 use super::source::{Goal, IoSource};
-use super::tally::{Depths, RunTimes};
 use super::trace::TraceWriter;
-use super::turns::Turns;
-use super::{Note, Turn};
+use super::{Depths, Note, Priorities, RunTimes, StreamShared, Turn, Turns};
 use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::content::Filler;
 use crate::error::EngineError;
 use crate::extra::Extra;
 use crate::gaps::WorkerGaps;
-use crate::io::{IoEngine, IoUnit};
+use crate::io::{Completion, IoEngine, IoUnit};
+use crate::load::files::Room;
 use crate::recorder::Recorder;
 use crate::sys;
+use assay_model::job::FlushCall;
 use assay_model::load::report::{StreamReport, StreamState};
-use assay_model::load::{PerDirection, Stream};
+use assay_model::load::{Ddir, PerDirection, Stream};
 use assay_model::trial::CpuUse;
-pub(super) use checking::Checks;
+use flushing::Flushes;
+use issue::{Next, Tags};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::AtomicBool;
+
 #[cfg(feature = "loads")]
 pub(super) use checking::state_path;
-use flushing::Flushes;
-use issue::Tags;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Maximum interval of checks of the stop flag.
 const MAX_TICK_NS: u64 = 100_000_000;
@@ -385,6 +381,161 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn leave(&mut self) {
         let now_ns = self.clock.now();
         self.times.end_phase(now_ns, self.recorder.ios());
+    }
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Returns true if I/Os may take this path.
+    #[inline]
+    fn goes_straight(&self) -> bool {
+        !self.engine.is_asynchronous() && !self.hindered && !self.attentive
+    }
+
+    /// Performs the I/O of the new `unit` and all that follow. Returns when
+    /// there are no more, after an I/O that failed or was cut short, and when a
+    /// tick is due; the normal path then continues.
+    fn go_straight(&mut self, mut unit: IoUnit) -> Result<(), EngineError> {
+        loop {
+            let Some(file) = self.files.get(unit.file) else {
+                return Err(self.lost_file(unit.file));
+            };
+            unit.submitted_ns = self.clock.now();
+            let result = self.engine.transfer(file, &mut unit);
+            let now_ns = self.clock.now();
+            if now_ns >= self.next_tick_ns || result != Ok(unit.length) {
+                self.tags.moved_on(&unit);
+                self.complete(Completion { unit, result }, now_ns);
+                return Ok(());
+            }
+            let latency_ns = now_ns.saturating_sub(unit.submitted_ns);
+            self.recorder
+                .completed(now_ns, unit.ddir, unit.length, latency_ns);
+            if !self.aim_at_next(&mut unit) {
+                self.tags.give_back(unit.tag);
+                self.free.push(unit.buf);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Changes the unit to the next I/O; returns false at the end of the pass.
+    #[inline]
+    fn aim_at_next(&mut self, unit: &mut IoUnit) -> bool {
+        if self.goal.is_reached() {
+            return false;
+        }
+        let Some(step) = self.source.next(&self.goal) else {
+            return false;
+        };
+        self.goal.take(step.length);
+        if step.ddir == Ddir::Write {
+            self.fill_buffer(&mut unit.buf, &step, unit.tag);
+        }
+        unit.ddir = step.ddir;
+        unit.file = step.file;
+        unit.offset = step.offset;
+        unit.length = step.length;
+        true
+    }
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Opens as many files as may be open at once.
+    pub(super) fn open_files(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+        self.files.open_first(stop)?;
+        self.notes.append(&mut self.files.take_notes());
+        let numbers: Vec<u32> = self.files.open_numbers().collect();
+        for number in numbers {
+            if let Some(file) = self.files.get(number) {
+                self.engine.opened(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares the files for each loop but the first: fresh files if they were removed, and pages
+    /// evicted from the page cache if requested.
+    fn reopen_files(&mut self) -> Result<(), EngineError> {
+        let files = &self.stream.files;
+        let opens = self.stream.engine.kind.properties().paths.opens();
+        if !opens && !files.unlink_each_loop {
+            return Ok(());
+        }
+        self.close_files();
+        if self.stream.files.unlink_each_loop {
+            self.files.remove_files()?;
+            let mut notes = Vec::new();
+            let mut plan = self.plan.clone();
+            let stop = AtomicBool::new(false);
+            plan.lay_out(self.stream, self.shared_files, &stop, &mut |note| {
+                notes.push(note);
+            })?;
+        }
+        self.open_files(&AtomicBool::new(false))?;
+        self.trace_open_files();
+        Ok(())
+    }
+
+    /// Records in the trace that the currently open files were opened.
+    fn trace_open_files(&mut self) {
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = self.trace.as_mut() {
+            for number in self.files.open_numbers() {
+                trace.opened(at_ns, number);
+            }
+        }
+    }
+
+    /// Opens the file of the next I/O if necessary. Returns what prevents it, if anything.
+    fn want_file(&mut self, number: u32) -> Option<Next> {
+        if self.files.get(number).is_some() {
+            return None;
+        }
+        match self.files.room() {
+            Room::Busy => return Some(Next::Blocked),
+            Room::Close(other) => self.close_file(other),
+            Room::Free => {}
+        }
+        let opened = match self.files.open(number) {
+            Ok(file) => self.engine.opened(file),
+            Err(error) => Err(error),
+        };
+        self.notes.append(&mut self.files.take_notes());
+        if let Err(error) = opened {
+            self.fail_with(error);
+            return Some(Next::Over);
+        }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = self.trace.as_mut() {
+            trace.opened(at_ns, number);
+        }
+        None
+    }
+
+    fn close_file(&mut self, number: u32) {
+        let wrote = self.recorder.ios().write > 0;
+        if wrote && self.stream.durability.fsync_on_close {
+            self.flush(number, FlushCall::Fsync);
+        }
+        self.let_go_of(number);
+    }
+
+    fn let_go_of(&mut self, number: u32) {
+        if let Some(file) = self.files.close(number) {
+            self.engine.closes(&file);
+        }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = self.trace.as_mut() {
+            trace.closed(at_ns, number);
+        }
+    }
+
+    /// Closes all files.
+    fn close_files(&mut self) {
+        let numbers: Vec<u32> = self.files.open_numbers().collect();
+        for number in numbers {
+            self.let_go_of(number);
+        }
     }
 }
 

@@ -339,7 +339,7 @@ fn no_limit_and_no_signal_ends_a_stream_between_a_trim_and_its_write() {
         (8, Some(RateLimit::Iops(100)), false),
     ] {
         for at in 2..5 {
-            let shared = Arc::<crate::load::shared::StreamShared>::default();
+            let shared = Arc::<crate::load::StreamShared>::default();
             let script = |n| {
                 if stops && n == at {
                     shared.stop();
@@ -545,7 +545,7 @@ fn what_a_full_queue_gives_back_is_not_lost() {
 
 #[test]
 fn a_stop_from_outside_ends_an_endless_job() {
-    let shared = Arc::<crate::load::shared::StreamShared>::default();
+    let shared = Arc::<crate::load::StreamShared>::default();
     let script = |n| {
         if n >= 1000 {
             shared.stop();

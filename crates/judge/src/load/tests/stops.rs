@@ -1,8 +1,8 @@
 //! Clocks that stop before their streams end.
 
 use super::*;
+use assay_model::load::blocks::{Verify, VerifyKind};
 use assay_model::load::report::{BetweenPasses, ClockStop, FilePart};
-use assay_model::load::verify::{Verify, VerifyKind};
 
 /// A buffered write of 4 s, of which `device` bytes had reached the device when its clock
 /// stopped, and all when it had been read back, 10 s after the start.

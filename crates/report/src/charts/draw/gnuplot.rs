@@ -3,7 +3,7 @@
 
 use super::{Axis, Body, Chart, Grid, Panel, Plane, Point, Scale, Series, SeriesStyle};
 use crate::charts::draw::scale::{NINES, nines};
-use crate::words::text::clean;
+use crate::words::clean;
 use std::io::{self, Write};
 
 /// Writes the script.
@@ -248,7 +248,7 @@ fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charts::data::Gallery;
+    use crate::charts::Gallery;
     use crate::testing::samples;
 
     fn written(chart: &Chart) -> String {

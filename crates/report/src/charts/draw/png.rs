@@ -39,7 +39,7 @@ pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charts::data::Gallery;
+    use crate::charts::Gallery;
     use crate::testing::samples;
 
     #[test]

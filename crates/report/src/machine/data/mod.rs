@@ -1,13 +1,14 @@
 //! Tables of typed columns for other programs: CSV, JSON and Parquet. Rows arrive in batches, so
 //! that a table may be larger than memory.
 
-mod csv;
-mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+use crate::machine::harmless;
 use crate::machine::json::rfc3339;
-use std::io::{self, Write};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::io;
+use std::io::Write;
 
 /// Type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +84,8 @@ impl Form {
         out: &'a mut dyn Write,
     ) -> io::Result<Box<dyn TableSink + 'a>> {
         Ok(match self {
-            Self::Csv => Box::new(csv::CsvSink::begin(&columns, out)?),
-            Self::Json => Box::new(json::JsonSink::begin(columns, out)?),
+            Self::Csv => Box::new(CsvSink::begin(&columns, out)?),
+            Self::Json => Box::new(JsonSink::begin(columns, out)?),
             #[cfg(feature = "parquet")]
             Self::Parquet => Box::new(parquet::ParquetSink::begin(&columns, out)?),
             #[cfg(not(feature = "parquet"))]
@@ -218,6 +219,95 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     era * 146_097 + day_of_era - 719_468
+}
+
+/// A table as CSV. Spreadsheets cannot run its texts as formulas.
+struct CsvSink<'a> {
+    csv: csv::Writer<&'a mut dyn Write>,
+}
+
+impl<'a> CsvSink<'a> {
+    fn begin(columns: &[Column], out: &'a mut dyn Write) -> io::Result<Self> {
+        let mut csv = csv::Writer::from_writer(out);
+        let names = columns.iter().map(|column| harmless(&column.name));
+        csv.write_record(names.map(|name| name.into_owned()))?;
+        Ok(Self { csv })
+    }
+}
+
+impl TableSink for CsvSink<'_> {
+    fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
+        for row in rows {
+            let cells = row.iter().map(|value| match value {
+                Value::Text(text) => harmless(text).into_owned(),
+                other => other.text(),
+            });
+            self.csv.write_record(cells)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self: Box<Self>) -> io::Result<()> {
+        self.csv.flush()
+    }
+}
+
+struct JsonSink<'a> {
+    columns: Vec<Column>,
+    out: &'a mut dyn Write,
+    /// Separator before the next row.
+    before: &'static str,
+}
+
+impl<'a> JsonSink<'a> {
+    fn begin(columns: Vec<Column>, out: &'a mut dyn Write) -> io::Result<Self> {
+        out.write_all(b"[")?;
+        Ok(Self {
+            columns,
+            out,
+            before: "\n",
+        })
+    }
+}
+
+impl TableSink for JsonSink<'_> {
+    fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
+        for row in rows {
+            self.out.write_all(self.before.as_bytes())?;
+            self.before = ",\n";
+            let row = Row(&self.columns, row);
+            serde_json::to_writer(&mut *self.out, &row)?;
+        }
+        Ok(())
+    }
+
+    fn end(self: Box<Self>) -> io::Result<()> {
+        let end = match self.before {
+            "\n" => "]\n",
+            _ => "\n]\n",
+        };
+        self.out.write_all(end.as_bytes())
+    }
+}
+
+/// Row with the names of its columns, in order.
+struct Row<'a>(&'a [Column], &'a [Value]);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (column, value) in self.0.iter().zip(self.1) {
+            match value {
+                Value::Null => map.serialize_entry(&column.name, &())?,
+                Value::Integer(number) => map.serialize_entry(&column.name, number)?,
+                Value::Real(number) => map.serialize_entry(&column.name, number)?,
+                Value::Text(_) | Value::Time(_) => {
+                    map.serialize_entry(&column.name, &value.text())?;
+                }
+            }
+        }
+        map.end()
+    }
 }
 
 #[cfg(test)]

@@ -9,21 +9,38 @@
 //! | done | | | a figure was measured |
 //! | fail | | | data was not kept |
 //! | error | no metric that decides was judged | the same | trials failed or are missing |
+//!
+//! A single run judges nothing as good or bad, except lost data: its cases are its figures, and the
+//! jobs without one.
+//!
+//! JUnit XML, as Jenkins, GitLab and others read it, is written here. It has no field for a figure,
+//! which is in the text of its case instead. `quick-junit` writes a different form: a time zone
+//! after each timestamp, which schemas refuse, sums in `testsuites`, an indent of four and the name
+//! of a case before its class.
 
-mod comparison;
-pub mod junit;
 pub mod kcidb;
 pub mod lava;
-mod run;
 pub mod tap;
-#[cfg(test)]
-mod tests;
 
-pub use comparison::status;
-
-use crate::words::text::Fact;
-use serde_json::{Map, Value};
+use crate::machine::json::rfc3339;
+use crate::results::comparison::Compared;
+use crate::results::findings::losses;
+use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::results::warnings::NAMES;
+use crate::results::{describe, warnings};
+use crate::words::{Fact, clean, labels, quantity};
+use assay_lang::{counted, in_english};
+use assay_model::run::Run;
+use assay_model::trial::Outcome;
+use assay_model::verdict::Verdict;
+use assay_stats::verdict::judge::Qualification;
+use assay_stats::verdict::{Note, Side, VerdictRow};
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use quick_xml::writer::Writer;
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
+use std::io;
+use std::io::Write;
 
 /// Status of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,3 +178,442 @@ fn segment(name: &str) -> String {
         segment => segment,
     }
 }
+
+/// Returns the status of a metric's case. With `qualify`, the question is whether B may replace A.
+pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
+    match (qualify, line.qualification, &line.verdict) {
+        (true, Qualification::Pass, _)
+        | (false, _, Verdict::Faster(_) | Verdict::Equivalent(_)) => Status::Pass,
+        (true, Qualification::Fail, _) | (false, _, Verdict::Slower(_)) => Status::Fail,
+        (true, Qualification::Inconclusive, _) | (false, _, Verdict::NoConclusion { .. }) => {
+            Status::Skip
+        }
+    }
+}
+
+impl Suite {
+    /// Makes the cases of a comparison. A metric that decides but exists only on one side is a
+    /// skipped case.
+    pub fn of_comparison(compared: &Compared<'_>) -> Self {
+        in_english(|| Self::judged(compared))
+    }
+
+    fn judged(compared: &Compared<'_>) -> Self {
+        let lines = compared.comparison.lines.iter();
+        let lines = lines.filter(|line| line.primary);
+        let groups = compared.jobs().grouped(lines, |line| &line.metric);
+        let lines = groups.into_iter().flat_map(|(_, group)| group);
+        let mut cases: Vec<Case> = lines.map(|line| judged_case(line, compared)).collect();
+        cases.extend(missing(compared));
+        let runs = compared.b_sources.iter().filter_map(|source| source.run);
+        cases.extend(runs.flat_map(|run| lost(&Summary::of(run)).collect::<Vec<_>>()));
+        if let Some(why) = compared.unjudged() {
+            cases.push(Case {
+                status: Status::Error,
+                word: "not judged",
+                ..without_figure("comparison", &why)
+            });
+        } else if cases.is_empty() {
+            let why = "no metric that decides is there on either side";
+            cases.push(skipped("comparison", why));
+        }
+        let [a, b] = compared.known_by();
+        let newer = compared.b_sources.iter().find_map(|source| source.run);
+        Self {
+            name: format!("assay compare {a} {b}"),
+            id: format!("{a}-{b}").replace(", ", "-"),
+            cases,
+            facts: facts(compared),
+            warnings: compared.all_warnings(),
+            kernel: newer.map(Kernel::of),
+            started_unix_ms: newer.map(|run| run.header.started_unix_ms),
+            took_s: newer.and_then(took_s),
+        }
+    }
+}
+
+fn judged_case(line: &VerdictRow, compared: &Compared<'_>) -> Case {
+    let (job, metric) = line.metric.split_once(": ").unwrap_or((&line.metric, ""));
+    let centre = line.b.map(|side| side.centre);
+    let finite = centre.filter(|value| value.is_finite());
+    Case {
+        job: clean(job),
+        condition: String::new(),
+        metric: clean(metric),
+        status: status(line, compared.qualify),
+        word: compared.word(line),
+        reason: compared.reason(line),
+        measurement: finite.map(|value| Measurement {
+            value,
+            unit: line.unit.clone(),
+        }),
+        measured: compared.measured(&line.metric),
+        detail: known(crate::machine::json::line(line, compared)),
+    }
+}
+
+/// Returns cases for metrics that would decide, but one side lacks them or has another label.
+fn missing(compared: &Compared<'_>) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for (side, other, name) in [
+        (&compared.a_sources, Side::B, compared.b),
+        (&compared.b_sources, Side::A, compared.a),
+    ] {
+        let figures = side.iter().flat_map(|source| source.figures);
+        for figure in figures.filter(|figure| figure.primary) {
+            let mut lines = compared.comparison.lines.iter();
+            let line = lines.find(|line| line.metric == figure.metric);
+            let differs =
+                |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
+            let why = match line {
+                None => Some(format!(
+                    "missing on side {other} ({name}), so it is not compared"
+                )),
+                Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
+            };
+            let has_case = |case: &Case| case.name() == clean(&figure.metric);
+            if let Some(why) = why.filter(|_| !cases.iter().any(has_case)) {
+                cases.push(skipped(&figure.metric, &why));
+            }
+        }
+    }
+    cases
+}
+
+fn skipped(name: &str, why: &str) -> Case {
+    let (job, metric) = name.split_once(": ").unwrap_or((name, ""));
+    Case {
+        metric: clean(metric),
+        status: Status::Skip,
+        word: "no conclusion",
+        ..without_figure(job, &format!("no conclusion: {why}"))
+    }
+}
+
+/// Removes unknown values, because the schemas of farms have no null.
+fn known(detail: Value) -> Map<String, Value> {
+    match detail {
+        Value::Object(fields) => fields.into_iter().filter(|(_, v)| !v.is_null()).collect(),
+        _ => Map::new(),
+    }
+}
+
+fn facts(compared: &Compared<'_>) -> Vec<Fact> {
+    let [a, b] = compared.known_by();
+    let mut facts = vec![
+        ("A", a),
+        ("B", b),
+        ("question", compared.question()),
+        ("holds for", compared.comparison.scope.to_string()),
+    ];
+    if let Some(run) = compared.b_sources.iter().find_map(|source| source.run) {
+        facts.extend(place_facts(run));
+    }
+    facts
+}
+
+impl Suite {
+    /// Makes the cases of a run: one for each figure that represents a job, and one for each job
+    /// with trials that did not complete.
+    pub fn of_run(run: &Run) -> Self {
+        in_english(|| Self::told(run))
+    }
+
+    fn told(run: &Run) -> Self {
+        let summary = Summary::of(run);
+        let jobs = summary.jobs.iter();
+        let mut cases: Vec<Case> = jobs.flat_map(|job| under_each(job, run)).collect();
+        cases.extend(lost(&summary));
+        if cases.is_empty() {
+            cases.push(without_figure("run", "no job was run"));
+        }
+        let warnings = warnings::collect(&summary);
+        let warnings = warnings.iter().map(|warning| warning.message(NAMES));
+        let mut facts = place_facts(run);
+        facts.extend(describe::run_facts(&summary));
+        Self {
+            name: format!("assay {}", clean(&run.header.id)),
+            id: clean(&run.header.id),
+            cases,
+            facts,
+            warnings: warnings.collect(),
+            kernel: Some(Kernel::of(run)),
+            started_unix_ms: Some(run.header.started_unix_ms),
+            took_s: took_s(run),
+        }
+    }
+}
+
+impl Kernel {
+    fn of(run: &Run) -> Self {
+        Self {
+            release: clean(&run.header.system.kernel),
+            machine: clean(&run.header.system.machine),
+        }
+    }
+}
+
+/// Returns the duration in seconds.
+fn took_s(run: &Run) -> Option<f64> {
+    labels::took(run).map(|took| took.0 as f64 / 1e9)
+}
+
+/// Returns facts about the machine and the device that a reader of a figure needs.
+fn place_facts(run: &Run) -> Vec<Fact> {
+    let system = labels::system_facts(run).into_iter();
+    let system = system.filter(|(name, _)| ["host", "board", "kernel"].contains(name));
+    let storage = &run.header.storage;
+    let path = labels::path_facts(storage).into_iter();
+    let path = path.filter(|(name, _)| ["path", "file system", "mount options"].contains(name));
+    let device = ("device", labels::name(storage));
+    system.chain([device]).chain(path).collect()
+}
+
+/// Returns a case for each job that found lost data, even if its rate is good.
+fn lost(summary: &Summary<'_>) -> impl Iterator<Item = Case> {
+    losses(summary).into_iter().map(|loss| {
+        let trials = counted!(loss.trials, "{n} trial", "{n} trials");
+        let why = format!("data was not kept in {trials}: {}", loss.first);
+        Case {
+            metric: "data".to_owned(),
+            status: Status::Fail,
+            word: "data lost",
+            ..without_figure(&loss.job, &why)
+        }
+    })
+}
+
+/// Returns the cases of a job, separately for each condition of a sweep.
+fn under_each(job: &JobSummary<'_>, run: &Run) -> Vec<Case> {
+    let conditions = &run.header.plan.conditions;
+    if conditions.is_empty() {
+        return cases(job);
+    }
+    let under = conditions.iter().flat_map(|condition| {
+        let cases = cases(&job.under(&condition.name)).into_iter();
+        cases.map(|case| Case {
+            condition: clean(&condition.name),
+            ..case
+        })
+    });
+    under.collect()
+}
+
+fn cases(job: &JobSummary<'_>) -> Vec<Case> {
+    let figures = job.headlines();
+    let mut cases: Vec<Case> = figures.iter().map(|figure| measured(job, figure)).collect();
+    let failed = job
+        .trials
+        .iter()
+        .filter_map(|trial| match &trial.record.outcome {
+            Outcome::Failed { error } if !trial.record.lost_data() => Some(error.as_str()),
+            _ => None,
+        });
+    let failed: Vec<&str> = failed.collect();
+    if let Some(first) = failed.first() {
+        let failed = counted!(failed.len(), "{n} trial", "{n} trials");
+        let why = format!("{failed} of {} failed: {first}", job.trials.len());
+        cases.push(without_figure(&job.job.name, &why));
+    } else if cases.is_empty() && !job.trials.iter().any(|trial| trial.record.lost_data()) {
+        cases.push(unmeasured(job));
+    }
+    cases
+}
+
+fn measured(job: &JobSummary<'_>, figure: &Figure) -> Case {
+    let median = figure.stats.median;
+    let labels = figure.labels.to_string();
+    Case {
+        job: clean(&job.job.name),
+        condition: String::new(),
+        metric: clean(&figure.name),
+        status: Status::Done,
+        word: "measured",
+        reason: format!(
+            "{}, median of {}; measured: {labels}",
+            quantity(figure.unit, median),
+            counted!(figure.stats.n, "{n} trial", "{n} trials"),
+        ),
+        measurement: Some(Measurement {
+            value: median,
+            unit: figure.unit.name().to_owned(),
+        }),
+        detail: detail(figure, &labels),
+        measured: Some(labels),
+    }
+}
+
+fn detail(figure: &Figure, labels: &str) -> Map<String, Value> {
+    let stats = &figure.stats;
+    let values: Vec<f64> = figure.values.iter().map(|(_, value)| *value).collect();
+    [
+        ("median", json!(stats.median)),
+        ("min", json!(stats.min)),
+        ("max", json!(stats.max)),
+        ("unit", json!(figure.unit.name())),
+        ("values", json!(values)),
+        ("label", json!(labels)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
+}
+
+/// Returns the case of a job that was skipped, stopped or never started.
+fn unmeasured(job: &JobSummary<'_>) -> Case {
+    let skipped = job
+        .trials
+        .iter()
+        .find_map(|trial| match &trial.record.outcome {
+            Outcome::Skipped { reasons } => Some(reasons.join("; ")),
+            _ => None,
+        });
+    match skipped {
+        Some(why) => Case {
+            status: Status::Skip,
+            word: "skipped",
+            reason: clean(&format!("skipped: {why}")),
+            ..without_figure(&job.job.name, "")
+        },
+        None if job.trials.is_empty() => without_figure(&job.job.name, "not run"),
+        None => without_figure(&job.job.name, "no trial came to an end with a figure"),
+    }
+}
+
+fn without_figure(job: &str, why: &str) -> Case {
+    Case {
+        job: clean(job),
+        condition: String::new(),
+        metric: String::new(),
+        status: Status::Error,
+        word: "error",
+        reason: clean(why),
+        measurement: None,
+        measured: None,
+        detail: Map::new(),
+    }
+}
+
+type Xml<'a> = Writer<&'a mut dyn Write>;
+
+/// Writes a document with one suite.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
+    let mut xml = Writer::new_with_indent(out, b' ', 2);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    xml.create_element("testsuites")
+        .write_inner_content(|xml| write_suite(suite, xml))?;
+    writeln!(xml.get_mut())
+}
+
+fn write_suite(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
+    let counts = [
+        ("tests", suite.cases.len()),
+        ("failures", suite.count(Status::Fail)),
+        ("errors", suite.count(Status::Error)),
+        ("skipped", suite.count(Status::Skip)),
+    ]
+    .map(|(name, count)| (name, count.to_string()));
+    let started = suite.started_unix_ms.map(timestamp);
+    let took = suite.took_s.map(|took| format!("{took:.3}"));
+    let known = [("timestamp", started), ("time", took)];
+    let known = known
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let attributes: Vec<(&str, String)> = counts.into_iter().chain(known).collect();
+    xml.create_element("testsuite")
+        .with_attribute(("name", suite.name.as_str()))
+        .with_attributes(
+            attributes
+                .iter()
+                .map(|(name, value)| (*name, value.as_str())),
+        )
+        .write_inner_content(|xml| {
+            write_properties(suite, xml)?;
+            for case in &suite.cases {
+                write_case(case, xml)?;
+            }
+            if !suite.warnings.is_empty() {
+                let text = suite.warnings.join("\n");
+                xml.create_element("system-out")
+                    .write_text_content(BytesText::new(&text))?;
+            }
+            Ok(())
+        })?;
+    Ok(())
+}
+
+/// Formats a time in ISO 8601 without a zone, in UTC: schemas refuse other forms.
+fn timestamp(unix_ms: u64) -> String {
+    rfc3339(unix_ms).chars().take(19).collect()
+}
+
+fn write_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
+    xml.create_element("properties")
+        .write_inner_content(|xml| {
+            for (name, value) in &suite.facts {
+                xml.create_element("property")
+                    .with_attributes([("name", *name), ("value", value.as_str())])
+                    .write_empty()?;
+            }
+            Ok(())
+        })?;
+    Ok(())
+}
+
+fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
+    // Names are equal in every comparison, because CI servers identify a case's history by them.
+    let names = [&case.job, &case.condition].into_iter();
+    let names = names.filter(|name| !name.is_empty());
+    let class = names.fold("assay".to_owned(), |class, name| {
+        format!("{class}.{}", name.replace('.', "-"))
+    });
+    let name = match case.metric.as_str() {
+        "" => &case.job,
+        metric => metric,
+    };
+    xml.create_element("testcase")
+        .with_attributes([("classname", class.as_str()), ("name", name)])
+        .write_inner_content(|xml| {
+            let outcome = match case.status {
+                Status::Fail => Some("failure"),
+                Status::Error => Some("error"),
+                Status::Skip => Some("skipped"),
+                Status::Pass | Status::Done => None,
+            };
+            if let Some(outcome) = outcome {
+                let element = xml
+                    .create_element(outcome)
+                    .with_attribute(("message", case.reason.as_str()));
+                match case.status {
+                    Status::Skip => element.write_empty()?,
+                    _ => element.with_attribute(("type", case.word)).write_empty()?,
+                };
+            }
+            let text = text(case);
+            if !text.is_empty() {
+                xml.create_element("system-out")
+                    .write_text_content(BytesText::new(&text))?;
+            }
+            Ok(())
+        })?;
+    Ok(())
+}
+
+/// Formats the values for which JUnit has no field.
+fn text(case: &Case) -> String {
+    let figure = case.measurement.as_ref();
+    let figure = figure.map(|figure| crate::words::value(&figure.unit, figure.value));
+    let measured = case
+        .measured
+        .as_ref()
+        .map(|what| format!("measured: {what}"));
+    let reason = matches!(case.status, Status::Pass | Status::Done);
+    let lines = [reason.then(|| case.reason.clone()), figure, measured];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

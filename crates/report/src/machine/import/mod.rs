@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::machine::csv::harmless;
+use crate::machine::harmless;
 use crate::machine::json::{SCHEMA, rfc3339};
 use crate::machine::parts::parts;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::key;
 use assay_model::figures::{Better, Figure, Import, Sample};
 use assay_stats::figures::measured_in_words;

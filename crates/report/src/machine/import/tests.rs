@@ -1,16 +1,15 @@
 //! What is written of an import.
 
 use super::{moments, write_csv, write_json};
-use crate::render::html;
 use crate::render::terminal::{self, Style};
-use crate::render::{Form, write_mail, xlsx};
+use crate::render::{Form, html, write_mail, xlsx};
 use crate::results::comparison::Ranked;
 use crate::results::sweep::Verdicts;
 use crate::testing::comparison_fixture::ranked;
 use crate::testing::samples::HOSTILE;
 use crate::views;
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::ranking::rank_figures;
 use serde_json::Value;
 use std::io::Cursor;

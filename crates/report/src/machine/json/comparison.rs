@@ -3,9 +3,9 @@
 use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
 use assay_model::verdict::{Change, Verdict};
-use assay_stats::verdict::line::{Summary, VerdictRow};
 use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
+use assay_stats::verdict::{Summary, VerdictRow};
 use serde_json::{Value, json};
 
 /// Version of the format of comparisons and rankings. Since version 2 a change refers to the

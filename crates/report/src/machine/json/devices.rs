@@ -3,11 +3,10 @@
 use super::{LayerPart, SystemPart, text};
 use crate::machine::parts::parts;
 use crate::results::checkup::words;
-use crate::words::{health, registers};
+use crate::words::registers;
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
-use assay_model::device::bus::ceiling;
-use assay_model::device::{DeviceList, ListedDevice, MountedPart};
+use assay_model::device::{DeviceList, ListedDevice, MountedPart, ceiling};
 use assay_model::limits::Ceiling;
 use assay_model::storage::Mount;
 use serde_json::{Value, json};
@@ -24,8 +23,8 @@ parts! {
         #[serde(flatten)]
         layer: LayerPart<'a> = LayerPart::of(&device.layer),
         ceiling: Option<CeilingPart> = ceiling(identity).map(CeilingPart::of),
-        health: Option<String> = health::wear_in_words(identity),
-        problems: Vec<String> = health::problems(identity),
+        health: Option<String> = registers::wear_in_words(identity),
+        problems: Vec<String> = registers::problems(identity),
         registers: BTreeMap<&'static str, String> =
             registers::facts(identity).into_iter().collect(),
         partitions: &'a [String] = &device.partitions,

@@ -7,38 +7,36 @@
 mod comparison;
 mod devices;
 mod evidence;
-mod layout;
 mod series;
-#[cfg(test)]
-mod tests;
 mod trial;
+
+pub use comparison::{comparison, line, power, ranking};
+pub use devices::{devices, doctor};
+pub use series::{ChangeEntry, PointEntry, SeriesEntry, news, series, trend};
 
 use crate::machine::parts::parts;
 use crate::results::derived::Derived;
 use crate::results::population::Standings;
-use crate::results::reference as placed;
 use crate::results::stopping::settled_at;
 use crate::results::summary::Summary;
-use crate::results::tails::{self, JobTail, Operation};
-use crate::words::format::civil_from_days;
+use crate::results::tails::{JobTail, Operation};
+use crate::results::{reference as placed, tails};
+use crate::words::civil_from_days;
 use assay_lang::in_english;
 use assay_model::run::{Builds, Looks, Paired, Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::verdict::Side;
-use assay_trace::describe::Description;
-use layout::Layout;
+use assay_trace::recording::Description;
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use trial::TrialPart;
-
-pub use comparison::{comparison, line, power, ranking};
-pub use devices::{devices, doctor};
-pub use series::{ChangeEntry, PointEntry, SeriesEntry, news, series, trend};
 
 /// Version of the schema; rises when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -305,3 +303,95 @@ pub fn rfc3339(unix_ms: u64) -> String {
     let (second, millisecond) = (seconds % 60, unix_ms % 1_000);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
 }
+
+/// Depth to which containers are broken into lines: document, list of trials, trial, and its
+/// fields.
+const BROKEN_LEVELS: usize = 4;
+
+/// Formatter that indents by two spaces down to [`BROKEN_LEVELS`]. The text has one line per field
+/// of a trial, per metric and per interval. Fully indented, a run would be three times as long.
+#[derive(Default)]
+struct Layout {
+    level: usize,
+    /// True if the current container has any content.
+    filled: bool,
+}
+
+impl Layout {
+    fn begin(&mut self, out: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        self.level += 1;
+        self.filled = false;
+        out.write_all(bracket)
+    }
+
+    fn end(&mut self, out: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        let broken = self.filled && self.level <= BROKEN_LEVELS;
+        self.level -= 1;
+        self.filled = true;
+        if broken {
+            self.new_line(out)?;
+        }
+        out.write_all(bracket)
+    }
+
+    fn item(&mut self, out: &mut (impl Write + ?Sized), first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        if self.level <= BROKEN_LEVELS {
+            self.new_line(out)
+        } else if first {
+            Ok(())
+        } else {
+            out.write_all(b" ")
+        }
+    }
+
+    fn new_line(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        out.write_all(b"\n")?;
+        (0..self.level).try_for_each(|_| out.write_all(b"  "))
+    }
+}
+
+impl Formatter for Layout {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, _out: &mut W) -> io::Result<()> {
+        self.filled = true;
+        Ok(())
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, _out: &mut W) -> io::Result<()> {
+        self.filled = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,9 @@
 use super::{SCHEMA, rfc3339};
 use crate::described;
 use crate::results::changes::ListedSeries;
-use crate::words::text::clean;
-use assay_model::figures::Better;
-use assay_model::series::{
-    ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
+use crate::words::clean;
+use assay_model::figures::{
+    Better, ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
 };
 use serde_json::{Value, json};
 

@@ -6,11 +6,11 @@ use crate::machine::parts::parts;
 use crate::results::derived::Derived;
 use assay_judge::Judgement;
 use assay_model::condition::InForce;
+use assay_model::figures::{Metric, Unit};
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::latency::LatencyRecord;
-use assay_model::metric::{Metric, Unit};
+use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, Measurement, Outcome, Series,
     TrialRecord,
@@ -18,9 +18,8 @@ use assay_model::trial::{
 use assay_model::work::StepDetail;
 use assay_stats::course::{Course, Level, Settled};
 use assay_stats::derive::label_of;
-use assay_stats::histogram::bucket_bounds;
+use assay_stats::histogram::{Percentile, bucket_bounds};
 use assay_stats::latency::{DamagedRecord, Distribution};
-use assay_stats::percentile::Percentile;
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 

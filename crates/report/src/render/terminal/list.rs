@@ -1,9 +1,7 @@
 //! List of stored runs.
 
 use super::Style;
-use crate::words::format::utc;
-use crate::words::style::Tone;
-use crate::words::text::{beginning, clean, pad, shorten, width};
+use crate::words::{Tone, beginning, clean, pad, shorten, utc, width};
 use assay_lang::{key, tr, translated};
 use std::io::{self, Write};
 

@@ -1,21 +1,21 @@
 //! Renders documents on a terminal, in plain lines within the given width. Colour only repeats what
 //! the words express.
 
-mod curve;
 mod list;
 mod table;
 
-pub use crate::words::style::Style;
+pub use crate::words::Style;
 pub use list::{ListRow, write_list};
 
 use crate::charts::draw;
 use crate::document::{Block, Document, Fact, Section};
 use crate::results::findings::Finding;
 use crate::views;
-use crate::words::style::Tone;
-use crate::words::text::{break_long, clean, pad, shorten, width, wrap};
+use crate::words::{Tone, break_long, clean, pad, shorten, width, wrap};
+use assay_model::number::as_usize;
 use assay_model::run::Run;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 /// Writes a document, followed by the `closing` lines: where a run is stored, how to see more.
 ///
@@ -246,6 +246,51 @@ impl Page<'_> {
         }
         Ok(())
     }
+}
+
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: [char; 8] = ['.', ':', '-', '=', '+', '*', '%', '#'];
+/// Minimum width of a name, in columns.
+const NAME: usize = 3;
+
+impl Page<'_> {
+    fn curve(&mut self, name: &str, values: &[Option<f64>], end: &str) -> io::Result<()> {
+        let before = (width(name) + 1).max(NAME) + 2;
+        let room = self.style.columns().saturating_sub(before + width(end) + 4);
+        let blocks = if self.style.ascii { &ASCII } else { &BLOCKS };
+        let (curve, marks) = spark(values, room, blocks);
+        let blanks = " ".repeat(before - 2 - width(name));
+        self.line(&format!("  {name}{blanks}{curve}  {end}"))?;
+        if marks.contains('x') {
+            let marks = self.style.paint(Tone::Bad, &marks);
+            self.line(&format!("{}{marks}", " ".repeat(before)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a block for the mean of each stretch of values, and an `x` below each stretch with a
+/// stall.
+fn spark(values: &[Option<f64>], room: usize, blocks: &[char; 8]) -> (String, String) {
+    let peak = values.iter().flatten().copied().fold(0.0, f64::max);
+    let per_block = values.len().div_ceil(room.max(1)).max(1);
+    let (mut curve, mut marks) = (String::new(), String::new());
+    for stretch in values.chunks(per_block) {
+        let known: Vec<f64> = stretch.iter().flatten().copied().collect();
+        let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+        curve.push(block(mean, peak, blocks));
+        let stalled = known.iter().any(|rate| *rate <= 0.0);
+        marks.push(if stalled { 'x' } else { ' ' });
+    }
+    (curve, marks.trim_end().to_owned())
+}
+
+fn block(rate: f64, peak: f64, blocks: &[char; 8]) -> char {
+    if rate <= 0.0 || peak <= 0.0 {
+        return ' ';
+    }
+    let index = as_usize(rate / peak * 8.0);
+    blocks[index.min(blocks.len() - 1)]
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use super::Page;
 use crate::document::Table;
-use crate::render::columns::{Room, TextRow, TextTable};
-use crate::words::style::Tone;
-use crate::words::text::width;
+use crate::render::{Room, TextRow, TextTable};
+use crate::words::{Tone, width};
 use std::io;
 
 /// Blanks before a row.

@@ -1,6 +1,5 @@
-use super::{Style, write_summary};
-use crate::testing::fixture;
-use crate::testing::samples;
+use super::{Style, write_summary, *};
+use crate::testing::{fixture, samples};
 use assay_model::run::Run;
 
 fn written(run: &Run, style: Style) -> String {
@@ -177,4 +176,23 @@ fn failures_are_named_and_give_no_figures() {
         "{text}"
     );
     assert!(!text.contains("IOPS") && !text.contains("MB/s"), "{text}");
+}
+
+#[test]
+fn a_stall_between_fast_intervals_is_marked() {
+    let mut rates = vec![Some(80e6); 200];
+    rates[100] = Some(0.0);
+    let (blocks, marks) = spark(&rates, 50, &BLOCKS);
+    assert_eq!(blocks.chars().count(), 50);
+    assert_eq!(marks.matches('x').count(), 1);
+    assert_eq!(marks.find('x'), Some(25));
+}
+
+#[test]
+fn a_cliff_is_seen_and_gaps_stay_empty() {
+    let rates = [80e6, 80e6, 20e6, 20e6].map(Some);
+    assert_eq!(spark(&rates, 10, &BLOCKS).0, "██▃▃");
+    let curve = [Some(80.0), None, Some(40.0), Some(1.0)];
+    assert_eq!(spark(&curve, 4, &BLOCKS).0, "█ ▅▁");
+    assert_eq!(spark(&curve, 4, &ASCII).0, "# +.");
 }

@@ -1,17 +1,17 @@
 //! Sheets of a comparison: verdicts first, then the trials from which they follow.
 
-use super::figures::{self, FigureRow, Heads};
+use super::page::{FigureRow, Heads};
 use super::{look, page, trials};
 use crate::document::{Cell, Column};
 use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::views;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_stats::verdict::line::VerdictRow;
+use assay_stats::verdict::VerdictRow;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
 /// Fills all sheets.
@@ -36,7 +36,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         ],
     };
     for ((title, rows), name) in groups.iter().zip(&names) {
-        figures::write(workbook.add_worksheet(), name, title, &heads, rows)?;
+        page::write_figure_sheets(workbook.add_worksheet(), name, title, &heads, rows)?;
     }
     let sides = views::comparison::sources(compared);
     page::write_table(workbook.add_worksheet(), look::CONDITIONS, &sides)?;
@@ -52,7 +52,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         .collect();
     let names = look::sheet_names(titles.iter().map(String::as_str));
     for (run, name) in runs.iter().zip(&names) {
-        let evidence = views::run::evidence::of_all(&Summary::of(run));
+        let evidence = views::run::page::of_all(&Summary::of(run));
         page::write_table(workbook.add_worksheet(), name, &evidence)?;
     }
     let others = sources.into_iter().filter(|source| source.run.is_none());

@@ -5,7 +5,7 @@ use super::page::Page;
 use super::surface::{self, Axes, Grid, MatrixPosition};
 use crate::document::{Cell, Column, Table, TableRow};
 use crate::results::jobs;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::tr;
 use assay_model::condition::Condition;
 use assay_model::figures::{Figure, Sample};

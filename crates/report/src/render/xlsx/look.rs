@@ -1,6 +1,6 @@
 //! Fonts, shades and names shared by all sheets.
 
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::key;
 use rust_xlsxwriter::{Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet};
 

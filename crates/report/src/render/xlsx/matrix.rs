@@ -6,8 +6,8 @@ use super::surface::{self, Axes, Grid, MatrixPosition};
 use crate::document::{Cell, Column, Table, TableRow};
 use crate::results::cache_edge;
 use crate::results::matrix::{self, Matrix};
+use crate::words::clean;
 use crate::words::labels::meaning;
-use crate::words::text::clean;
 use assay_lang::{key, tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 

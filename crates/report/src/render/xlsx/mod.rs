@@ -8,27 +8,30 @@
 
 mod comparison;
 mod crossing;
-mod figures;
-mod import;
 mod look;
 mod matrix;
 mod page;
 mod run;
 mod surface;
-#[cfg(test)]
-mod tests;
 mod trials;
 
-use crate::results::comparison::{Compared, Ranked};
+pub(crate) use surface::part;
+
+use crate::charts::Gallery;
+use crate::results::comparison::{Compared, ComparedSource, Ranked};
 use crate::results::matrix::{Matrix, matrices};
+use crate::results::sweep::Sweep;
+use crate::views;
+use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_model::run::Run;
+use page::FigureRow;
+use run::{by_metric, heads, said};
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
-use std::io::{self, Read, Seek, Write};
+use std::io;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use surface::package;
-pub(crate) use surface::package::part;
 
 /// Author in the properties of a workbook.
 const AUTHOR: &str = "assay";
@@ -72,11 +75,11 @@ pub fn write_import(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let properties = titled(
-        crate::words::text::clean(&import.results.tool),
+        crate::words::clean(&import.results.tool),
         import.imported_unix_ms,
     );
     save(properties, out, |workbook| {
-        import::fill(workbook, import, ranked)?;
+        fill(workbook, import, ranked)?;
         Ok(Vec::new())
     })
 }
@@ -87,7 +90,7 @@ pub fn write_import(
 /// If it does not fit a workbook, or `out` cannot be written.
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
-    let title = crate::views::comparison::title(compared);
+    let title = views::comparison::title(compared);
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {
@@ -145,7 +148,7 @@ fn save(
     workbook.set_properties(&properties.map_err(io::Error::other)?);
     let charts = fill(&mut workbook).map_err(io::Error::other)?;
     let bytes = workbook.save_to_buffer().map_err(io::Error::other)?;
-    out.write_all(&package::with_charts(bytes, &charts)?)
+    out.write_all(&surface::with_charts(bytes, &charts)?)
 }
 
 /// Returns the properties. The time is that of the run, so that writing the workbook again gives
@@ -153,7 +156,7 @@ fn save(
 fn properties(run: &Run) -> Result<DocProperties, XlsxError> {
     let header = &run.header;
     titled(
-        crate::words::identity::name(&header.storage),
+        crate::words::labels::name(&header.storage),
         header.started_unix_ms,
     )
 }
@@ -165,3 +168,49 @@ fn titled(title: String, unix_ms: u64) -> Result<DocProperties, XlsxError> {
         .set_author(AUTHOR)
         .set_creation_datetime(&ExcelDateTime::from_timestamp(seconds)?))
 }
+
+/// Fills all sheets; `ranked` exists if there are several conditions.
+///
+/// # Errors
+/// If they do not fit a workbook.
+fn fill(
+    workbook: &mut Workbook,
+    import: &Import,
+    ranked: Option<&Ranked<'_>>,
+) -> Result<(), XlsxError> {
+    let verdict = ranked.map_or_else(Vec::new, |ranked| {
+        views::ranking::sections(ranked, &Sweep::default())
+    });
+    let document = views::import::page(import, &Gallery::default(), verdict);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &["results"],
+    )?;
+    let results = &import.results;
+    let rows = by_metric(&results.figures)
+        .into_iter()
+        .map(|figure| FigureRow {
+            series: figure.condition.clone(),
+            figure,
+            said: ranked.map_or_else(Vec::new, |ranked| said(figure, ranked)),
+        });
+    page::write_figure_sheets(
+        workbook.add_worksheet(),
+        "Figures",
+        tr!("Figures"),
+        &heads(ranked.is_some()),
+        &rows.collect::<Vec<_>>(),
+    )?;
+    let source = ComparedSource {
+        name: &import.id,
+        figures: &results.figures,
+        run: None,
+        circumstances: &results.circumstances,
+    };
+    trials::write(workbook.add_worksheet(), &[], &[source])
+}
+
+#[cfg(test)]
+mod tests;

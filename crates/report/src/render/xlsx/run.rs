@@ -1,8 +1,8 @@
 //! Sheets of a run and of a sweep.
 
-use super::figures::{self, FigureRow, Heads};
+use super::page::{FigureRow, Heads};
 use super::{crossing, look, matrix, page, trials};
-use crate::charts::data::Gallery;
+use crate::charts::Gallery;
 use crate::document::{Cell, Column};
 use crate::results::comparison::{Ranked, places};
 use crate::results::jobs::{self, Jobs};
@@ -60,7 +60,7 @@ pub fn fill(
     for (matrix, name) in matrices.iter().zip(&names) {
         charts.extend(matrix::write(workbook.add_worksheet(), matrix, name)?);
     }
-    let evidence = views::run::evidence::of_all(&all);
+    let evidence = views::run::page::of_all(&all);
     page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
     trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
@@ -91,9 +91,9 @@ pub fn fill_swept(
         .map(|figure| row(figure, said(figure, ranked)));
     write_groups(workbook, run, (heads(true), rows.collect()), [].into_iter())?;
     let charts = crossing::write(workbook.add_worksheet(), run, &figures)?;
-    let varied = views::run::conditions::varied(run);
+    let varied = views::run::varied(run);
     page::write_table(workbook.add_worksheet(), look::CONDITIONS, &varied)?;
-    let evidence = views::run::evidence::of_all(&all);
+    let evidence = views::run::page::of_all(&all);
     page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
     trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
@@ -156,7 +156,7 @@ fn write_groups<'a>(
     let mut names = look::sheet_names(all.iter().map(String::as_str));
     let rest = names.split_off(groups.len());
     for ((title, rows), name) in groups.iter().zip(&names) {
-        figures::write(workbook.add_worksheet(), name, title, &heads, rows)?;
+        page::write_figure_sheets(workbook.add_worksheet(), name, title, &heads, rows)?;
     }
     Ok(rest)
 }

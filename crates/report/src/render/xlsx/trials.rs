@@ -2,9 +2,9 @@
 //! run, or of all sources of a comparison.
 
 use super::look;
-use crate::machine::csv::{COLUMNS, rows};
+use crate::machine::{COLUMNS, rows};
 use crate::results::comparison::ComparedSource;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_model::figures::Sample;
 use assay_model::run::Run;
 use rust_xlsxwriter::{Worksheet, XlsxError};

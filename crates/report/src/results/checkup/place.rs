@@ -1,10 +1,10 @@
 //! Findings about the storage.
 
 use crate::results::warnings::slow_bus;
-use crate::words::health;
+use crate::words::registers;
 use crate::words::registers::{controller_of, ext_csd_of};
 use assay_model::checkup::{Checkup, Finding};
-use assay_model::device::bus::CardMode;
+use assay_model::device::CardMode;
 use assay_model::evidence::{QueueSettings, WriteCache};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, Mount, Storage};
 use assay_model::units::Bytes;
@@ -88,7 +88,7 @@ fn layer(layer: &Layer) -> Vec<Finding> {
     let encrypted = is_crypt.then(|| Finding::Encrypted {
         device: device.clone(),
     });
-    let problems = health::problems(identity);
+    let problems = registers::problems(identity);
     let worn = (!problems.is_empty()).then(|| Finding::Worn {
         device: device.clone(),
         problems,

@@ -1,8 +1,7 @@
 //! Describes each finding: cause, location, effect, remedy. Foreign texts are not cleaned here; the
 //! views do that.
 
-use crate::words::format::{celsius, percent};
-use crate::words::text::enumerate;
+use crate::words::{celsius, enumerate, percent};
 use assay_lang::counted;
 use assay_model::checkup::{DiskUse, Facility, Finding, PowerKind};
 use assay_model::units::{Bytes, Nanos};

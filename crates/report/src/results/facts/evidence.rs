@@ -1,7 +1,7 @@
 //! Evidence of each trial of a run, for searches over many runs.
 
 use assay_judge::{DirectionEvidence, Measured, Quantity, judge};
-use assay_model::facts::TrialEvidence;
+use assay_model::figures::TrialEvidence;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 

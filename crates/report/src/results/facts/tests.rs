@@ -1,7 +1,6 @@
 use super::*;
 use crate::testing::fixture;
-use assay_model::facts::Circumstance;
-use assay_model::figures::Better;
+use assay_model::figures::{Better, Circumstance};
 use assay_model::job::Purpose;
 use assay_model::plan::PlannedJob;
 use assay_model::units::{Bytes, Nanos};
@@ -89,7 +88,7 @@ fn what_does_not_change_the_work_does_not_change_the_series() {
     let mut other = run.clone();
     other.header.id = "other".to_owned();
     other.header.plan.seed += 1;
-    other.header.plan.place = assay_model::plan::Place::Directory {
+    other.header.plan.place = Place::Directory {
         path: PathBuf::from("/elsewhere"),
     };
     other.header.system.kernel = "9.9".to_owned();

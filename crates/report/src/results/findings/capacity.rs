@@ -2,7 +2,7 @@
 
 use crate::results::findings::{Finding, Sentence};
 use crate::results::summary::Summary;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::{counted, tr};
 use assay_model::run::Run;
 use assay_model::units::Bytes;
@@ -384,7 +384,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::testing::fixture;
-    use assay_model::work::capacity::content::Class;
+    use assay_model::work::capacity::Class;
 
     fn part(name: &str, offset: u64, classes: &[Class]) -> CapacityPart {
         let mut found = Tally::default();

@@ -1,15 +1,14 @@
 //! Describes and counts the results of power cuts.
 
 use crate::results::findings::{Finding, Sentence};
-use crate::words::format::percent;
-use crate::words::text::clean;
+use crate::words::{clean, percent};
 use assay_lang::{counted, in_english, tr};
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::work::StepDetail;
 use assay_model::work::powercut::{CutStep, StreamFound};
-use assay_stats::proportion::upper_bound;
+use assay_stats::summary::upper_bound;
 use std::collections::BTreeMap;
 
 /// Maximum number of examples.

@@ -1,13 +1,13 @@
 //! Describes the results of a replay.
 
 use crate::results::findings::Finding;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_lang::{counted, tr};
-use assay_model::latency::LatencyRecord;
+use assay_model::measurement::LatencyRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::replay::ReplayStep;
+use assay_model::work::ReplayStep;
+use assay_stats::histogram::Percentile;
 use assay_stats::latency::Distribution;
-use assay_stats::percentile::Percentile;
 
 /// Median delay above which a replay did not keep the recorded times, in nanoseconds.
 const IN_TIME_NS: u64 = 1_000_000;

@@ -4,10 +4,9 @@
 use crate::results::describe;
 use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::Summary;
-use crate::words::format::quantity;
-use crate::words::text::clean;
+use crate::words::{clean, quantity};
 use assay_lang::{counted, tr};
-use assay_model::metric::Unit;
+use assay_model::figures::Unit;
 use assay_model::run::RunStatus;
 use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
@@ -337,7 +336,7 @@ fn temperature(steps: &[Taken<'_>]) -> Option<String> {
         zones.map(|zone| zone.millicelsius).max()
     });
     let all: Vec<i64> = hottest.collect();
-    let celsius = crate::words::format::celsius;
+    let celsius = crate::words::celsius;
     Some(tr!(
         "hottest thermal zone: {first} after the first stretch, {last} after the last, {most} at most",
         first = celsius(*all.first()?),
@@ -366,8 +365,7 @@ fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
 }
 
 fn health_in_words(health: Option<&Health>) -> String {
-    use assay_model::device::register::nvme::SmartLog;
-    use assay_model::device::register::{NVME_SMART, from_hex};
+    use assay_model::device::register::{NVME_SMART, SmartLog, from_hex};
     let life = health.and_then(|health| health.life_time.as_deref());
     let life = life.map(|life| tr!("life time used {life}", life = clean(life)));
     let reserves = health.and_then(|health| health.pre_eol.as_deref());

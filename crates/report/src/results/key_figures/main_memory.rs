@@ -1,8 +1,6 @@
 //! Key figures of main memory: its copy rate and the latency of a load.
 
-use super::KeyFigure;
-use super::lines::line;
-use super::over::{Over, View, views};
+use super::{KeyFigure, Over, View, line, views};
 use crate::results::findings::memory::{latency_set, threads_of_copy};
 use crate::results::summary::{JobSummary, Summary};
 use crate::results::warnings::Doubt;

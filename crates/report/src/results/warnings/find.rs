@@ -5,7 +5,7 @@ use crate::results::describe;
 use crate::results::findings::{Loss, losses};
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::results::write_mode::WriteMode;
-use crate::words::text::clean;
+use crate::words::clean;
 use assay_judge::Measured;
 use assay_lang::tr;
 use assay_model::job::{Direction, Job, QueueMode};
@@ -195,7 +195,7 @@ fn mixed(summary: &Summary<'_>) -> Option<Warning> {
             .filter(|m| matches!(m, Measured::Mixed { .. }));
         let mixed: crate::words::labels::Labels = mixed.cloned().collect();
         let (low, high) = mixed.mixed_shares()?;
-        let share = crate::words::format::range(assay_model::metric::Unit::Ratio, low, high);
+        let share = crate::words::range(assay_model::figures::Unit::Ratio, low, high);
         means_the_device(job).then(|| tr!("device {share}", share))
     });
     (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
@@ -236,7 +236,7 @@ fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
         let measured = job.completed().filter_map(JudgedTrial::measured);
         let shares = measured.filter_map(|m| processor_share(m.cpu, m.elapsed_ns, threads));
         let share = Statistics::of(&shares.collect::<Vec<_>>())?.median.min(1.0);
-        (device && share >= limits_from(job.job)).then(|| crate::words::format::percent(share))
+        (device && share >= limits_from(job.job)).then(|| crate::words::percent(share))
     });
     (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
 }

@@ -3,7 +3,7 @@
 
 use super::Warning;
 use crate::results::summary::{JudgedTrial, Summary};
-use crate::words::text::{clean, numbered};
+use crate::words::{clean, numbered};
 use assay_judge::ForeignIo;
 use assay_lang::tr;
 use assay_model::condition::Subject;

@@ -2,8 +2,7 @@
 
 use super::Warning;
 use crate::results::summary::Summary;
-use crate::words::health;
-use crate::words::text::clean;
+use crate::words::{clean, registers};
 use assay_lang::tr;
 use assay_model::evidence::WriteCache;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
@@ -51,7 +50,7 @@ fn forced_write_through(layer: &Layer, summary: &Summary<'_>) -> Option<Warning>
 }
 
 fn worn(layer: &Layer) -> Option<Warning> {
-    let state = health::problems(&layer.identity);
+    let state = registers::problems(&layer.identity);
     (!state.is_empty()).then(|| Warning::Worn {
         device: clean(&layer.name),
         state: state.join(", "),

@@ -4,7 +4,7 @@ use crate::document::{Block, Fact, Section};
 use crate::results::stopping::sentences;
 use crate::results::summary::Summary;
 use crate::words::labels::MEANINGS;
-use crate::words::text::sentence;
+use crate::words::sentence;
 use assay_lang::{tr, translated};
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};

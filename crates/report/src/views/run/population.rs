@@ -3,11 +3,9 @@
 use crate::document::{Cell, Column, Keep, Section, Table, TableRow};
 use crate::results::describe;
 use crate::results::population::{Placed, Standings};
-use crate::words::format::quantity;
-use crate::words::style::Tone;
-use crate::words::text::clean;
+use crate::words::{Tone, clean, quantity};
 use assay_lang::{counted, tr, translated};
-use assay_stats::population::FEWEST_UNITS;
+use assay_stats::summary::FEWEST_UNITS;
 
 /// Returns a row for each deciding figure that enough other units have.
 pub fn section(standings: &Standings) -> Section {
@@ -98,7 +96,8 @@ mod tests {
     use super::*;
     use crate::document::Block;
     use crate::results::facts;
-    use crate::results::population::{Others, tests::others};
+    use crate::results::population::Others;
+    use crate::results::population::tests::others;
     use crate::testing::fixture;
 
     #[test]

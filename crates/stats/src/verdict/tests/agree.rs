@@ -3,10 +3,9 @@
 
 use crate::verdict::compare::compare_figures;
 use crate::verdict::judge::Qualification;
-use crate::verdict::line::{Options, VerdictRow};
-use crate::verdict::note::Note;
 use crate::verdict::ranking::{Ranking, rank_figures};
 use crate::verdict::simulate::Normal;
+use crate::verdict::{Note, Options, VerdictRow};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
 use assay_model::verdict::{Change, Verdict};

@@ -3,14 +3,12 @@
 use super::{figure, of_values, ordered};
 use crate::verdict::between::Earlier;
 use crate::verdict::compare::{Comparison, compare_figures};
-use crate::verdict::line::{Options, VerdictRow};
-use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
-use crate::verdict::sequential::Standing;
-use crate::verdict::simulate::Apart;
-use crate::verdict::simulate::Normal;
-use crate::verdict::simulate::Ordered;
-use crate::verdict::units::{ApartSide, compare_apart, compare_runs, compare_units, pooled};
+use crate::verdict::simulate::{Apart, Normal, Ordered};
+use crate::verdict::units::{
+    ApartSide, Standing, compare_apart, compare_runs, compare_units, pooled,
+};
+use crate::verdict::{Note, Options, Side, VerdictRow};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::verdict::Verdict;
 use proptest::prelude::*;

@@ -3,11 +3,11 @@
 //! way that a run goes: until every comparison has a verdict.
 
 use super::figure;
+use crate::verdict::Options;
 use crate::verdict::compare::compare_figures;
-use crate::verdict::line::Options;
 use crate::verdict::ranking::{Ranking, rank_figures};
-use crate::verdict::sequential::{Plan, Standing};
 use crate::verdict::simulate::Normal;
+use crate::verdict::units::{Plan, Standing};
 use assay_model::figures::{Figure, Sample};
 use assay_model::plan::{rounds, turns};
 use assay_model::rng::SplitMix64;

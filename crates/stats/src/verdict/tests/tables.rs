@@ -2,7 +2,7 @@
 //! trials, and what the method says of them.
 
 use super::figure;
-use crate::verdict::line::Options;
+use crate::verdict::Options;
 use crate::verdict::ranking::{MetricRanking, Ranking, rank_figures};
 use assay_model::figures::{Figure, Sample};
 use assay_model::verdict::Verdict;

@@ -1,25 +1,27 @@
 //! A store in a PostgreSQL database.
 
-mod ask;
-mod errors;
-mod migrate;
-mod passfile;
 mod settings;
-mod statements;
 mod tls;
 mod types;
 
 use super::{Access, Backend, Dialect, Scope, Statements, Value};
-use crate::backend::Question;
+use crate::backend::value::Columns;
+use crate::backend::views::VIEWS;
+use crate::backend::{Question, Row};
 use crate::error::StoreError;
 use crate::location::{Location, Server};
-use errors::Failures;
-use postgres::Client;
-use settings::Settings;
-use statements::Open;
+use crate::schema::{APPLICATION_ID, NEWEST, STEPS};
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
+use postgres::{Client, Column, Error, Transaction};
+use settings::{Failures, Settings, words};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::fmt::Write as _;
+use std::io::Write;
+use types::{copied, is_read};
 
 /// Open database. Reconnects if the connection was lost between two uses.
 pub struct Postgres {
@@ -52,7 +54,7 @@ impl Postgres {
             location,
         };
         let mut link = opened.connect()?;
-        migrate::migrate(&mut link.client, &opened.failures(), access)?;
+        migrate(&mut link.client, &opened.failures(), access)?;
         opened.link.replace(Some(link));
         Ok(opened)
     }
@@ -81,7 +83,7 @@ impl Postgres {
     /// which only this first statement detects.
     fn begin(&self, link: &mut Link, sql: &str) -> Result<(), StoreError> {
         match link.client.batch_execute(sql) {
-            Err(error) if errors::is_lost(&error) => {
+            Err(error) if settings::is_lost(&error) => {
                 *link = self.connect()?;
                 link.client.batch_execute(sql)
             }
@@ -162,6 +164,341 @@ impl Backend for Postgres {
         row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
     ) -> Result<Vec<String>, StoreError> {
         let mut link = self.connect()?;
-        ask::ask(&mut link.client, self.failures(), question, row)
+        ask(&mut link.client, self.failures(), question, row)
     }
+}
+
+/// Query for the right to read files of the server or to start programs there, which superusers
+/// have.
+const REACHES_FILES: &str = "SELECT bool_or(pg_has_role(asker, role, 'MEMBER')) \
+    FROM (VALUES (current_user), (session_user)) AS askers (asker), \
+    (VALUES ('pg_read_server_files'), ('pg_write_server_files'), ('pg_execute_server_program')) \
+    AS roles (role)";
+
+/// Calls `row` with each row of an answer. Returns the names of the columns.
+///
+/// Superusers are refused: a statement can change its own role with `set_config`, so that a switch
+/// to a reader's role does not confine a superuser's connection.
+///
+/// # Errors
+/// If the statement is not a single SELECT, exceeds its time limit, or fails.
+fn ask(
+    client: &mut Client,
+    failures: Failures<'_>,
+    question: &Question<'_>,
+    row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+) -> Result<Vec<String>, StoreError> {
+    let failed = |error: Error| failures.failed(&error);
+    let milliseconds = question.time.as_millis();
+    client
+        .batch_execute(&format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+             SET LOCAL statement_timeout = {milliseconds}"
+        ))
+        .map_err(failed)?;
+    let asked = within(client, failures, question, row);
+    // If this fails, the connection is lost and the server rolls back.
+    let _ = client.batch_execute("ROLLBACK");
+    asked
+}
+
+fn within(
+    client: &mut Client,
+    failures: Failures<'_>,
+    question: &Question<'_>,
+    row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+) -> Result<Vec<String>, StoreError> {
+    let reaches = client.query_one(REACHES_FILES, &[]);
+    let reaches = reaches.map_err(|error| failures.failed(&error))?;
+    if reaches.get::<_, bool>(0) {
+        return Err(StoreError::Question {
+            reason: "this user of the database may read files of the server: ask as a user with \
+                     the role assay_reader, such as postgres://READER@HOST/DB (docs/query.md)"
+                .to_owned(),
+        });
+    }
+    let refused = |error: Error| match error.code() {
+        Some(state) if *state == SqlState::QUERY_CANCELED => StoreError::Question {
+            reason: format!("it took longer than {} s", question.time.as_secs()),
+        },
+        Some(_) => StoreError::Question {
+            reason: words(&error),
+        },
+        None => failures.failed(&error),
+    };
+    let sql = question.sql.trim_end().trim_end_matches(';');
+    let wrong = |reason: &str| StoreError::Question {
+        reason: reason.to_owned(),
+    };
+    // Prepared alone first: only a single statement can be prepared, so that none escapes the
+    // brackets.
+    let alone = client.prepare(sql).map_err(refused)?;
+    if !alone.params().is_empty() {
+        return Err(wrong(
+            "it has placeholders such as $1, for which there are no values",
+        ));
+    }
+    let names = alone.columns().iter();
+    let names: Vec<String> = names.map(|column| column.name().to_owned()).collect();
+    if names.is_empty() {
+        return Err(wrong("it has no columns"));
+    }
+    // Within brackets PostgreSQL permits only a statement that reads.
+    let bracketed = client.prepare(&bracketed(sql, alone.columns()));
+    let statement = bracketed.map_err(refused)?;
+    let none: [Value; 0] = [];
+    let mut rows = client.query_raw(&statement, &none).map_err(refused)?;
+    while let Some(next) = rows.next().map_err(refused)? {
+        let next = Row::new(&next as &dyn Columns, failures.store());
+        let values: Result<Vec<Value>, StoreError> =
+            (0..names.len()).map(|at| next.at(at)).collect();
+        row(values?)?;
+    }
+    Ok(names)
+}
+
+/// Wraps a statement to select its columns by position; columns of other types are cast to text.
+fn bracketed(sql: &str, columns: &[Column]) -> String {
+    let (mut wanted, mut names) = (String::new(), String::new());
+    for (at, column) in columns.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let cast = if is_read(column.type_()) {
+            ""
+        } else {
+            "::text"
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(wanted, "{comma}c{at}{cast}");
+        let _ = write!(names, "{comma}c{at}");
+    }
+    format!("SELECT {wanted} FROM (\n{sql}\n) AS answer ({names})")
+}
+
+/// Upgrades the tables to the newest format, all steps or none.
+fn migrate(client: &mut Client, failures: &Failures<'_>, access: Access) -> Result<(), StoreError> {
+    let failed = |error: Error| failures.failed(&error);
+    let store = || failures.store().clone();
+    let found = version(client).map_err(failed)?;
+    match (found, access) {
+        (Some(NEWEST), _) => return Ok(()),
+        (Some(found), _) if found > NEWEST => {
+            return Err(StoreError::Newer {
+                store: store(),
+                found,
+                known: NEWEST,
+            });
+        }
+        (Some(found), Access::Read) => {
+            return Err(StoreError::Older {
+                store: store(),
+                found,
+                known: NEWEST,
+            });
+        }
+        (None, Access::Read | Access::Existing) => {
+            return Err(StoreError::NotMade { store: store() });
+        }
+        _ => {}
+    }
+    match (upgrade(client).map_err(failed), found) {
+        (Err(StoreError::Forbidden { .. }), Some(found)) => Err(StoreError::Older {
+            store: store(),
+            found,
+            known: NEWEST,
+        }),
+        (done, _) => done,
+    }
+}
+
+/// Returns the format version; `None` if there are no tables.
+fn version(client: &mut Client) -> Result<Option<u32>, Error> {
+    match client.query_opt("SELECT version FROM assay_store", &[]) {
+        Ok(row) => Ok(row.and_then(|row| u32::try_from(row.get::<_, i64>(0)).ok())),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Upgrades in one transaction under a lock, so that two processes do not upgrade at the same time.
+fn upgrade(client: &mut Client) -> Result<(), Error> {
+    let mut transaction = client.transaction()?;
+    transaction.execute(
+        "SELECT pg_advisory_xact_lock($1)",
+        &[&i64::from(APPLICATION_ID)],
+    )?;
+    transaction
+        .batch_execute("CREATE TABLE IF NOT EXISTS assay_store (version bigint NOT NULL)")?;
+    let row = transaction.query_opt("SELECT version FROM assay_store", &[])?;
+    let done = row.map_or(0, |row| row.get::<_, i64>(0));
+    // Another process may have upgraded while this one waited for the lock.
+    for step in STEPS.iter().skip(usize::try_from(done).unwrap_or(0)) {
+        transaction.batch_execute(&Dialect::Postgres.tables(step))?;
+    }
+    if done < i64::from(NEWEST) {
+        make_views(&mut transaction)?;
+        transaction.execute("DELETE FROM assay_store", &[])?;
+        let version = [i64::from(NEWEST)];
+        transaction.execute(
+            "INSERT INTO assay_store (version) VALUES ($1)",
+            &[&version[0]],
+        )?;
+    }
+    transaction.commit()
+}
+
+/// Creates the views for users and other programs. A released version of a view is never changed.
+fn make_views(transaction: &mut Transaction<'_>) -> Result<(), Error> {
+    for view in &VIEWS {
+        let select = view.select(Dialect::Postgres, "");
+        for name in [view.versioned(), view.name.to_owned()] {
+            transaction.batch_execute(&format!("CREATE OR REPLACE VIEW {name} AS {select}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Maximum number of prepared statements of a connection.
+const MOST_PREPARED: usize = 100;
+
+/// Connection in use by a session.
+struct Open<'a> {
+    link: &'a mut Link,
+    failures: Failures<'a>,
+    /// Opens another connection, if the first statement fails and may be repeated.
+    renew: Option<&'a dyn Fn() -> Result<Link, StoreError>>,
+}
+
+impl<'a> Open<'a> {
+    /// Wraps a connection within a transaction, which cannot outlive the connection.
+    pub fn new(link: &'a mut Link, failures: Failures<'a>) -> Self {
+        Self {
+            link,
+            failures,
+            renew: None,
+        }
+    }
+
+    /// Wraps a connection for statements that only read, outside of a transaction.
+    pub fn renewable(
+        link: &'a mut Link,
+        failures: Failures<'a>,
+        renew: &'a dyn Fn() -> Result<Link, StoreError>,
+    ) -> Self {
+        Self {
+            renew: Some(renew),
+            ..Self::new(link, failures)
+        }
+    }
+
+    /// Returns the prepared statement, preparing it on first use.
+    fn prepared(&mut self, sql: &str) -> Result<postgres::Statement, Error> {
+        if let Some(known) = self.link.prepared.get(sql) {
+            return Ok(known.clone());
+        }
+        // Statements with lists of values differ by their length: without a limit they would
+        // accumulate.
+        if self.link.prepared.len() >= MOST_PREPARED {
+            self.link.prepared.clear();
+        }
+        let statement = self
+            .link
+            .client
+            .prepare(&Dialect::Postgres.statement(sql))?;
+        self.link.prepared.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Executes once; returns true if the connection was lost before the first row.
+    fn attempt(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        row: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<bool, StoreError> {
+        let renewable = self.renew.is_some();
+        let lost = |error: &Error| renewable && settings::is_lost(error);
+        let statement = match self.prepared(sql) {
+            Err(error) if lost(&error) => return Ok(true),
+            prepared => prepared.map_err(|error| self.failures.failed(&error))?,
+        };
+        let mut rows = match self.link.client.query_raw(&statement, values) {
+            Err(error) if lost(&error) => return Ok(true),
+            rows => rows.map_err(|error| self.failures.failed(&error))?,
+        };
+        let mut came = 0_u64;
+        loop {
+            match rows.next() {
+                Err(error) if came == 0 && lost(&error) => return Ok(true),
+                Err(error) => return Err(self.failures.failed(&error)),
+                Ok(None) => return Ok(false),
+                Ok(Some(next)) => row(&Row::new(&next, self.failures.store()))?,
+            }
+            came += 1;
+        }
+    }
+}
+
+impl Statements for Open<'_> {
+    fn each(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        row: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if self.attempt(sql, values, row)? {
+            if let Some(renew) = self.renew.take() {
+                *self.link = renew()?;
+            }
+            self.attempt(sql, values, row)?;
+        }
+        // Later statements may follow a used result: only the first can be repeated.
+        self.renew = None;
+        Ok(())
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
+        let changed = self.prepared(sql).and_then(|statement| {
+            let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+            self.link.client.execute(&statement, &values)
+        });
+        changed.map_err(|error| self.failures.failed(&error))
+    }
+
+    fn insert_many(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<u64, StoreError> {
+        let sql = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
+        let failures = self.failures;
+        let mut writer = self
+            .link
+            .client
+            .copy_in(&sql)
+            .map_err(|error| failures.failed(&error))?;
+        let mut line = Vec::new();
+        for values in rows {
+            line.clear();
+            copied(&values, &mut line);
+            writer
+                .write_all(&line)
+                .map_err(|error| failures.interrupted(&error))?;
+        }
+        writer.finish().map_err(|error| failures.failed(&error))
+    }
+
+    fn lock(&mut self, name: &str) -> Result<(), StoreError> {
+        let sql = "SELECT pg_advisory_xact_lock(CAST(?1 AS integer), CAST(?2 AS integer))";
+        let values = [Value::from(APPLICATION_ID), Value::from(hash(name))];
+        self.each(sql, &values, &mut |_| Ok(()))
+    }
+}
+
+/// Returns the lock number of a name (FNV-1a).
+fn hash(name: &str) -> i32 {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    i32::from_ne_bytes(hash.to_ne_bytes())
 }

@@ -1,16 +1,20 @@
 //! Settings of a connection, from the URL and the environment variables of psql.
 
-use super::errors::{Problem, chain};
-use super::passfile::{self, Place};
-use super::tls::{self, Protection};
+use super::tls;
+use super::tls::Protection;
 use crate::backend::Access;
 use crate::error::StoreError;
 use crate::location::{Location, Server, decoded};
 use postgres::config::{Host, SslMode};
+use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
-use std::env;
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, io};
 
 /// Time limit for connecting to each address of the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -166,6 +170,9 @@ fn fill(config: &mut Config) -> Result<(), String> {
 
 /// Sets the password from the URL, the environment or the password file. Returns the path of an
 /// ignored password file.
+///
+/// The file is that of PostgreSQL's clients:
+/// <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
 fn fill_password(config: &mut Config, server: &Server) -> Option<PathBuf> {
     let given = server.password().map(str::to_owned);
     if let Some(password) = given.or_else(|| variable("PGPASSWORD")) {
@@ -187,18 +194,274 @@ fn fill_password(config: &mut Config, server: &Server) -> Option<PathBuf> {
         database: config.get_dbname().unwrap_or_default(),
         user: config.get_user().unwrap_or_default(),
     };
-    match passfile::find(&file, &place) {
+    match find(&file, &place) {
         Ok(password) => {
             password.map(|password| config.password(password));
             None
         }
-        Err(passfile::Exposed) => Some(file),
+        Err(Exposed) => Some(file),
+    }
+}
+
+/// Connection whose password is looked up.
+pub struct Place<'a> {
+    /// Host name; `localhost` for the default socket.
+    pub host: &'a str,
+    /// Port.
+    pub port: u16,
+    /// Name of the database.
+    pub database: &'a str,
+    /// Name of the user.
+    pub user: &'a str,
+}
+
+/// The password file is not used because other users can read it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Exposed;
+
+/// Returns the password of the first matching line; `None` if the file cannot be read.
+pub fn find(path: &Path, place: &Place<'_>) -> Result<Option<String>, Exposed> {
+    let Ok(mut file) = File::open(path) else {
+        return Ok(None);
+    };
+    let Some(metadata) = file.metadata().ok().filter(|there| there.is_file()) else {
+        return Ok(None);
+    };
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return Err(Exposed);
+    }
+    let mut text = String::new();
+    if file.read_to_string(&mut text).is_err() {
+        return Ok(None);
+    }
+    Ok(text.lines().find_map(|line| password(line, place)))
+}
+
+/// Returns the password of a line if it matches.
+fn password(line: &str, place: &Place<'_>) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let port = place.port.to_string();
+    let mut rest = line;
+    for wanted in [place.host, &port, place.database, place.user] {
+        let (field, after) = field(rest)?;
+        if field != "*" && unescaped(field) != wanted {
+            return None;
+        }
+        rest = after;
+    }
+    // Further fields are ignored.
+    let password = field(rest).map_or(rest, |(field, _)| field);
+    Some(unescaped(password))
+}
+
+/// Splits at the first colon that has no backslash before it.
+fn field(text: &str) -> Option<(&str, &str)> {
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            ':' if !is_escaped => return Some((text.get(..at)?, text.get(at + 1..)?)),
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    None
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        plain.extend(match letter {
+            '\\' => letters.next(),
+            letter => Some(letter),
+        });
+    }
+    plain
+}
+
+/// Converts the errors of one store.
+#[derive(Clone, Copy)]
+pub struct Failures<'a> {
+    store: &'a Location,
+    /// Password file that exists but was not used.
+    ignored: Option<&'a Path>,
+}
+
+/// Reason why there is no connection.
+pub enum Problem {
+    /// Error of the client or the server.
+    Postgres(postgres::Error),
+    /// Certificates cannot be read.
+    Tls(String),
+}
+
+impl From<postgres::Error> for Problem {
+    fn from(error: postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+/// Formats an error and its causes in one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_words = cause.to_string();
+        if !words.contains(&cause_words) {
+            words = format!("{words}: {cause_words}");
+        }
+        source = cause.source();
+    }
+    words.replace('\n', " ")
+}
+
+/// Returns the message of the server if there is one, otherwise that of the client.
+pub fn words(error: &postgres::Error) -> String {
+    let Some(said) = error.as_db_error() else {
+        return chain(error);
+    };
+    let detail = said
+        .detail()
+        .map_or_else(String::new, |detail| format!(" ({detail})"));
+    format!("{}{detail}", said.message()).replace('\n', " ")
+}
+
+/// Returns true if the connection was lost.
+pub fn is_lost(error: &postgres::Error) -> bool {
+    if error.is_closed() {
+        return true;
+    }
+    if let Some(state) = error.code() {
+        let ended = [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        ];
+        // Class 08: connection exceptions.
+        return ended.contains(state) || state.code().starts_with("08");
+    }
+    error
+        .source()
+        .is_some_and(|source| source.is::<io::Error>())
+}
+
+impl<'a> Failures<'a> {
+    /// Returns a converter for this store; `ignored` is a password file that was not used.
+    pub fn new(store: &'a Location, ignored: Option<&'a Path>) -> Self {
+        Self { store, ignored }
+    }
+
+    /// Returns the store of the errors.
+    pub fn store(&self) -> &'a Location {
+        self.store
+    }
+
+    /// Converts an error of connecting.
+    pub fn connecting(&self, problem: &Problem) -> StoreError {
+        let store = self.store.clone();
+        let error = match problem {
+            Problem::Postgres(error) => error,
+            Problem::Tls(reason) => {
+                return StoreError::Insecure {
+                    store,
+                    reason: reason.clone(),
+                };
+            }
+        };
+        let reason = words(error);
+        let Some(state) = error.code() else {
+            return self.unconnected(error, reason);
+        };
+        if *state == SqlState::INVALID_CATALOG_NAME {
+            return StoreError::NoDatabase { store, reason };
+        }
+        // The server has no error code for its encryption rules, only a message.
+        if reason.contains("no encryption") {
+            let reason = format!("{reason}; add sslmode=require to the address");
+            return StoreError::Insecure { store, reason };
+        }
+        // Class 28: invalid authorization.
+        if state.code().starts_with("28") || *state == SqlState::INSUFFICIENT_PRIVILEGE {
+            return self.denied(&reason);
+        }
+        // The server does not know or refuses a parameter of the address, such as `options`.
+        let parameter = [
+            SqlState::INVALID_PARAMETER_VALUE,
+            SqlState::UNDEFINED_OBJECT,
+            SqlState::SYNTAX_ERROR,
+        ];
+        if parameter.contains(state) {
+            return StoreError::BadAddress { store, reason };
+        }
+        StoreError::Unreachable { store, reason }
+    }
+
+    /// Converts an error with which the client gave up connecting.
+    fn unconnected(&self, error: &postgres::Error, reason: String) -> StoreError {
+        let store = self.store.clone();
+        // The client's error kinds are private; their messages are not.
+        let kind = error.to_string();
+        match kind.as_str() {
+            "error performing TLS handshake" => StoreError::Insecure { store, reason },
+            "authentication error" | "invalid configuration" => self.denied(&reason),
+            _ => StoreError::Unreachable { store, reason },
+        }
+    }
+
+    fn denied(&self, reason: &str) -> StoreError {
+        let ignored = self.ignored.map_or_else(String::new, |file| {
+            let file = file.display();
+            format!("; {file} is not used since others can read it (chmod 600 {file})")
+        });
+        StoreError::Denied {
+            store: self.store.clone(),
+            reason: format!("{reason}{ignored}"),
+        }
+    }
+
+    /// Converts the error of a statement.
+    pub fn failed(&self, error: &postgres::Error) -> StoreError {
+        let (store, reason) = (self.store.clone(), words(error));
+        if is_lost(error) {
+            return StoreError::Lost { store, reason };
+        }
+        let Some(state) = error.code() else {
+            return StoreError::Failed { store, reason };
+        };
+        match *state {
+            SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => {
+                StoreError::Forbidden { store, reason }
+            }
+            SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED => {
+                StoreError::Locked { store }
+            }
+            SqlState::DISK_FULL => StoreError::Full { store },
+            SqlState::DUPLICATE_TABLE | SqlState::DUPLICATE_OBJECT => StoreError::Foreign { store },
+            _ => StoreError::Failed { store, reason },
+        }
+    }
+
+    /// Converts an error of sending data.
+    pub fn interrupted(&self, error: &io::Error) -> StoreError {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            Some(inner) => self.failed(inner),
+            None => StoreError::Lost {
+                store: self.store.clone(),
+                reason: error.to_string(),
+            },
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::fs::Permissions;
 
     #[test]
     fn parameters_of_tls_are_not_the_clients() {
@@ -208,5 +471,46 @@ mod tests {
         assert_eq!(own.mode.as_deref(), Some("verify-full"));
         assert_eq!(own.roots.as_deref(), Some("/ca"));
         assert_eq!(split("postgres://b").0, "postgres://b");
+    }
+
+    const PLACE: Place<'static> = Place {
+        host: "db",
+        port: 5432,
+        database: "lab",
+        user: "ann",
+    };
+
+    #[test]
+    fn the_first_line_that_fits_has_the_password() {
+        for (line, found) in [
+            ("db:5432:lab:ann:secret", Some("secret")),
+            ("*:*:*:*:any", Some("any")),
+            (r"db:5432:lab:ann:a\:b\\c", Some(r"a:b\c")),
+            ("db:5432:lab:ann:secret:more", Some("secret")),
+            ("db:5432:lab:ann:", Some("")),
+            ("db:5433:lab:ann:secret", None),
+            ("#db:5432:lab:ann:secret", None),
+            (r"d\b:5432:lab:ann:x", Some("x")),
+            ("db:5432:lab", None),
+            ("", None),
+        ] {
+            assert_eq!(password(line, &PLACE).as_deref(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pgpass");
+        assert_eq!(find(&path, &PLACE), Ok(None));
+        fs::write(&path, "other:*:*:*:no\ndb:*:*:*:one\n*:*:*:*:two\n").unwrap();
+        for (mode, found) in [
+            (0o600, Ok(Some("one".to_owned()))),
+            (0o640, Err(Exposed)),
+            (0o604, Err(Exposed)),
+        ] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(find(&path, &PLACE), found, "{mode:o}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Conversion of values from and to PostgreSQL's formats.
 
 use crate::backend::Value;
-use crate::backend::row::Columns;
+use crate::backend::value::Columns;
 use postgres::types::private::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use std::error::Error;

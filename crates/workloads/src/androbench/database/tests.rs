@@ -138,7 +138,7 @@ fn what_was_done_before_an_error_is_kept_with_it() {
         observer: &mut recorder,
     };
     let ended = bench.step(Statement::Insert, 0, &mut context).unwrap_err();
-    let full = Some(rustix::io::Errno::NOSPC.raw_os_error());
+    let full = Some(Errno::NOSPC.raw_os_error());
     assert_eq!(ended.errno(), full);
     let (outcome, came) = &recorder.ended[0];
     assert!(matches!(outcome, Outcome::Failed { .. }));

@@ -1,11 +1,10 @@
 //! Reading blocks of the input.
 
 use super::{Copier, Halt};
-use crate::Context;
-use crate::copy::drop_cache::DropCache;
+use crate::copy::copier::DropCache;
 use crate::copy::ends::End;
-use crate::copy::words;
-use crate::meter::nanos;
+use crate::observer::nanos;
+use crate::{Context, copy};
 use assay_model::job::Direction;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{OFlags, SeekFrom, seek};
@@ -231,7 +230,7 @@ impl Copier<'_> {
     /// Handles a failed read; returns `true` to continue.
     fn read_failed(&mut self, block: usize, why: Errno, context: &mut Context<'_>) -> bool {
         self.record_error(Some(Direction::Read), block, why);
-        let text = words::failed(
+        let text = copy::failed(
             &format!("error reading {}", self.ends.input.name.quoted()),
             why,
         );
@@ -260,7 +259,7 @@ impl Copier<'_> {
                 Err(why) => why,
             },
         };
-        let text = words::failed(
+        let text = copy::failed(
             &format!("{}: cannot seek", self.ends.input.name.leading()),
             why,
         );
@@ -310,6 +309,6 @@ impl Copier<'_> {
 
     fn not_dropped(&mut self, name: &str, why: Errno, context: &mut Context<'_>) {
         let what = format!("failed to discard cache for: {name}");
-        self.fail(words::failed(&what, why), context);
+        self.fail(copy::failed(&what, why), context);
     }
 }

@@ -2,34 +2,37 @@
 //! and one more line with the label of the rate.
 
 mod ladder;
-mod place;
-mod talk;
 mod there;
 
 use crate::commands::dropin::texts;
-use crate::driver::acts::{self, Request};
+use crate::driver::acts::Request;
 use crate::driver::host::Host;
-use crate::driver::runs::{self, Done, random};
+use crate::driver::runs::{Done, random};
+use crate::driver::trials::Listener;
+use crate::driver::{acts, runs};
 use crate::exit::{DONE, FAILED, Failure};
-use crate::output::{print, say, talk_was_lost};
-use crate::stored::keep::KeepArgs;
-use assay_dialects::OwnOptions;
-use assay_dialects::dd::{self, DdCommand, HELP, Invocation};
+use crate::output::{print, say, say_part, talk_was_lost};
+use crate::stored::KeepArgs;
+use assay_dialects::dd::{DdCommand, HELP, Invocation, Status, evidence, progress, statistics};
+use assay_dialects::{OwnOptions, dd};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
+use assay_model::storage::{Storage, folder_of};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::wire::{Feature, Inspection};
-use assay_model::work::copy::{CopyReport, FileCopy};
-use assay_model::work::{StepDetail, Work};
+use assay_model::wire::{Feature, Inspection, LoadNote};
+use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy};
+use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
 use assay_target::Target;
+use rustix::fs::{FileType, fstat};
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
 use std::ffi::OsString;
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use talk::Talk;
 
 /// Carries out a command line of dd; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -61,7 +64,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     for warning in &invocation.warnings {
         say(&format!("dd: {warning}"));
     }
-    place::check(&invocation)?;
+    check(&invocation)?;
     let Invocation {
         copy, status, own, ..
     } = invocation;
@@ -114,7 +117,7 @@ fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Resul
         false => copy,
     };
     let mut host = Host::start_in_front(target)?;
-    let storage = place::find(&mut host, &copy)?;
+    let storage = find(&mut host, &copy)?;
     Ok((host, copy, storage))
 }
 
@@ -141,7 +144,7 @@ fn ends_there(
     };
     let storage = match there::find(&mut host, &copy)? {
         Some(found) => found,
-        None => place::nowhere_on(&mut host)?,
+        None => nowhere_on(&mut host)?,
     };
     Ok((host, copy, storage))
 }
@@ -158,7 +161,7 @@ pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Fa
     let mut invocation = *invocation;
     // It is repeated, and copied data on standard output would have no reader.
     invocation.own.trials = 2;
-    place::check(&invocation)?;
+    check(&invocation)?;
     let mut copy = invocation.copy;
     for name in [&mut copy.input, &mut copy.output].into_iter().flatten() {
         *name = base.join(&*name);
@@ -209,5 +212,186 @@ fn report(trial: &TrialRecord) -> Option<&CopyReport> {
     match trial.detail.as_deref() {
         Some(StepDetail::Copy(report)) => Some(report),
         _ => None,
+    }
+}
+
+/// Refuses requests that cannot be carried out on any storage.
+fn check(invocation: &Invocation) -> Result<(), Failure> {
+    let Invocation { copy, own, .. } = invocation;
+    if own.json && copy.output.is_none() {
+        return Err(Failure::usage(
+            "--json and the copy cannot both be written to standard output: give of=FILE",
+        ));
+    }
+    if own.trials > 1 && copy.input.is_none() && !own.ladder {
+        return Err(Failure::usage(
+            "standard input can be read once only: give if=FILE to repeat the copy",
+        ));
+    }
+    if own.trials > 1 && copy.output.is_none() {
+        return Err(Failure::usage(
+            "standard output would get the copy several times: give of=FILE to repeat it",
+        ));
+    }
+    let stdout = fstat(rustix::stdio::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    if copy.output.is_none() && stdout == Ok(FileType::BlockDevice) {
+        return Err(Failure::usage(
+            "standard output is a block device: give of=DEVICE, so that it is known to be free",
+        ));
+    }
+    Ok(())
+}
+
+/// Finds the storage that the run is about.
+fn find(host: &mut Host, copy: &FileCopy) -> Result<(Inspection, Place), Failure> {
+    for (path, place) in candidates(copy) {
+        // If a path cannot be inspected, opening it reports the error in dd's words.
+        if let Ok(inspection) = host.inspect(&path) {
+            return Ok((inspection, place));
+        }
+    }
+    nowhere_on(host)
+}
+
+/// Returns the machine as the place, for a copy with neither end on storage.
+fn nowhere_on(host: &mut Host) -> Result<(Inspection, Place), Failure> {
+    let path = PathBuf::from("/");
+    let inspection = host.inspect(&path)?;
+    Ok((nowhere(inspection), Place::Directory { path }))
+}
+
+/// Returns an inspection of the machine without storage.
+fn nowhere(inspection: Inspection) -> Inspection {
+    let why = "neither end of the copy is on storage".to_owned();
+    let storage = Storage::unknown(inspection.storage.path, why);
+    Inspection {
+        storage,
+        ..inspection
+    }
+}
+
+fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
+    let output = copy.output.clone().or_else(|| link(1));
+    let input = copy.input.clone().or_else(|| link(0));
+    let mut found = Vec::new();
+    if let Some(path) = output {
+        match fs::metadata(&path) {
+            Ok(meta) if meta.file_type().is_block_device() => {
+                found.push((path.clone(), Place::Device { path }));
+            }
+            Ok(meta) if !meta.is_file() => {}
+            // Inspect its folder: the file may not exist yet, or may not be readable.
+            _ => found.extend(in_folder(&path)),
+        }
+    }
+    if let Some(path) = input
+        && fs::metadata(&path)
+            .is_ok_and(|meta| meta.is_file() || meta.file_type().is_block_device())
+    {
+        match fs::canonicalize(&path) {
+            Ok(real) if real.to_str().is_none() => found.extend(in_folder(&path)),
+            _ => found.push((path.clone(), Place::File { path })),
+        }
+    }
+    found
+}
+
+/// Returns the folder of a file, or the nearest folder above it on the same file system whose path
+/// is UTF-8: paths are stored as text.
+fn in_folder(path: &Path) -> Option<(PathBuf, Place)> {
+    let folder = fs::canonicalize(folder(path)).ok()?;
+    let device = fs::metadata(&folder).ok()?.dev();
+    let on_device = |path: &&Path| fs::metadata(path).is_ok_and(|meta| meta.dev() == device);
+    let mut above = folder.ancestors().take_while(on_device);
+    let path = above.find(|path| path.to_str().is_some())?.to_owned();
+    Some((path.clone(), Place::Directory { path }))
+}
+
+/// Returns the file that a standard stream is open on.
+fn link(number: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{number}")).ok()
+}
+
+fn folder(path: &Path) -> PathBuf {
+    let real = fs::canonicalize(path);
+    let path = real.as_deref().unwrap_or(path);
+    folder_of(path).to_owned()
+}
+
+/// Prints the messages of dd.
+struct Talk {
+    status: Status,
+    /// `true` if each step is one of the ways of `--ladder`.
+    ladder: bool,
+    /// Length of the unfinished progress line on the screen; 0 without one.
+    open: usize,
+}
+
+impl Talk {
+    pub const fn new(status: Status, ladder: bool) -> Self {
+        Self {
+            status,
+            ladder,
+            open: 0,
+        }
+    }
+
+    /// Ends the progress line.
+    pub fn close(&mut self) {
+        if std::mem::take(&mut self.open) > 0 {
+            say("");
+        }
+    }
+
+    fn tell(&mut self, report: &CopyReport) {
+        let lines = statistics(report, self.status);
+        if !lines.is_empty() {
+            self.close();
+        }
+        lines.iter().for_each(|line| say(line));
+    }
+}
+
+impl Listener for Talk {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.close();
+        say(&format!("dd: {}", clean(&note.text)));
+        Ok(())
+    }
+
+    /// Prints dd's last lines, after the line that dd does not have: scripts take the last one.
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        let Some(report) = report(trial).filter(|report| !report.reader_gone) else {
+            return Ok(());
+        };
+        if self.ladder && self.status != Status::None {
+            say(&format!("{}:", trial.job.name));
+        }
+        if self.status != Status::None {
+            self.close();
+            say(&clean(&evidence(trial)));
+        }
+        self.tell(report);
+        Ok(())
+    }
+
+    fn progress(&mut self, done: &WorkProgress) -> Result<(), Failure> {
+        let line = progress(done.done, done.elapsed_ns);
+        if done.step == FLUSHING {
+            self.close();
+            say(&line);
+            return Ok(());
+        }
+        let width = self.open;
+        say_part(&format!("\r{line:<width$}"));
+        self.open = line.len();
+        Ok(())
+    }
+
+    fn stands(&mut self, how: &WorkReport) -> Result<(), Failure> {
+        if let WorkReport::Copy(report) = how {
+            self.tell(report);
+        }
+        Ok(())
     }
 }

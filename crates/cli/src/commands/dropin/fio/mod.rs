@@ -2,32 +2,44 @@
 //! assay's engine.
 
 mod inflate;
-mod live;
-mod results;
-mod verdict;
 
 use crate::child;
 use crate::commands::dropin::texts;
 use crate::driver::acts;
 use crate::driver::host::Host;
 use crate::driver::notes::Repeats;
-use crate::exit::{DONE, Failure};
+use crate::driver::runs::unix_ms;
+use crate::driver::trials::Listener;
+use crate::exit::{DATA_MISMATCH, DONE, Failure, SIGNALLED};
 use crate::interrupt::Interrupts;
-use crate::jobs::job_file::{Talk, machine, warn};
-use crate::output::{print, prints_to_terminal, say};
-use assay_dialects::fio::{self, Eta, FioCommand, Invocation, OutputOptions};
+use crate::jobs::{Talk, machine, warn};
+use crate::output::{
+    admit_output, print, print_columns, prints_to_terminal, say, talks_to_terminal,
+};
+use assay_dialects::fio;
+use assay_dialects::fio::output::{
+    Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
+};
+use assay_dialects::fio::{
+    Eta, FioCommand, Formats, Invocation, JobText, OutputOptions, VERSION, output,
+};
+use assay_judge::judge_load;
 use assay_model::load::Load;
+use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
-use assay_model::wire::Feature;
+use assay_model::wire::{Feature, LoadNote, NoteWeight};
 use assay_model::work::Work;
 use assay_target::Target;
-use live::LiveLine;
-use results::{Results, Sink, Words};
+use jiff::Zoned;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Carries out a command line of fio; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -124,7 +136,7 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     if let Some(lost) = &report.lost {
         say(&format!("assay: {lost}"));
     }
-    Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
+    Ok(exit_code(&report, interrupt.exit_code().is_some()))
 }
 
 /// Makes the live line on standard output, as fio does it; it is not shown if standard output has
@@ -150,4 +162,391 @@ fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLin
         duration(*eta_interval),
         eta_newline.map(duration),
     )
+}
+
+/// Live line and its display settings.
+struct LiveLine<'a> {
+    eta: output::Eta<'a>,
+    /// Display state; `None` if the line is not shown.
+    shown: Option<Shown>,
+}
+
+struct Shown {
+    /// Minimum time between two updates.
+    interval: Duration,
+    /// Time after which the line is ended, so that it stays on the screen.
+    newline_after: Option<Duration>,
+    drawn: Option<Instant>,
+    standing: Instant,
+    /// `true` if the cursor is behind a line that is not ended.
+    open: bool,
+}
+
+impl<'a> LiveLine<'a> {
+    /// Makes a line that is drawn at most every `interval`, and not at all unless `shown`.
+    pub fn new(
+        load: &'a Load,
+        shown: bool,
+        interval: Duration,
+        newline_after: Option<Duration>,
+    ) -> Self {
+        Self {
+            eta: output::Eta::new(load),
+            shown: shown.then(|| Shown {
+                interval,
+                newline_after,
+                drawn: None,
+                standing: Instant::now(),
+                open: false,
+            }),
+        }
+    }
+
+    /// Redraws the line if the interval has passed.
+    pub fn update(&mut self, progress: &LoadProgress) {
+        let Some(shown) = &mut self.shown else {
+            self.eta.update(progress);
+            return;
+        };
+        let now = Instant::now();
+        if shown
+            .drawn
+            .is_some_and(|drawn| now - drawn < shown.interval)
+        {
+            return;
+        }
+        self.eta.update(progress);
+        let ends = shown
+            .newline_after
+            .is_some_and(|after| now - shown.standing >= after);
+        if ends {
+            shown.standing = now;
+        }
+        shown.drawn = Some(now);
+        shown.open = !ends;
+        // One column stays free: a terminal wraps after the last one.
+        let width = print_columns().map(|columns| columns.saturating_sub(1));
+        let line = self.eta.line(width);
+        let end = if ends { '\n' } else { '\r' };
+        // The load continues if the reader of standard output is gone.
+        let _ = print(|out| write!(out, "{line}{end}"));
+    }
+
+    /// Ends the line, so that other text can follow.
+    pub fn close(&mut self) {
+        if let Some(shown) = &mut self.shown
+            && std::mem::take(&mut shown.open)
+        {
+            let _ = print(|out| writeln!(out));
+        }
+    }
+
+    /// Returns the remaining seconds, as fio's JSON has them.
+    pub fn seconds_left(&self) -> u64 {
+        self.eta.seconds_left()
+    }
+}
+
+/// Texts in the output besides the results.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    /// The options of each stream.
+    pub jobs: &'a [JobText],
+    /// Options of the global sections.
+    pub global: &'a [(String, Option<String>)],
+    /// Notes on options without effect, in the command line and the job files.
+    pub remarks: &'a [String],
+}
+
+/// Writer of results while a load runs.
+struct Results<'a> {
+    /// Load that runs.
+    pub load: &'a Load,
+    /// Texts beside the results.
+    pub words: Words<'a>,
+    /// Formats of the results.
+    pub formats: Formats,
+    /// Version of the terse format, if that is requested.
+    pub terse: Option<TerseVersion>,
+    /// Destination of the results.
+    pub sink: Sink,
+    /// Live line that is shown while the load runs.
+    pub live: LiveLine<'a>,
+    /// `true` if the seed of each stream is shown.
+    pub random_seeds: bool,
+    /// `true` once the first lines are written.
+    pub opened: bool,
+    /// Function that prints messages that are neither results nor failures.
+    pub talk: Talk,
+    /// Notes on the load so far.
+    pub repeats: Repeats,
+}
+
+impl Results<'_> {
+    /// Writes the start of the normal output, once it is known that the load runs: a refused load
+    /// writes nothing.
+    fn open(&mut self) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.opened, true) {
+            return Ok(());
+        }
+        if self.random_seeds {
+            self.write(|this, text| random_seeds(this.load, text))?;
+        }
+        if self.formats.normal {
+            self.write(|this, text| cleaned(text, |raw| opening(this.load, VERSION, raw)))?;
+        }
+        let mut remarks = self.words.remarks.iter();
+        remarks.try_for_each(|remark| self.remark(remark))
+    }
+
+    /// Writes a note to the normal output, as fio does. Without that format, prints it as a message,
+    /// unless the results go to standard output and standard error is no terminal: programs that run
+    /// fio take such text for a failure. The JSON never contains notes.
+    fn remark(&mut self, remark: &str) -> Result<(), Failure> {
+        if self.formats.normal {
+            return self.write(|_, text| writeln!(text, "{}", clean(remark)));
+        }
+        if !self.sink.is_stdout() || talks_to_terminal() {
+            (self.talk)(&format!("assay: {}", clean(remark)));
+        }
+        Ok(())
+    }
+
+    fn say(&self, weight: NoteWeight, line: &str) {
+        match weight {
+            NoteWeight::Info | NoteWeight::Warning => (self.talk)(line),
+            NoteWeight::Error => say(line),
+        }
+    }
+
+    /// Prints a summary of the notes that occurred more than once.
+    pub fn close_notes(&mut self) {
+        for (weight, line) in self.repeats.close() {
+            self.say(weight, &line);
+        }
+    }
+
+    /// Writes the results, in fio's order of formats.
+    pub fn present(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.open()?;
+        self.live.close();
+        let judgements = judge_load(self.load, report);
+        let now = Zoned::now();
+        let shown = Presentation {
+            load: self.load,
+            report,
+            jobs: self.words.jobs,
+            global_options: self.words.global,
+            judgements: &judgements,
+            version: VERSION,
+            timestamp_ms: unix_ms(),
+            time_text: now.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+            eta_s: if report.interim {
+                self.live.seconds_left()
+            } else {
+                0
+            },
+        };
+        let (formats, terse) = (self.formats, self.terse);
+        self.write(|_, text| {
+            if let Some(version) = terse {
+                cleaned(text, |raw| write_terse(&shown, version, raw))?;
+            }
+            if formats.json {
+                write_json(&shown, formats.json_plus, text)?;
+            }
+            if formats.normal {
+                cleaned(text, |raw| write_normal(&shown, raw))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes text as one piece: a reader of the file never sees half a document.
+    fn write(
+        &mut self,
+        make: impl FnOnce(&Self, &mut Vec<u8>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        make(self, &mut text)
+            .map_err(|error| Failure::failed(format!("cannot write the results: {error}")))?;
+        self.sink.write(&text)
+    }
+}
+
+/// Appends what `make` writes, without control characters that could steer a terminal.
+fn cleaned(
+    text: &mut Vec<u8>,
+    make: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut raw = Vec::new();
+    make(&mut raw)?;
+    let raw = String::from_utf8_lossy(&raw);
+    for piece in raw.split_inclusive(['\n', '\t']) {
+        let words = piece.trim_end_matches(['\n', '\t']);
+        text.extend_from_slice(clean(words).as_bytes());
+        text.extend_from_slice(&piece.as_bytes()[words.len()..]);
+    }
+    Ok(())
+}
+
+/// Appends the seeds in the form of fio's `--debug=random`: all generators of a job start from one
+/// seed.
+fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
+    for stream in &load.streams {
+        let number = stream.number;
+        let seed = load.seed_of(stream);
+        writeln!(text, "random   {number:<5} FIO_RAND_NR_OFFS=1")?;
+        writeln!(text, "random   {number:<5} rand_seeds[0]={seed}")?;
+    }
+    Ok(())
+}
+
+impl Listener for Results<'_> {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.open()?;
+        self.live.close();
+        if note.weight == NoteWeight::Info {
+            return self.remark(&note.text);
+        }
+        if let Some(line) = self.repeats.hear(note) {
+            self.say(note.weight, &line);
+        }
+        Ok(())
+    }
+
+    fn load_progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+        self.open()?;
+        self.live.update(progress);
+        Ok(())
+    }
+
+    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.present(report)
+    }
+}
+
+/// Destination of results.
+enum Sink {
+    /// Standard output.
+    Stdout,
+    /// A file, opened before the load runs: an error is found before hours of work, not after.
+    File {
+        /// The file.
+        file: File,
+        /// Path of the file.
+        path: PathBuf,
+    },
+}
+
+impl Sink {
+    /// Opens and empties a file, or returns standard output.
+    pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self::Stdout);
+        };
+        admit_output(path)?;
+        let file = File::create(path)
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        Ok(Self::File {
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes the whole text.
+    pub fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => print(|out| out.write_all(text)),
+            Self::File { file, path } => file.write_all(text).map_err(|error| {
+                Failure::failed(format!("cannot write {}: {error}", path.display()))
+            }),
+        }
+    }
+
+    /// `true` if the destination is standard output.
+    pub const fn is_stdout(&self) -> bool {
+        matches!(self, Self::Stdout)
+    }
+}
+
+/// Largest exit code for failures: to shells, 126 and 127 mean that a command cannot be run, and
+/// higher codes are signals.
+const MOST_FAILURES: u8 = 125;
+
+/// Returns fio's exit code: 128 after a signal, else the number of failed jobs. There are two
+/// differences to fio: a number too large for an exit code does not wrap round to 0, and a failed
+/// verification is never 0.
+fn exit_code(report: &LoadReport, stopped: bool) -> ExitCode {
+    ExitCode::from(code(report, stopped))
+}
+
+fn code(report: &LoadReport, stopped: bool) -> u8 {
+    // A signal may have stopped the agent alone.
+    if stopped || report.stopped {
+        return SIGNALLED;
+    }
+    let streams = || report.streams.iter();
+    let failed = streams().filter(|stream| stream.errno != 0).count();
+    let mismatch = streams().any(|stream| stream.data_mismatches > 0);
+    match u8::try_from(failed) {
+        Ok(0) if mismatch => DATA_MISMATCH,
+        Ok(failed) => failed.min(MOST_FAILURES),
+        Err(_) => MOST_FAILURES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::load::report::StreamReport;
+
+    #[test]
+    fn lines_and_columns_stay_and_control_characters_do_not() {
+        let mut text = b"{".to_vec();
+        cleaned(&mut text, |raw| {
+            raw.write_all("\ta \u{1b}[2J:\n\n b\t\tc".as_bytes())
+        })
+        .unwrap();
+        assert_eq!(text, b"{\ta \\u{1b}[2J:\n\n b\t\tc");
+    }
+
+    fn report(failed: usize, mismatches: u64) -> LoadReport {
+        let mut streams = vec![
+            StreamReport {
+                errno: 5,
+                ..StreamReport::default()
+            };
+            failed
+        ];
+        streams.push(StreamReport {
+            data_mismatches: mismatches,
+            ..StreamReport::default()
+        });
+        LoadReport {
+            streams,
+            ..LoadReport::default()
+        }
+    }
+
+    #[test]
+    fn failed_jobs_are_counted_and_never_wrap_to_success() {
+        assert_eq!(code(&report(0, 0), false), 0);
+        assert_eq!(code(&report(3, 0), false), 3);
+        for many in [126, 127, 255, 256, 3000] {
+            assert_eq!(code(&report(many, 0), false), 125);
+        }
+        assert_eq!(code(&report(0, 0), true), 128);
+        let stopped = LoadReport {
+            stopped: true,
+            ..report(0, 0)
+        };
+        assert_eq!(code(&stopped, false), 128);
+    }
+
+    #[test]
+    fn a_mismatch_is_no_success() {
+        assert_eq!(code(&report(0, 1), false), 4);
+        assert_eq!(code(&report(2, 1), false), 2);
+    }
 }

@@ -2,13 +2,11 @@
 //! turns over days and reboots. It needs only the tags of the stored runs.
 
 use crate::exit::{DONE, Failure};
-use crate::judging::args::VerdictArgs;
-use crate::judging::comparison::{Judged, units};
-use crate::judging::written::{present_judged, wanted};
+use crate::judging::{Judged, VerdictArgs, present_judged, units, wanted};
 use crate::output::say;
 use assay_lang::tr;
 use assay_model::run::RunStatus;
-use assay_stats::verdict::sequential::{RUNS, Standing};
+use assay_stats::verdict::units::{RUNS, Standing};
 use assay_store::RunSummary;
 use std::process::ExitCode;
 

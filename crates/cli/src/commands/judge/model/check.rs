@@ -1,11 +1,11 @@
 //! `assay model check`: what a policy can break, and how.
 
-use super::args::CheckArgs;
+use super::CheckArgs;
 use crate::exit::{DONE, Failure, MISSED};
 use assay_flash::check::{Checked, Hole, Rule, check};
 use assay_flash::policy::Policy;
 use assay_report::document::{Document, Section};
-use assay_report::words::style::Tone;
+use assay_report::words::Tone;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
-use super::args::LimitsArgs;
+use super::LimitsArgs;
 use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
 use assay_explain::on_bus::OnBus;

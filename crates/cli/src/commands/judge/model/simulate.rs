@@ -1,16 +1,15 @@
 //! `assay model simulate`: a job on a simulated part.
 
-use super::args::SimulateArgs;
+use super::SimulateArgs;
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, RequestPhase};
+use assay_flash::experiment::{SimulatedJob, Timed, run as run_job};
 use assay_flash::part::DeviceModel;
-use assay_flash::workload::{SimulatedJob, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use assay_report::document::{Column, Document, Section, Table, TableRow};
-use assay_report::text::clean;
-use assay_report::words::style::Tone;
+use assay_report::words::{Tone, clean};
 use serde_json::json;
 use std::process::ExitCode;
 

@@ -1,13 +1,12 @@
 //! `assay doctor --self`: describes this installation of assay in about ten lines, and the features
 //! that do not work on this machine.
 
-use crate::config;
 use crate::driver::host::Host;
 use crate::exit::{DONE, FAILED, Failure};
-use crate::sharing::queue;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::targets::on::this_program;
+use crate::targets::this_program;
+use crate::{config, sharing};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
 use assay_model::storage::folder_of;
@@ -72,7 +71,7 @@ impl Installation {
             store,
             setting_problems: config::current().all_problems(),
             checkup,
-            waiting: queue::waiting(&StoreArgs::default()),
+            waiting: sharing::waiting(&StoreArgs::default()),
             findings,
         })
     }
@@ -99,7 +98,7 @@ impl Installation {
                 "writable": self.store_problem.is_none(),
                 "problem": self.store_problem,
             },
-            "waiting": queue::json(&self.waiting),
+            "waiting": sharing::json(&self.waiting),
             "config": {
                 "files": config::current().files_json(),
                 "problems": self.setting_problems,
@@ -134,7 +133,7 @@ impl Installation {
             ("Config", config),
             ("Limits", self.limits()),
         ];
-        let waiting = in_english(|| queue::waiting_in_words(&self.waiting));
+        let waiting = in_english(|| sharing::waiting_in_words(&self.waiting));
         if !waiting.is_empty() {
             facts.push(("Waiting", waiting.join("; ")));
         }

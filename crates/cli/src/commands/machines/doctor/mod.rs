@@ -5,7 +5,7 @@ mod itself;
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
-use crate::targets::on::OnArgs;
+use crate::targets::OnArgs;
 use assay_model::checkup::Severity;
 use assay_report::checkup::findings;
 use assay_report::{json, views};

@@ -1,9 +1,8 @@
 //! Targets that this machine knows.
 
 use crate::checks::input;
-use crate::config;
-use crate::targets::lab;
-use crate::targets::on::On;
+use crate::targets::On;
+use crate::{config, targets};
 use assay_model::text::clean;
 use assay_target::{adb, ssh};
 use std::env;
@@ -79,7 +78,7 @@ fn of_ssh() -> Vec<KnownTarget> {
 }
 
 fn of_lab() -> Result<Vec<KnownTarget>, String> {
-    let lab = lab::open().map_err(|failure| failure.to_string())?;
+    let lab = targets::open().map_err(|failure| failure.to_string())?;
     let places = lab.places().map_err(|error| error.to_string())?;
     let places = places.into_iter().filter_map(|place| {
         let wanted = format!("labgrid:{}", place.name).parse().ok()?;

@@ -5,8 +5,8 @@ pub mod known;
 use crate::driver::reach::{self, Reached, describe};
 use crate::exit::{DONE, Failure, LOST};
 use crate::output::{print, print_json, say};
-use crate::targets::lab;
-use crate::targets::on::OnArgs;
+use crate::targets;
+use crate::targets::OnArgs;
 use assay_model::text::clean;
 use assay_target::labgrid::{Freed, release_stale};
 use clap::Args;
@@ -111,7 +111,7 @@ fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
 }
 
 fn free() -> Result<ExitCode, Failure> {
-    let (freed, ended) = release_stale(&lab::folder()?);
+    let (freed, ended) = release_stale(&targets::folder()?);
     for place in &freed {
         say(&clean(&freed_in_words(place)));
     }

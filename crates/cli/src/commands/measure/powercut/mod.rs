@@ -6,31 +6,43 @@
 //! a message is recorded before it has an effect. A new boot id proves the cut, and a cycle is
 //! stored before the next one begins.
 
-pub mod args;
 mod cut;
 mod cycle;
 mod journal;
 mod resume;
-mod session;
 
-use crate::checks::admission::{Need, admit, can_be_stored};
+use crate::checks::admission::{DestroyArgs, Need, admit, can_be_stored, is_that_of};
 use crate::driver::announce::{held, tell};
 use crate::driver::host::Host;
+use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::interleaved;
-use crate::driver::runs::{self, header};
+use crate::driver::runs;
+use crate::driver::runs::{Done, Ending, header, unix_ms};
 use crate::exit::Failure;
-use crate::stored::owner;
-use args::PowercutArgs;
+use crate::interrupt::Interrupt;
+use crate::output::say;
+use crate::stored;
+use crate::ui::progress::Voice;
+use crate::ui::values::{one_of, parse_time};
+use assay_lang::tr;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob};
-use assay_model::units::Bytes;
-use assay_model::wire::Feature;
-use assay_model::work::powercut::{DurabilityKind, Powercut, Task};
+use assay_model::rng::SplitMix64;
+use assay_model::run::RunHeader;
+use assay_model::storage::Storage;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Feature, RunEnd};
+use assay_model::work::StepDetail;
+use assay_model::work::powercut::{CutStep, DurabilityKind, Mounting, Powercut, Task};
+use assay_report::findings::powercut::{in_brief, total};
+use assay_store::Store;
 use assay_target::Target;
-use cut::Switch;
+use clap::Args;
+use cut::{Method, Switch, Words, words};
 use cycle::Cycles;
-use journal::Journal;
-use session::Session;
+use journal::{Journal, Planned};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -63,7 +75,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let seed = args.shared.seed.unwrap_or_else(runs::random);
     let header = header(plan(args, place, seed), inspection, host.origin());
     let mut store = args.shared.store.open(&path)?;
-    store.begin_run(&header, &owner::this_process())?;
+    store.begin_run(&header, &stored::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;
     let session = Session {
         cycles: cycles(args, target, work, switch, &header.id),
@@ -139,4 +151,292 @@ fn plan(args: &PowercutArgs, place: Place, seed: u64) -> Plan {
     let job = Job::new("cut", Rw::RandWrite, Bytes(4096), Bytes(0));
     let trials = args.cycles;
     interleaved(seed, place, Bytes(0), vec![PlannedJob { job, trials }])
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  assay powercut --on ssh://root@board /mnt/sd --cut ask --cycles 5
+  assay powercut --on labgrid:board-3 /mnt/sd --cut labgrid --cycles 200
+  assay powercut --on ssh://root@board /mnt/sd \\
+      --mount /dev/mmcblk1p1:ext4:noatime \\
+      --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
+  assay powercut --on ssh://root@board /dev/sda --destroy-data \\
+      --cut command:'relay cycle 3'
+  assay powercut --on ssh://root@board --resume    after a kill or a lost board
+
+Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 an acknowledged
+write was lost or torn, 5 the board did not come back,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished cycles are kept in every case.";
+
+/// `assay powercut`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct PowercutArgs {
+    /// A folder of the board's (one is made in it and removed), or a block device that is
+    /// overwritten (needs --destroy-data).
+    #[arg(required_unless_present = "resume")]
+    pub path: Option<PathBuf>,
+    /// Way to cut the power: ask (by hand), labgrid (the power driver of the place that is
+    /// measured), or command:'WORDS', run without a shell.
+    #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
+    pub cut: Option<Method>,
+    /// Command that restores the power [default: the command of --cut does].
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    pub restore: Option<Words>,
+    /// Number of cycles.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub cycles: u32,
+    /// Range of the random time from the start of the writes to the cut.
+    #[arg(long, value_name = "FROM..TO", default_value = "1s..8s", value_parser = between)]
+    pub after: (Nanos, Nanos),
+    /// Time that the power is off.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    pub off_time: Nanos,
+    /// Time that the board may take to be reachable again.
+    #[arg(long, value_name = "TIME", default_value = "3min", value_parser = parse_time)]
+    pub boot_timeout: Nanos,
+    /// Mount this at PATH, before the writes and after each cut [default: the board does].
+    #[arg(long, value_name = "DEVICE:TYPE[:OPTIONS]", value_parser = mounting)]
+    pub mount: Option<Mounting>,
+    /// Write methods, separated by commas, which run at the same time [default: all that the path
+    /// takes].
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = one_of(&DurabilityKind::ALL, DurabilityKind::name))]
+    pub ways: Vec<DurabilityKind>,
+    /// Size that the device guarantees to write completely or not at all.
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
+    pub atomic: String,
+    /// Resume a run that was stopped or killed: last, or the first letters of its id.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "last",
+        conflicts_with_all = [
+            "path", "cut", "restore", "cycles", "after", "off_time", "boot_timeout", "mount",
+            "ways", "atomic", "seed", "name", "tag", "note",
+        ]
+    )]
+    pub resume: Option<String>,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+impl PowercutArgs {
+    /// Returns the path that is written.
+    pub fn path(&self) -> Result<&Path, Failure> {
+        let path = self.path.as_deref();
+        path.ok_or_else(|| Failure::usage("give a folder or a block device of the board"))
+    }
+
+    /// Returns the method of cutting the power.
+    pub fn cut(&self) -> Result<&Method, Failure> {
+        let cut = self.cut.as_ref();
+        cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
+    }
+}
+
+fn between(text: &str) -> Result<(Nanos, Nanos), String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (parse_time(from)?, parse_time(to)?);
+    match from <= to {
+        true => Ok((from, to)),
+        false => Err("the first time is the longer one".to_owned()),
+    }
+}
+
+fn mounting(text: &str) -> Result<Mounting, String> {
+    let mut parts = text.splitn(3, ':');
+    match (parts.next(), parts.next()) {
+        (Some(device), Some(fs_type)) if device.starts_with('/') && !fs_type.is_empty() => {
+            Ok(Mounting {
+                device: device.into(),
+                fs_type: fs_type.to_owned(),
+                options: parts.next().unwrap_or_default().to_owned(),
+            })
+        }
+        _ => Err(
+            "write DEVICE:TYPE or DEVICE:TYPE:OPTIONS, such as /dev/sda1:ext4:noatime".to_owned(),
+        ),
+    }
+}
+
+/// A run under way.
+struct Session<'a> {
+    /// Parameters that all cycles share.
+    pub cycles: Cycles<'a>,
+    /// `--destroy-data` as given: it must name a device that has no identifier.
+    pub destroy: DestroyArgs,
+    /// Journal of the cycle under way.
+    pub journal: Journal,
+    /// Store for the cycles.
+    pub store: Store,
+    /// The run.
+    pub header: RunHeader,
+    /// Finished cycles.
+    pub trials: Vec<TrialRecord>,
+}
+
+/// Returns all planned cycles, in their order.
+fn planned(args: &PowercutArgs, seed: u64) -> impl Iterator<Item = Planned> {
+    let (from, to) = (args.after.0.0, args.after.1.0);
+    let mut random = SplitMix64::new(seed);
+    (1..=args.cycles).map(move |number| Planned {
+        number,
+        seed: random.next_u64(),
+        delay: Duration::from_nanos(from + random.below(to - from + 1)),
+    })
+}
+
+impl Session<'_> {
+    /// Carries out the missing cycles, and closes the run.
+    pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
+        let interrupt = Interrupt::catch(|| {
+            say(
+                "stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)",
+            );
+        })?;
+        let ended = self.all(args, host, &interrupt);
+        let signal = interrupt.exit_code();
+        let ending = match (ended, signal) {
+            (Err(failure), _) => Ending::of_failure(failure),
+            (Ok(()), Some(_)) => Ending::of(RunEnd::Cancelled, signal),
+            (Ok(()), None) => Ending::of(RunEnd::Finished, None),
+        };
+        let none = self.trials.is_empty();
+        let store = Some(&mut self.store);
+        let mut done = Done::close(store, self.header, self.trials, ending, none)?;
+        // After a failure the journal is needed to resume the cycle.
+        if none || done.ending.failure.is_none() {
+            self.journal.remove();
+        }
+        // Lost data is the main result, even if the session failed later.
+        if let Some(lost) = total(&done.run).and_then(|total| total.failure()) {
+            let (lost, rest) = (Failure::mismatch(lost), done.ending.failure.take());
+            done.ending.failure = Some(match rest {
+                Some(rest) => lost.and(&rest),
+                None => lost,
+            });
+        }
+        done.present(json)
+    }
+
+    /// Runs all cycles that are not stored yet.
+    fn all(
+        &mut self,
+        args: &PowercutArgs,
+        mut host: Host,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        let voice = Voice::new();
+        for planned in planned(args, self.header.plan.seed).skip(self.trials.len()) {
+            if interrupt.exit_code().is_some() {
+                break;
+            }
+            let number = planned.number;
+            let text = tr!("cycle {number}: writing until the power is cut", number);
+            match self.cycles.switch {
+                // A question needs its own line: a live line would be redrawn over it.
+                Switch::Hand => say(&text),
+                Switch::Commands { .. } => {
+                    voice.show(number as usize - 1, args.cycles as usize, &text);
+                }
+            }
+            self.is_same_device(&mut host)?;
+            let started = unix_ms();
+            let came = self.cycle(host, &planned);
+            voice.clear();
+            let (again, step) = came?;
+            host = again;
+            self.keep(args, &planned, started, step)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a cycle; returns the agent on the restarted board, and the result.
+    fn cycle(&mut self, host: Host, planned: &Planned) -> Result<(Host, CutStep), Failure> {
+        let (mut host, boot_id, moment) = self.cycles.cut(host, planned, &mut self.journal)?;
+        // Data missing on another medium would not be a loss.
+        self.is_same_device(&mut host)?;
+        let cut = (boot_id.as_deref(), moment);
+        let judged = self
+            .cycles
+            .judge(&mut host, planned, &mut self.journal, cut)?;
+        match judged {
+            Some(step) => Ok((host, step)),
+            None => Err(Failure::failed(
+                "the power was not cut: the board runs since before (same boot id); try the \
+                 command of --cut by hand",
+            )),
+        }
+    }
+
+    /// Checks that the storage is the one on which the run began: names may change when a board boots. A
+    /// missing file system is not an error here, but a finding.
+    fn is_same_device(&self, host: &mut Host) -> Result<(), Failure> {
+        let (place, mount) = (&self.header.plan.place, &self.cycles.work.mount);
+        let path = mount.as_ref().map_or(place.path(), |mount| &mount.device);
+        let now = match host.inspect(path) {
+            Err(failure) if matches!(place, Place::Directory { .. }) && !failure.is_lost() => {
+                return Ok(());
+            }
+            now => now?,
+        };
+        let point = |storage: &Storage| storage.mount.as_ref().map(|mount| mount.point.clone());
+        match point(&now.storage) == point(&self.header.storage) {
+            true => is_that_of(&self.header, &now, &self.destroy),
+            false => Ok(()),
+        }
+    }
+
+    /// Stores a cycle and prints its result.
+    pub fn keep(
+        &mut self,
+        args: &PowercutArgs,
+        planned: &Planned,
+        started: u64,
+        step: CutStep,
+    ) -> Result<(), Failure> {
+        let (number, cycles) = (planned.number, args.cycles);
+        let told = format!("[{number}/{cycles}] {}", in_brief(&step));
+        let outcome = match step.is_bad() {
+            true => Outcome::Failed {
+                error: in_brief(&step),
+            },
+            false => Outcome::Completed,
+        };
+        let job = self.header.plan.jobs[0].job.clone();
+        let record = TrialRecord {
+            started_unix_ms: started,
+            detail: Some(Box::new(StepDetail::Powercut(Box::new(step)))),
+            ..TrialRecord::new(job, number, number - 1, planned.seed, outcome)
+        };
+        let saved = self.store.save_trial(&self.header.id, &record);
+        self.trials.push(record);
+        saved.map_err(Failure::failed)?;
+        say(&told);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_mounts_are_read() {
+        let (from, to) = between("500ms..2s").unwrap();
+        assert_eq!((from.0, to.0), (500_000_000, 2_000_000_000));
+        assert!(between("2s..1s").is_err() && between("x").is_err());
+        let mount = mounting("/dev/sda1:ext4:noatime,data=ordered").unwrap();
+        assert_eq!(
+            (mount.fs_type.as_str(), mount.options.as_str()),
+            ("ext4", "noatime,data=ordered")
+        );
+        assert_eq!(mounting("/dev/sda1:xfs").unwrap().options, "");
+        assert!(mounting("sda1:xfs").is_err() && mounting("/dev/sda1").is_err());
+        assert_eq!(words("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
+        assert!(words("").is_err() && words("'").is_err());
+    }
 }

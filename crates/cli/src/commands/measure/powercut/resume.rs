@@ -1,17 +1,16 @@
 //! `assay powercut --resume`: continues with the cycle that was under way.
 
-use super::args::PowercutArgs;
 use super::cut::Switch;
 use super::journal::{Journal, Left, Planned};
-use super::session::{Session, planned};
+use super::{PowercutArgs, Session, planned};
 use crate::checks::admission::{self, Need};
 use crate::commands::{Command, resume};
 use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
+use crate::stored;
 use crate::stored::lookup::{run_id, whole_run};
-use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::wire::Feature;
 use assay_store::Store;
@@ -55,7 +54,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
         None => inspection,
     };
     admission::is_that_of(&run.header, &inspection, &args.destroy)?;
-    store.reopen_run(&id, &owner::this_process(), run.trials.len())?;
+    store.reopen_run(&id, &stored::this_process(), run.trials.len())?;
     let mut session = Session {
         cycles,
         // The value of this command, not of the one that began the run: the check above used it.
@@ -114,7 +113,7 @@ fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
     if run.status != RunStatus::Running {
         return Ok(true);
     }
-    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let abandoned = store.abandoned_runs(stored::is_alive)?;
     Ok(abandoned.iter().any(|gone| gone.id == run.header.id))
 }
 

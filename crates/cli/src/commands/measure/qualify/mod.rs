@@ -5,14 +5,13 @@ pub mod profile;
 use crate::checks::admission::{self, Need};
 use crate::checks::part::bus_mode;
 use crate::checks::{estimate, input, toml_file};
-use crate::config;
 use crate::driver::announce::announce;
 use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{self, Prepared, interleaved, never_enough};
 use crate::driver::runs::{header, random};
 use crate::exit::{EXIT_CODES, Failure};
-use crate::jobs::suite::{self, QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
-use crate::stored::owner;
+use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
+use crate::{config, jobs, stored};
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet, RunHeader, RunStatus};
 use assay_model::units::Nanos;
@@ -104,7 +103,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         plan: with(&header.plan, &more),
         ..header.clone()
     };
-    store.begin_run(&whole, &owner::this_process())?;
+    store.begin_run(&whole, &stored::this_process())?;
     let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
     let done = plans::close(whole, &mut store, executed, target)?;
     if more.is_empty() || done.run.status != RunStatus::Finished {
@@ -129,7 +128,7 @@ fn plan(
     scale: &Scale,
 ) -> Result<Plan, Failure> {
     let seed = args.shared.seed.unwrap_or_else(random);
-    let jobs = suite::jobs((&args.only, args.trials()), inspection, &place, scale)?;
+    let jobs = jobs::jobs((&args.only, args.trials()), inspection, &place, scale)?;
     Ok(interleaved(seed, place, scale.file, jobs))
 }
 

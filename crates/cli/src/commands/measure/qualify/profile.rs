@@ -9,10 +9,8 @@ use crate::driver::runs::Done;
 use crate::driver::step_progress::StepTalk;
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
-use crate::jobs::memory;
 use crate::output::say;
-use crate::scenarios;
-use crate::stored::owner;
+use crate::{jobs, scenarios, stored};
 use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
@@ -116,7 +114,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
-        let (work, steps) = memory::short();
+        let (work, steps) = jobs::short();
         once_ns = once_ns.map(|all| all + estimate::of_memory(steps.len()).0);
         works.push((work, steps.into_iter().map(planned).collect()));
     }
@@ -151,7 +149,7 @@ impl More {
     ) -> Result<Done, Failure> {
         // The suite has printed the message about a stop.
         let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
-        store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
+        store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
         let mut talk = StepTalk::new(self.jobs().count());
         let mut acts = Acts {
             acts: Vec::new(),

@@ -1,18 +1,15 @@
 //! Conversion of a recording to a load.
 
-use super::args::{ReplayArgs, Speed};
-use super::place::ReplayTarget;
+use super::{ReplayArgs, ReplayTarget, Speed};
 use crate::driver::acts::permit_devices;
 use crate::driver::runs;
 use crate::exit::Failure;
 use assay_model::job::EngineKind;
 use assay_model::load::blocks::{BlockSizes, RwPattern};
-use assay_model::load::trace::Trace;
-use assay_model::load::{Extent, Load, PerDirection, Stream};
+use assay_model::load::{Extent, Load, PerDirection, Stream, Trace};
 use assay_model::units::Bytes;
-use assay_model::work::replay::ReplayStep;
-use assay_trace::describe::{Description, DirectionUse};
-use assay_trace::fit::{Fitted, iolog};
+use assay_model::work::ReplayStep;
+use assay_trace::recording::{Description, DirectionUse, Fitted, iolog};
 
 /// Limit on the bytes of an iolog, which leaves room in a message to an agent.
 const LONGEST_LOG: usize = 48 << 20;

@@ -1,30 +1,29 @@
 //! `assay replay TRACE PATH`: repeats recorded I/O.
 
-pub mod args;
 mod load;
-mod place;
 
-use crate::checks::admission::can_be_stored;
+use crate::checks::admission::{can_be_stored, in_use, is_storage, not_simulated};
 use crate::checks::input;
 use crate::driver::host::Host;
 use crate::driver::records::entries;
-use crate::exit::{DONE, Failure};
+use crate::exit::{DONE, EXIT_CODES, Failure};
 use crate::jobs::load_trials::RepeatedLoad;
 use crate::output::{print_json, say, show, style};
-use crate::stored::guard::keep_apart;
-use args::ReplayArgs;
+use crate::stored::{KeepArgs, keep_apart};
+use crate::targets::OnArgs;
 use assay_lang::tr;
-use assay_model::load::PerDirection;
+use assay_model::load::{Ddir, PerDirection};
+use assay_model::number::as_u32;
+use assay_model::storage::folder_of;
 use assay_model::units::Bytes;
-use assay_model::wire::Feature;
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_report::{json, views};
 use assay_target::Target;
 use assay_trace::Action;
-use assay_trace::describe::{Description, describe};
-use assay_trace::fit::{Shrink, extent, fit};
-use assay_trace::recording::Recording;
+use assay_trace::recording::{Description, Recording, Shrink, describe, extent, fit};
+use clap::{Args, ValueEnum};
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Replays or describes a trace.
@@ -43,7 +42,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let store_path = args.store.path()?;
     target.needs(Feature::Loads);
     let mut host = Host::start(target)?;
-    let found = place::find(&mut host, path)?;
+    let found = find(&mut host, path)?;
     let trims = found.leave_out_trims(&mut recording);
     let described = describe(&recording);
     found.admit(&described, args.destroy_data)?;
@@ -58,8 +57,8 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         .or(args.size)
         .map_or(recorded_extent, |size| size.0);
     let shrink = match args.shrink {
-        args::ShrinkBy::Wrap => Shrink::Wrap,
-        args::ShrinkBy::Scale => Shrink::Scale,
+        ShrinkBy::Wrap => Shrink::Wrap,
+        ShrinkBy::Scale => Shrink::Scale,
     };
     let fitted =
         fit(&recording, size, shrink).map_err(|error| Failure::in_file(&args.trace, error))?;
@@ -124,4 +123,183 @@ fn counts(recording: &Recording) -> PerDirection<u64> {
         }
     }
     counts
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  assay replay boot.iolog --describe
+  assay replay boot.iolog /mnt/emmc --speed max
+  assay replay trace.txt /dev/sdb --destroy-data --trials 5
+";
+
+/// `assay replay`.
+#[derive(Args, Debug)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
+pub struct ReplayArgs {
+    /// An iolog of fio (version 2 or 3), a trace of blktrace, or text of blkparse,
+    /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.
+    pub trace: PathBuf,
+    /// Storage to replay on: a block device or a file with data (both need
+    /// --destroy-data where the trace writes), a file that is not there yet or a folder
+    /// (one is made and removed). With --describe: a trace to compare with.
+    #[arg(required_unless_present = "describe")]
+    pub path: Option<PathBuf>,
+    /// Describe the trace and replay nothing.
+    #[arg(long, conflicts_with_all = ["on", "speed", "shrink", "size", "buffered", "log", "destroy_data"])]
+    pub describe: bool,
+    /// Speed: 1 as recorded, 2 in half the time, max as fast as possible.
+    #[arg(long, value_name = "FACTOR|max", default_value = "1", value_parser = parse_speed)]
+    pub speed: Speed,
+    /// Treatment of I/O beyond the end of smaller storage: wrap it around (sequential I/O stays
+    /// sequential), or scale all offsets down.
+    #[arg(long, value_enum, default_value_t = ShrinkBy::Wrap)]
+    pub shrink: ShrinkBy,
+    /// Size of a new file [default: the extent of the trace].
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Maximum number of I/Os in flight; an I/O that finds as many in flight is late.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub iodepth: u32,
+    /// Use the page cache [default: direct I/O (O_DIRECT), if the trace's offsets and lengths
+    /// allow it].
+    #[arg(long)]
+    pub buffered: bool,
+    /// Write the executed I/Os with their times as an iolog to this file, on the machine that
+    /// replays; of the last repetition.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Number of repetitions.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Overwrite the block device or file. The data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// Print the run, or the description, as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: KeepArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Replay speed of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    /// Percentage of the recorded speed.
+    Percent(u32),
+    /// As fast as possible.
+    Max,
+}
+
+/// Treatment of offsets beyond the end of the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShrinkBy {
+    /// Continues at the start.
+    Wrap,
+    /// Scales all offsets down by the same factor.
+    Scale,
+}
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let factor: f64 = text
+        .parse()
+        .map_err(|_| "a factor such as 0.5 or 2, or max".to_owned())?;
+    if !(0.01..=1_000.0).contains(&factor) {
+        return Err("from 0.01 to 1000, or max".to_owned());
+    }
+    Ok(Speed::Percent(as_u32((factor * 100.0).round())))
+}
+
+/// Storage that a trace is replayed on.
+struct ReplayTarget {
+    /// File or device; for a file that will be made, its folder.
+    pub file: PathBuf,
+    /// Size in bytes; `None` if the file will be made.
+    pub size: Option<Bytes>,
+    /// Inspection of the file or device, or of the folder in which the file is made.
+    pub inspection: Inspection,
+}
+
+/// Inspects a path, or the folder of a file that does not exist yet.
+fn find(host: &mut Host, path: &Path) -> Result<ReplayTarget, Failure> {
+    let inspection = match host.inspect(path) {
+        Err(failure) if !failure.is_lost() => host.inspect(folder_of(path)).map_err(|_| failure)?,
+        inspected => inspected?,
+    };
+    is_storage(&inspection)?;
+    let found = inspection.path.clone();
+    let size = match inspection.kind {
+        PathKind::Directory { writable: false } => {
+            return Err(Failure::usage(format!(
+                "no permission to create files in {}",
+                found.display()
+            )));
+        }
+        PathKind::Directory { .. } => None,
+        PathKind::File { length, .. } => Some(length).filter(|length| length.0 > 0),
+        PathKind::Device { size } => Some(size),
+        PathKind::Simulated { .. } => return Err(not_simulated(&found)),
+    };
+    Ok(ReplayTarget {
+        file: found,
+        size,
+        inspection,
+    })
+}
+
+impl ReplayTarget {
+    /// `true` if assay makes the file, and removes it.
+    pub fn is_made(&self) -> bool {
+        self.size.is_none() && !matches!(self.inspection.kind, PathKind::File { .. })
+    }
+
+    /// Checks that the trace may be replayed there.
+    pub fn admit(&self, trace: &Description, destroy_data: bool) -> Result<(), Failure> {
+        let directions = &trace.directions;
+        let writes = directions.write.ios + directions.trim.ios > 0;
+        let shown = self.file.display();
+        if !writes {
+            return Ok(());
+        }
+        if !self.inspection.in_use.is_empty() {
+            return Err(in_use(&self.inspection));
+        }
+        match self.size {
+            Some(_) if !destroy_data => Err(Failure::usage(format!(
+                "the trace writes, and what is in {shown} would be lost; if that is what you \
+                 want, add --destroy-data"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes trims if the target is a file, and returns their number.
+    pub fn leave_out_trims(&self, recording: &mut Recording) -> u64 {
+        if matches!(self.inspection.kind, PathKind::Device { .. }) {
+            return 0;
+        }
+        let trims = counts(recording).trim;
+        let is_trim = |action| matches!(action, Action::Io(io) if io.ddir == Ddir::Trim);
+        recording.steps.retain(|step| !is_trim(step.action));
+        trims
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_factor_or_max() {
+        assert_eq!(parse_speed("1"), Ok(Speed::Percent(100)));
+        assert_eq!(parse_speed("0.5"), Ok(Speed::Percent(50)));
+        assert_eq!(parse_speed("max"), Ok(Speed::Max));
+        for bad in ["", "0", "-1", "nan", "inf", "fast", "1e9"] {
+            assert!(parse_speed(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,22 +1,27 @@
-//! `assay soak`: writes and verifies data for hours to weeks.
+//! `assay soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
+//! amount of writes, and the share of the device's life that they use.
 
-mod args;
-mod outlook;
 mod resume;
 
-use crate::checks::admission::{self, Need};
+use crate::checks::admission;
+use crate::checks::admission::{DestroyArgs, Need};
+use crate::checks::estimate::ASSUMED_BYTES_PER_SEC;
 use crate::checks::free_space::HEADROOM;
-use crate::driver::measuring::{MeasuringCommand, Planned};
+use crate::driver::measuring::{MeasureArgs, MeasuringCommand, Planned};
 use crate::exit::Failure;
-use args::SoakArgs as Args;
-pub use args::SoakArgs;
+use crate::output::say;
+use crate::ui::values::parse_time;
+use assay_model::device::register::{NVME_SMART, SmartLog, from_hex};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
+use assay_model::storage::DeviceIdentity;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::soak::{SECTOR, Soak};
+use assay_report::registers;
 use assay_target::Target;
+use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,13 +43,13 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         let agreed = args.destroy.allow(&bench.inspection.path, look)?;
         let place = admission::admit(&bench.inspection, Need::written(agreed))?;
         let work = work(args, &place, &bench.inspection, bench.seed)?;
-        outlook::tell(args, &work, &bench.inspection);
+        tell(args, &work, &bench.inspection);
         Ok(planned(place, work))
     })?;
     done.present(args.shared.json)
 }
 
-fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
+fn command<'a>(args: &'a SoakArgs, path: &'a Path) -> MeasuringCommand<'a> {
     MeasuringCommand {
         needs: Feature::Sqlite,
         path,
@@ -62,7 +67,12 @@ fn planned(place: Place, work: Soak) -> Planned {
     (place, Work::Soak(Box::new(work)), steps)
 }
 
-fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Result<Soak, Failure> {
+fn work(
+    args: &SoakArgs,
+    place: &Place,
+    inspection: &Inspection,
+    seed: u64,
+) -> Result<Soak, Failure> {
     let block_bytes = args.block.0;
     let smallest = inspection.system.page_size.0.max(SECTOR as u64);
     if block_bytes == 0 || !block_bytes.is_multiple_of(smallest) || block_bytes > 1 << 30 {
@@ -87,7 +97,7 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
 }
 
 /// Makes the work: a soak of an area, from its beginning.
-fn soak(args: &Args, place: &Place, area: u64, seed: u64) -> Soak {
+fn soak(args: &SoakArgs, place: &Place, area: u64, seed: u64) -> Soak {
     let block_bytes = args.block.0.max(1);
     let blocks = area / block_bytes;
     let endless = args.passes.is_none() && args.duration.is_none();
@@ -115,7 +125,7 @@ fn data_of(place: &Place, seed: u64) -> PathBuf {
 }
 
 /// Returns the size of the area that is written repeatedly, in bytes.
-fn area(args: &Args, inspection: &Inspection) -> Result<u64, Failure> {
+fn area(args: &SoakArgs, inspection: &Inspection) -> Result<u64, Failure> {
     let (all, usual) = match &inspection.kind {
         PathKind::Device { size } => (size.0, size.0),
         _ => {
@@ -133,4 +143,181 @@ fn area(args: &Args, inspection: &Inspection) -> Result<u64, Failure> {
         )));
     }
     Ok(area)
+}
+
+const AFTER: &str = "\
+Examples:
+  assay soak /mnt/data --for 24h --size 8G
+  assay soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
+  assay soak --resume last               after a kill, a lost board or Ctrl-C
+
+docs/soak.md says what is written, checked and kept.
+
+Exit codes: 0 every block held what was written to it, 1 failed, 2 wrong usage, 4 a block did
+not, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.";
+
+/// `assay soak`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct SoakArgs {
+    /// Folder in which a file is made, or block device (needs --destroy-data).
+    #[arg(required_unless_present = "resume")]
+    pub path: Option<PathBuf>,
+    /// Size of the area that is written repeatedly [default: half of the free space of a
+    /// folder, all of a device].
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Duration, for example 30m or 168h [default: until --passes are done, else 1h].
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    pub duration: Option<Nanos>,
+    /// Number of passes over the area.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub passes: Option<u64>,
+    /// Size of a block.
+    #[arg(long, value_name = "SIZE", default_value = "64K")]
+    pub block: Bytes,
+    /// Time between checkpoints, at which data is flushed and progress is stored.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
+    pub checkpoint: Nanos,
+    /// Rated program and erase cycles of the device, to estimate the share of its life that the
+    /// soak uses.
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub endurance: Option<u32>,
+    /// Rated bytes written over the device's life (TBW), for the same estimate.
+    #[arg(long, value_name = "SIZE", conflicts_with = "endurance")]
+    pub tbw: Option<Bytes>,
+    /// Also write and check this much memory.
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+    /// Keep the file.
+    #[arg(long)]
+    pub keep: bool,
+    /// Resume a run that was stopped or killed: last, or the first letters of its id.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "last",
+        conflicts_with_all = ["path", "size", "duration", "passes", "block", "checkpoint", "memory", "keep", "seed", "name", "tag", "note"]
+    )]
+    pub resume: Option<String>,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+/// Prints the announcement.
+fn tell(args: &SoakArgs, work: &Soak, inspection: &Inspection) {
+    let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
+    say(&format!(
+        "assay: soak of {}: an area of {area} in blocks of {}, checkpoints every {}",
+        work.path.display(),
+        Bytes(work.block_bytes),
+        Nanos(work.checkpoint_ns)
+    ));
+    let (written, how) = written(work);
+    say(&format!("assay: writes {how}"));
+    let device = inspection.storage.device().map(|layer| &layer.identity);
+    let size = inspection.storage.device().and_then(|layer| layer.size);
+    say(&format!("assay: {}", life(args, written, size, device)));
+}
+
+/// Returns the bytes that will be written, as a number and in words.
+fn written(work: &Soak) -> (u64, String) {
+    let area = work.blocks.saturating_mul(work.block_bytes);
+    let by_passes = work.last.map(|last| last.saturating_mul(work.block_bytes));
+    let in_time = |limit: u64| {
+        u64::try_from(u128::from(limit) * u128::from(ASSUMED_BYTES_PER_SEC) / 1_000_000_000)
+            .unwrap_or(u64::MAX)
+    };
+    // Half of the time is spent on reading.
+    let by_time = work.limit_ns.map(|limit| (limit, in_time(limit) / 2));
+    match (by_passes, by_time) {
+        (Some(bytes), None) => (
+            bytes,
+            format!("{}: {} passes", Bytes(bytes), bytes / area.max(1)),
+        ),
+        (Some(bytes), Some((limit, _))) => (
+            bytes,
+            format!(
+                "at most {}, and ends after {} at the latest",
+                Bytes(bytes),
+                Nanos(limit)
+            ),
+        ),
+        (None, Some((limit, bytes))) => (
+            bytes,
+            format!(
+                "for {}: {} if each block takes as long to read as to write, at an assumed {} \
+                 a second; a faster device is written more",
+                Nanos(limit),
+                Bytes(bytes),
+                Bytes(ASSUMED_BYTES_PER_SEC)
+            ),
+        ),
+        (None, None) => (u64::MAX, "until it is stopped".to_owned()),
+    }
+}
+
+/// Describes the share of the device's life that the writes use.
+fn life(
+    args: &SoakArgs,
+    written: u64,
+    size: Option<Bytes>,
+    device: Option<&DeviceIdentity>,
+) -> String {
+    let says = device.and_then(registers::wear_in_words);
+    let says = says.map_or_else(
+        || "the device does not report its wear".to_owned(),
+        |words| format!("the device says: {words}"),
+    );
+    let by_cycles = args.endurance.zip(size).map(|(cycles, size)| {
+        let total = size.0.saturating_mul(cycles.into());
+        (total, format!("{cycles} cycles of {size}"))
+    });
+    let by_tbw = args.tbw.map(|tbw| (tbw.0, format!("{tbw} in its life")));
+    let by_itself = device.and_then(so_far);
+    match by_cycles.or(by_tbw).or(by_itself) {
+        Some((total, why)) => format!(
+            "these writes are {} of its life ({why}), and the device writes more by itself; \
+             {says}",
+            share(written, total)
+        ),
+        None => format!(
+            "the share of the device's life that this takes is unknown: give --endurance CYCLES or --tbw SIZE; {says}"
+        ),
+    }
+}
+
+/// Estimates the total writes of a device's life, from the life that an NVMe drive reports as used
+/// and the bytes written.
+fn so_far(device: &DeviceIdentity) -> Option<(u64, String)> {
+    let bytes = from_hex(device.raw.get(NVME_SMART)?)?;
+    let log = SmartLog::parse(&bytes)?;
+    let (used, written) = (u64::from(log.used_percent()), log.written());
+    let total = (written.0.checked_div(used)?).checked_mul(100)?;
+    Some((total, format!("{used} % were used by {written}")))
+}
+
+fn share(part: u64, of: u64) -> String {
+    let percent = 100.0 * part as f64 / of.max(1) as f64;
+    match percent {
+        small if small < 0.01 => "less than 0.01 %".to_owned(),
+        small if small < 1.0 => format!("{small:.2} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_a_life_is_never_nothing() {
+        assert_eq!(share(1, u64::MAX), "less than 0.01 %");
+        assert_eq!(share(5, 1000), "0.50 %");
+        assert_eq!(share(30, 1000), "3.0 %");
+        assert_eq!(share(2000, 1000), "200.0 %");
+    }
 }

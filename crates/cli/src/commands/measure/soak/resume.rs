@@ -1,6 +1,6 @@
 //! `assay soak --resume`: continues from the last checkpoint.
 
-use super::{Args, command, planned, soak};
+use super::{SoakArgs, command, planned, soak};
 use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
 use crate::driver::acts;
@@ -15,7 +15,7 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 /// Resumes a run.
-pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+pub fn run(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let Resumed {
         store,
         mut host,
@@ -46,7 +46,7 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
 }
 
 /// Returns the arguments that the run was begun with.
-fn began(run: &Run) -> Result<Args, Failure> {
+fn began(run: &Run) -> Result<SoakArgs, Failure> {
     match resume::began(run)? {
         Some(Command::Soak(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
@@ -57,7 +57,7 @@ fn began(run: &Run) -> Result<Args, Failure> {
 }
 
 /// Returns the remaining work, from the last stored checkpoint.
-fn work(began: &Args, run: &Run) -> Soak {
+fn work(began: &SoakArgs, run: &Run) -> Soak {
     let plan = &run.header.plan;
     let details = run
         .trials

@@ -1,6 +1,6 @@
 //! Conversion of `--vary` to conditions, with the values that the kernel offers.
 
-use super::args::SweepArgs;
+use super::SweepArgs;
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_model::condition::{Commands, Condition, Subject, Vary, cross};

@@ -1,26 +1,23 @@
 //! `assay sweep PATH --vary …`: jobs under every combination of conditions.
 
-pub mod args;
 mod conditions;
 mod repeated;
 
-use crate::checks::admission::{self, Need};
-use crate::checks::estimate;
+use crate::checks::admission::Need;
+use crate::checks::{admission, estimate};
 use crate::commands::resume::{Resumed, resume_run};
-use crate::config;
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
+use crate::driver::measuring::MeasureArgs;
 use crate::driver::runs::{header, random};
 use crate::driver::{leftovers, plans};
-use crate::exit::Failure;
+use crate::exit::{EXIT_CODES, Failure};
 use crate::rounds::acts::{ReadCommand, RepeatedCommand};
-use crate::rounds::jobs::{self, JobSource, Jobs};
-use crate::rounds::outlook::{LevelAndMargin, Spread};
-use crate::rounds::plan;
-use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
+use crate::rounds::stopper::{LevelAndMargin, Spread};
 use crate::rounds::under_conditions::{alpha_of_pair, execute_jobs};
-use crate::stored::owner;
-use args::SweepArgs;
+use crate::rounds::{Cost, JobSource, Jobs, RoundArgs, Schedule, Trials, Wish, plan};
+use crate::ui::values::{parse_margin, parse_time};
+use crate::{config, rounds, stored};
 use assay_lang::tr;
 use assay_model::condition::Condition;
 use assay_model::job::Job;
@@ -30,8 +27,10 @@ use assay_model::units::Nanos;
 use assay_model::wire::PathKind;
 use assay_store::Store;
 use assay_target::Target;
+use clap::Args;
 use repeated::Bed;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Sweeps a path on a target, or resumes an earlier sweep; `read` parses a command to repeat.
@@ -99,9 +98,9 @@ fn begin(
     let jobs = match bench.kind {
         PathKind::Directory { .. } => {
             let path = bench.path.clone();
-            jobs::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
+            rounds::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
         }
-        _ => jobs::choose(&args.rounds, &source, &bench, &place)?,
+        _ => rounds::choose(&args.rounds, &source, &bench, &place)?,
     };
     let cost = cost(args, &jobs, &conditions, &place);
     let schedule = schedule(args, conditions.len(), &cost)?;
@@ -112,7 +111,7 @@ fn begin(
     let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
-    store.begin_run(&header, &owner::this_process())?;
+    store.begin_run(&header, &stored::this_process())?;
     let executed = execute_jobs(&mut host, &header, &mut store, Vec::new());
     plans::close(header, &mut store, executed, target)?.present(args.shared.json)
 }
@@ -122,7 +121,7 @@ fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<RepeatedCo
     if !args.command.is_empty() {
         return read(&args.command, path);
     }
-    let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
+    let from_file = args.file.as_deref().map(rounds::from_file).transpose()?;
     Ok(RepeatedCommand::Jobs(
         from_file.map_or(JobSource::Suite, JobSource::File),
     ))
@@ -163,7 +162,7 @@ fn cost(args: &SweepArgs, jobs: &Jobs, conditions: &[Condition], place: &Place) 
 
 /// Announces when the sweep ends, and which differences it can detect.
 fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failure> {
-    let mut facts = schedule::facts(&header.stopping, trials);
+    let mut facts = rounds::facts(&header.stopping, trials);
     if !facts.is_empty() {
         let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
         let jobs: Vec<Job> = jobs.collect();
@@ -182,4 +181,77 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
     }
     tell(&facts);
     Ok(())
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  assay sweep /data --vary scheduler=all --vary read_ahead_kb=128,512,2048
+  assay sweep /data --only 'rand-*' --vary governor=performance,schedutil
+  assay sweep /data jobs.fio --vary vm.dirty_ratio=5,20 --idle 5s
+  assay sweep /mnt/card --vary mount=noatime,relatime --trim
+  assay sweep /data --vary cmd:turbo=on,off \\
+      --apply 'turbo=set-turbo \"$1\"' --undo 'turbo=set-turbo on'
+  assay sweep /data --vary scheduler=all --trials auto
+  assay sweep /data --vary scheduler=none,bfq --budget 30m
+  assay sweep /data --vary read_ahead_kb=64,512 -- iozone -i0 -i1 -s 64m -r 4k
+  assay sweep /data --vary scheduler=all -- \\
+      dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
+  assay sweep /dev/sdb1 --destroy-data --vary mkfs=ext4:-b+1024,ext4:-b+4096,xfs
+  assay sweep --resume last
+
+What can be varied: scheduler, a file of the device's queue folder (read_ahead_kb,
+nr_requests, ...), governor, cpufreq_min, cpufreq_max, vm.NAME, mount (options of the
+file system's mount, several put together with +), mkfs (KIND or KIND:OPTION+OPTION,
+made on an unused block device), affinity (0, 0+2, 0-3), file:/PATH, and cmd:NAME with
+a pair of commands. 'all': all that the kernel offers.
+";
+
+/// `assay sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
+pub struct SweepArgs {
+    /// A directory (a test file is made in it and removed), a file (it is only
+    /// read), or a block device (needs --destroy-data).
+    #[arg(required_unless_present = "resume")]
+    pub path: Option<PathBuf>,
+    /// Jobs from a job file of fio instead of those of assay qualify; each runs
+    /// alone, in the test file.
+    #[arg(value_name = "JOB-FILE", conflicts_with_all = ["quick", "thorough", "only"])]
+    pub file: Option<PathBuf>,
+    /// Command of dd, iozone, androbench, disks, mark, mem or scenario, written as after assay. File
+    /// names without a leading / are in PATH.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
+    pub command: Vec<OsString>,
+    /// Setting and its values: SUBJECT=VALUE,VALUE or SUBJECT=all. Several --vary make every
+    /// combination.
+    #[arg(
+        long,
+        value_name = "SUBJECT=VALUES",
+        required_unless_present = "resume"
+    )]
+    pub vary: Vec<String>,
+    /// Command that sets cmd:NAME to the value in $1.
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub apply: Vec<String>,
+    /// Command that undoes the setting; it gets the value in $1, too.
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub undo: Vec<String>,
+    /// Time limit of a command of --apply or --undo; after that it is killed and has failed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    pub command_limit: Nanos,
+    #[command(flatten)]
+    pub rounds: RoundArgs,
+    /// Maximum number of trials for --trials auto (12 or more) and --budget [default: 20 and
+    /// 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_trials: Option<u32>,
+    /// Largest difference that counts as equivalent, in percent, for --trials auto [default:
+    /// 5].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
+    /// Resume an interrupted sweep: run its missing trials.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES, conflicts_with = "seed")]
+    pub resume: Option<String>,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
 }

@@ -1,7 +1,6 @@
 //! Repetition of a work under each condition.
 
-use super::args::SweepArgs;
-use super::schedule as planned_rounds;
+use super::{SweepArgs, schedule as planned_rounds};
 use crate::driver::acts::{self, Request, Sweep};
 use crate::driver::announce::{announce_work, tell};
 use crate::driver::host::Host;
@@ -9,11 +8,11 @@ use crate::driver::plans::SoFarOfPlan;
 use crate::driver::runs::{random, run_id};
 use crate::driver::slot_talk::SlotTalk;
 use crate::exit::Failure;
+use crate::rounds::Cost;
 use crate::rounds::acts::{ActPlace, RepeatedAct, check_place};
-use crate::rounds::schedule::{self, Cost};
 use crate::rounds::under_conditions::{self, Rounds};
-use crate::stored::guard;
 use crate::ui::progress::Voice;
+use crate::{rounds, stored};
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -59,7 +58,7 @@ pub fn run(
     let (work, _) = (tool.make)(&bed.bench)?;
     check_place(&mut host, &work, &bed.act_place())?;
     let store_path = args.shared.store.path()?;
-    guard::keep_apart(&store_path, work.spec().writes())?;
+    stored::keep_apart(&store_path, work.spec().writes())?;
     let (run_id, seed) = (run_id(), args.shared.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
@@ -73,7 +72,7 @@ pub fn run(
         &store_path,
     );
     if let Some(sweep) = &request.sweep {
-        tell(&schedule::facts(&sweep.ends, request.trials));
+        tell(&rounds::facts(&sweep.ends, request.trials));
     }
     let mut talk = SlotTalk::new(0, acts.slots.len());
     let mut enough = enough(&request, talk.voice.clone());

@@ -1,8 +1,6 @@
 //! Findings as a document and as JSON.
 
-use super::draw::name_of;
-use super::found::{Found, Said};
-use super::words::{sentence, title};
+use super::{Found, Said, name_of, sentence, title};
 use assay_flash::traits::ask::TraitJob;
 use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Trait, TraitFinding};
@@ -14,8 +12,7 @@ use assay_model::units::three_digits;
 use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
 use assay_report::key_figure::KeyFigure;
 use assay_report::labels::DIFFERS;
-use assay_report::text::clean;
-use assay_report::words::style::Tone;
+use assay_report::words::{Tone, clean};
 use serde_json::{Value, json};
 
 /// Makes the document: the traits that were found, the others, and the series behind both.

@@ -1,9 +1,8 @@
 //! Latencies by priority, and the window of a steady state.
 
 use super::{Case, direction, full, latencies, report};
-use assay_model::load::Stream;
-use assay_model::load::priority::IoPriority;
 use assay_model::load::report::DirectionReport;
+use assay_model::load::{IoPriority, Stream};
 
 /// A reader of whose 1000 I/Os 400 are in real time; with `split` only.
 fn prioritized(split: bool) -> Case {

@@ -2,7 +2,7 @@
 
 use super::*;
 use assay_model::job::Direction;
-use assay_model::load::schedule::Process;
+use assay_model::load::Process;
 use assay_model::trial::IoErrorRecord;
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::layout;
 use assay_model::job::EngineKind;
-use assay_model::load::files::Fallocate;
+use assay_model::load::blocks::Fallocate;
 use assay_testkit::{Volume, needs, or_skip};
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

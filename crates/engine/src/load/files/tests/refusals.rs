@@ -72,7 +72,7 @@ fn a_character_device_is_only_read_and_only_by_engines_for_it() {
         (PathUse::CharacterDevice, true, false),
         (PathUse::OpenFile, false, false),
     ] {
-        let takes = super::super::look::takes_character_device(paths, changes);
+        let takes = super::super::takes_character_device(paths, changes);
         assert_eq!(takes, expected, "{paths:?}, changes: {changes}");
     }
 }

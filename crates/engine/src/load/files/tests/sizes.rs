@@ -2,7 +2,7 @@
 
 use super::*;
 use assay_model::job::EngineKind;
-use assay_model::load::pace::Range;
+use assay_model::load::Range;
 use proptest::prelude::*;
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::page_cache;
 use assay_model::job::EngineKind;
 use assay_model::load::Ddir;
-use assay_model::load::files::FileLock;
+use assay_model::load::blocks::FileLock;
 use assay_testkit::{LoopDevice, Scratch, Volume, needs, or_skip};
 use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs::{self, File};

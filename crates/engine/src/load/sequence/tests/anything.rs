@@ -1,8 +1,7 @@
 //! Whatever is asked, however odd: blocks stay in their files, and passes end.
 
 use super::*;
-use assay_model::load::blocks::{Distribution, Generator, Sequencer, StridedZones};
-use assay_model::load::files::FileService;
+use assay_model::load::blocks::{Distribution, FileService, Generator, Sequencer, StridedZones};
 use proptest::prelude::*;
 
 fn any_sizes() -> impl Strategy<Value = BlockSizes> {

@@ -3,7 +3,7 @@
 use super::marks::{ROW, shape};
 use super::{Drawing, at, text_width};
 use crate::charts::draw::{Plane, Series, SeriesStyle};
-use crate::words::text::shorten;
+use crate::words::shorten;
 use maud::html;
 
 const LINE: f64 = 18.0;

@@ -3,7 +3,7 @@
 use super::{Area, at};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Point, Series, SeriesStyle, Tint};
-use crate::words::text::clean;
+use crate::words::clean;
 use maud::{Markup, html};
 use std::fmt::Write;
 

@@ -9,7 +9,7 @@ mod plane;
 mod surface;
 
 use super::{Body, Chart, Form};
-use crate::words::text::width as columns_of;
+use crate::words::width as columns_of;
 use maud::{Markup, PreEscaped, html};
 
 /// Rectangle between axes.

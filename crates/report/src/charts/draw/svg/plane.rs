@@ -3,7 +3,7 @@
 use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Axis, Panel, Plane, Scale, SeriesStyle};
-use crate::words::text::{clean, shorten};
+use crate::words::{clean, shorten};
 use assay_model::number::{as_u32, as_usize};
 use maud::{Markup, html};
 

@@ -4,7 +4,7 @@
 use super::map::{colour, share};
 use super::{Drawing, at};
 use crate::charts::draw::Grid;
-use crate::words::text::{clean, shorten};
+use crate::words::{clean, shorten};
 use assay_lang::tr;
 use maud::{Markup, html};
 

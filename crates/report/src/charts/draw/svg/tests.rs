@@ -2,7 +2,7 @@ use super::*;
 use crate::charts::draw::{
     Axis, Grid, GridCell, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
 };
-use assay_model::metric::Unit;
+use assay_model::figures::Unit;
 
 fn axis(label: &str, scale: Scale) -> Axis {
     Axis {

@@ -1,8 +1,7 @@
 //! Draws a grid as a table: each value follows a shade that is darker for higher values.
 
 use crate::charts::draw::Grid;
-use crate::words::style::Style;
-use crate::words::text::{clean, shorten, width as width_of};
+use crate::words::{Style, clean, shorten, width as width_of};
 use assay_model::number::as_usize;
 use std::io::{self, Write};
 

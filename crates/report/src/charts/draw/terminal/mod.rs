@@ -1,17 +1,16 @@
-//! Charts in a terminal: curves of braille dots or letters, named rows, shaded tables. Colour only
-//! repeats what the characters show.
+//! Charts in a terminal: curves of braille dots or letters, named rows (trials as points,
+//! intervals, bars and spans along a line), shaded tables. Colour only repeats what the characters
+//! show.
 
-mod canvas;
 mod grid;
-mod rows;
 
 use super::scale::Ruler;
 use super::{Axis, Body, Chart, Panel, Plane, Scale, Series, SeriesStyle};
-use crate::words::style::Style;
-use crate::words::text::{clean, shorten, wrap};
+use crate::charts::draw::Point;
+use crate::words::{Style, clean, shorten, wrap};
 use assay_model::number::as_usize;
-use canvas::Canvas;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 /// Columns left of a curve.
 const LEFT: usize = 11;
@@ -61,7 +60,7 @@ fn write_plane(plane: &Plane, style: Style, out: &mut dyn Write) -> io::Result<(
             Scale::Names(names) => {
                 for (row, name) in names.iter().enumerate() {
                     let name = shorten(&clean(name), left - 1);
-                    let drawn = rows::draw(panel, row, width, &x, &signs);
+                    let drawn = draw(panel, row, width, &x, &signs);
                     writeln!(
                         out,
                         "{}",
@@ -233,6 +232,181 @@ fn as_index(place: f64) -> usize {
         as_usize(place.round())
     } else {
         usize::MAX / 2
+    }
+}
+
+/// Dots of a braille character: two across, four down (Unicode, U+2800).
+const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+
+/// Field of characters.
+struct Canvas {
+    cells: Vec<Vec<char>>,
+    dotted: bool,
+}
+
+impl Canvas {
+    /// Returns an empty field; `dotted` uses braille.
+    pub fn new(width: usize, lines: usize, dotted: bool) -> Self {
+        let empty = if dotted { '\u{2800}' } else { ' ' };
+        Self {
+            cells: vec![vec![empty; width]; lines],
+            dotted,
+        }
+    }
+
+    /// Draws a series with a sign, or in dots.
+    pub fn draw(&mut self, series: &Series, x: &Ruler<'_>, y: &Ruler<'_>, sign: char) {
+        let place = |point: &Point| (x.px(point.x), y.px(point.y));
+        match series.mark {
+            SeriesStyle::Line => {
+                for pair in series.points.windows(2) {
+                    self.line(place(&pair[0]), place(&pair[1]), sign);
+                }
+            }
+            SeriesStyle::Steps => {
+                for pair in series.points.windows(2) {
+                    self.step(pair, x, y, sign);
+                }
+            }
+            SeriesStyle::Dots => {
+                for point in &series.points {
+                    self.set(place(point), sign);
+                }
+            }
+            SeriesStyle::Bars | SeriesStyle::Intervals => {
+                for point in &series.points {
+                    let (low, high) = point.ends.unwrap_or((point.y, point.y));
+                    let px = x.px(point.x);
+                    self.line((px, y.px(low)), (px, y.px(high)), sign);
+                }
+            }
+            SeriesStyle::Spans => {
+                for point in &series.points {
+                    if let Some((from, to)) = point.ends {
+                        let py = y.px(point.y);
+                        self.line(
+                            (x.px(from), py),
+                            (x.px(to), py),
+                            if self.dotted { sign } else { '-' },
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Draws a step up to the next point; its band is drawn as a column.
+    fn step(&mut self, pair: &[Point], x: &Ruler<'_>, y: &Ruler<'_>, sign: char) {
+        let (from, to) = (x.px(pair[0].x), x.px(pair[1].x));
+        let (low, high) = pair[0].ends.unwrap_or((pair[0].y, pair[0].y));
+        self.line((from, y.px(low)), (from, y.px(high)), sign);
+        let py = y.px(pair[0].y);
+        self.line((from, py), (to, py), sign);
+        self.line((to, py), (to, y.px(pair[1].y)), sign);
+    }
+
+    fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), sign: char) {
+        let span = ((x2 - x1).abs() * 2.0).max((y2 - y1).abs() * 4.0);
+        if !span.is_finite() {
+            return;
+        }
+        let steps = as_index(span.ceil()).clamp(1, 4_000);
+        for step in 0..=steps {
+            let part = as_f64(step) / as_f64(steps);
+            self.set((x1 + (x2 - x1) * part, y1 + (y2 - y1) * part), sign);
+        }
+    }
+
+    fn set(&mut self, (x, y): (f64, f64), sign: char) {
+        let Some(cell) = self
+            .cells
+            .get_mut(as_index(y))
+            .and_then(|line| line.get_mut(as_index(x)))
+        else {
+            return;
+        };
+        if !self.dotted {
+            *cell = sign;
+            return;
+        }
+        // Position within the character: from half a cell before its middle to half a cell after.
+        let right = usize::from(x - x.round() >= 0.0);
+        let down = as_index(((y - y.round() + 0.5) * 4.0).floor()).min(3);
+        *cell = char::from_u32(u32::from(*cell) | DOTS[down][right]).unwrap_or(*cell);
+    }
+
+    /// Returns the lines from top to bottom.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.cells.iter().map(|line| {
+            let line: String = line.iter().collect();
+            line.replace('\u{2800}', " ")
+        })
+    }
+}
+
+/// Draws one row of a panel that has names.
+fn draw(panel: &Panel, row: usize, width: usize, x: &Ruler<'_>, signs: &Signs) -> String {
+    let mut line = vec![' '; width];
+    let mut notes: Vec<String> = Vec::new();
+    let (bar, dash) = signs.strokes();
+    for series in &panel.series {
+        let sign = signs.sign(series);
+        for point in series
+            .points
+            .iter()
+            .filter(|point| as_index(point.y) == row)
+        {
+            match series.mark {
+                SeriesStyle::Bars => fill(&mut line, x.base(), x.px(point.x), bar),
+                SeriesStyle::Spans => span(&mut line, point, x, bar),
+                SeriesStyle::Intervals => {
+                    span(&mut line, point, x, dash);
+                    set(&mut line, x.px(point.x), '|');
+                    notes.extend(point.note.as_deref().map(clean));
+                }
+                SeriesStyle::Dots | SeriesStyle::Line | SeriesStyle::Steps => {
+                    set(&mut line, x.px(point.x), sign)
+                }
+            }
+        }
+    }
+    let line: String = line.into_iter().collect();
+    notes.dedup();
+    match notes.as_slice() {
+        [] => line.trim_end().to_owned(),
+        notes => {
+            let note = notes.join("; ");
+            let room = width.saturating_sub(note.chars().count() + 1);
+            let drawn = line.trim_end();
+            if drawn.chars().count() <= room {
+                format!("{drawn} {note}")
+            } else {
+                format!("{drawn}\n{note:>0$}", width + 1)
+            }
+        }
+    }
+}
+
+fn span(line: &mut [char], point: &Point, x: &Ruler<'_>, sign: char) {
+    if let Some((from, to)) = point.ends {
+        fill(line, x.px(from), x.px(to), sign);
+    }
+}
+
+fn fill(line: &mut [char], from: f64, to: f64, sign: char) {
+    let (from, to) = (as_index(from.min(to).max(0.0)), as_index(from.max(to)));
+    let end = (to + 1).min(line.len());
+    if let Some(part) = line.get_mut(from.min(end)..end) {
+        part.fill(sign);
+    }
+}
+
+fn set(line: &mut [char], place: f64, sign: char) {
+    if place < 0.0 {
+        return;
+    }
+    if let Some(cell) = line.get_mut(as_index(place)) {
+        *cell = sign;
     }
 }
 

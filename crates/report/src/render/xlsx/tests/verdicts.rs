@@ -4,7 +4,7 @@ use crate::render::xlsx::{write_comparison, write_sweep};
 use crate::testing::comparison_fixture::{Sides, ranked, ranking, swept};
 use assay_model::figures::Sample;
 use assay_stats::figures::of_trials;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::Options;
 use assay_testkit::needs;
 use serde_json::Value;
 use std::fs;

@@ -1,23 +1,18 @@
 //! `assay compare --paired-on A B`: two targets measured in turn, then compared.
 
-mod session;
-mod setup;
-
-use super::CompareArgs;
+use super::{CompareArgs, Session, Setup, alpha_of_metric};
 use crate::checks::estimate;
 use crate::driver::announce::tell;
 use crate::driver::plans::{self, Executed, Recorder, SlotDisplay, SoFarOfPlan};
 use crate::driver::runs::Done;
 use crate::driver::slot_talk::SlotTalk;
 use crate::exit::{DONE, Failure};
-use crate::judging::comparison::NamedSide;
-use crate::judging::written::present;
+use crate::judging::{NamedSide, present};
 use crate::output::say;
 use crate::rounds::acts::ReadCommand;
-use crate::rounds::outlook::Spread;
-use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
-use crate::stored::owner;
-use crate::stored::sources::FigureSource;
+use crate::rounds::stopper::{ComparisonsSoFar, Spread, Stopper};
+use crate::stored;
+use crate::stored::lookup::FigureSource;
 use crate::ui::progress::{Progress, Step, Voice, steps};
 use assay_lang::tr;
 use assay_model::run::{Run, RunHeader};
@@ -25,13 +20,11 @@ use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::verdict::Side;
 use assay_stats::figures::of_trials;
+use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::compare_figures;
-use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::spreads;
-use assay_stats::verdict::sequential::Standing;
+use assay_stats::verdict::units::Standing;
 use assay_target::Target;
-use session::Session;
-use setup::{Setup, alpha_of_metric};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -52,7 +45,7 @@ pub fn run(
     tell(&setup.facts()?);
     for (header, annotation) in setup.headers.iter().zip(annotations) {
         setup.store.annotate_next(annotation)?;
-        setup.store.begin_run(header, &owner::this_process())?;
+        setup.store.begin_run(header, &stored::this_process())?;
     }
     let executed = measure(&mut setup)?;
     let untouched = executed.iter().all(|side| side.trials.is_empty());

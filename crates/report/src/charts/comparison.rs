@@ -1,0 +1,420 @@
+//! Charts of a comparison (the change of each metric in B, the trials of each metric before and
+//! after, and the latencies of both sides) and of the conditions of a sweep: the change of each
+//! against the first, with its interval and its letters.
+
+use super::latency::{SUBJECTS, overlaid, records};
+use super::row;
+use crate::charts::draw::{
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+};
+use crate::results::comparison::{Compared, Side, ends, percent};
+use crate::results::summary::Summary;
+use crate::results::sweep::Verdicts;
+use crate::words::clean;
+use assay_lang::{tr, translated};
+use assay_model::figures::{Better, Figure, Sample};
+use assay_model::job::Direction;
+use assay_model::measurement::LatencyRecord;
+use assay_model::verdict::{Change, Verdict};
+use assay_stats::latency::pooled;
+use assay_stats::summary::Summary as Statistics;
+use assay_stats::unit::converted;
+use assay_stats::verdict::VerdictRow;
+use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
+use assay_stats::verdict::units::unit_means;
+
+/// Charts of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Gallery {
+    /// Change of each metric in B.
+    pub changes: Option<Chart>,
+    /// Trials of both sides, one chart per metric that decides.
+    pub pairs: Vec<Chart>,
+    /// Latencies of both sides in one chart per operation.
+    pub latencies: Vec<Chart>,
+}
+
+impl Gallery {
+    /// Makes the charts of a comparison.
+    pub fn of(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Self {
+        let deciding: Vec<&VerdictRow> = compared
+            .comparison
+            .lines
+            .iter()
+            .filter(|line| line.primary)
+            .collect();
+        let composite = compared.comparison.composite.iter();
+        let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
+        Self {
+            changes: changes_of(&lines),
+            pairs: deciding
+                .iter()
+                .filter_map(|line| pair(compared, line, a, b))
+                .collect(),
+            latencies: latencies(a, b),
+        }
+    }
+
+    /// Iterates over all charts, in the order of the report.
+    pub fn iter(&self) -> impl Iterator<Item = &Chart> {
+        self.changes
+            .iter()
+            .chain(&self.pairs)
+            .chain(&self.latencies)
+    }
+}
+
+fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
+    let known = lines.iter().filter(|line| line.change.is_some());
+    let known: Vec<&&VerdictRow> = known.collect();
+    let words = known.iter().filter_map(|line| {
+        Some(format!(
+            "{} {}, {}",
+            clean(translated(&line.metric)),
+            change_in_words(line.change?),
+            translated(line.verdict.word())
+        ))
+    });
+    let words: Vec<String> = words.collect();
+    let bars = known.iter().map(|line| Bar {
+        name: clean(translated(&line.metric)),
+        change: line.change,
+        tint: tint(&line.verdict),
+        words: translated(line.verdict.word()).to_owned(),
+    });
+    let bars: Vec<Bar> = bars.collect();
+    // The axis shows a direction only if all metrics share it.
+    let first = known.first().and_then(|line| line.better);
+    let common = first.filter(|_| known.iter().all(|line| line.better == first));
+    (!known.is_empty()).then(|| Chart {
+        name: "changes".to_owned(),
+        title: tr!("By how much B differs").to_owned(),
+        description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
+        body: changes(&bars, direction(common)),
+    })
+}
+
+/// Draws one metric: the trials of A, those of B, and a line between their means. If means of units
+/// or runs are compared, each mean is a point.
+fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
+    let values = [values(compared, a, line), values(compared, b, line)];
+    let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
+    let measure = Measure::of_symbol(&line.unit);
+    let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
+        name: match (compared.is_of_means(), if side == 0 { "A" } else { "B" }) {
+            (true, side) => tr!("means of {side}", side),
+            (false, side) => tr!("trials of {side}", side),
+        },
+        tint: Tint::Nth(side),
+        mark: SeriesStyle::Dots,
+        points: values
+            .iter()
+            .map(|value| told(side, *value, &measure))
+            .collect(),
+    });
+    let means = Series {
+        name: tr!("geometric mean").to_owned(),
+        tint: Tint::Ink,
+        mark: SeriesStyle::Line,
+        points: (0_usize..)
+            .zip(&stats)
+            .map(|(side, stats)| Point::at(place(side), stats.centre()))
+            .collect(),
+    };
+    let words = [0, 1].map(|side| {
+        tr!(
+            "{mean} ({values})",
+            mean = measure.write(stats[side].centre()),
+            values = compared.counted(stats[side].n)
+        )
+    });
+    Some(Chart {
+        name: format!("pair-{}", slug(&line.metric)),
+        title: tr!(
+            "{metric}: A and B",
+            metric = clean(translated(&line.metric))
+        ),
+        description: format!(
+            "A {}, B {}; {}: {}",
+            words[0],
+            words[1],
+            line.change
+                .map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
+            translated(line.verdict.word())
+        ),
+        body: Body::plane(
+            Axis::names(vec![
+                format!("A: {}", clean(a.name)),
+                format!("B: {}", clean(b.name)),
+            ]),
+            Axis::new(
+                clean(translated(&line.metric)),
+                measure.clone(),
+                Scale::Close,
+            ),
+            std::iter::once(means).chain(dots).collect(),
+        ),
+    })
+}
+
+fn place(side: usize) -> f64 {
+    if side == 0 { 0.0 } else { 1.0 }
+}
+
+fn told(side: usize, value: f64, measure: &Measure) -> Point {
+    Point {
+        note: Some(measure.write(value)),
+        ..Point::at(place(side), value)
+    }
+}
+
+/// Returns the values of one metric in its unit: those of the trials, or the means if means are
+/// compared. Empty if the side has only a summary.
+fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f64> {
+    let these = side.figures.iter();
+    let these = these.filter(|figure| figure.metric == line.metric);
+    let these = these.filter_map(|figure| converted(figure, &line.unit));
+    let these: Vec<Figure> = these.collect();
+    let of_means = compared.is_of_means();
+    let samples = match of_means {
+        true => vec![unit_means(&these.iter().collect::<Vec<_>>())],
+        false => these.into_iter().map(|figure| figure.sample).collect(),
+    };
+    let values = samples.into_iter().filter_map(|sample| match sample {
+        Sample::Values { values, .. } => Some(values),
+        Sample::Moments { .. } => None,
+    });
+    values.flatten().filter(|value| value.is_finite()).collect()
+}
+
+/// Draws the latencies of jobs that both sides timed.
+fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
+    let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
+    let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();
+    let jobs = of_a.first().into_iter().flat_map(|summary| &summary.jobs);
+    let names = jobs
+        .filter(|job| !job.is_cell())
+        .map(|job| job.job.name.as_str());
+    let both = names.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
+    let charts = both.filter_map(|(name, subject)| {
+        let a = (format!("A: {}", clean(a.name)), pool(&of_a, name, subject)?);
+        let b = (format!("B: {}", clean(b.name)), pool(&of_b, name, subject)?);
+        Some(overlaid(name, subject, &[a, b]))
+    });
+    charts.flatten().collect()
+}
+
+fn pool(summaries: &[Summary<'_>], job: &str, subject: Option<Direction>) -> Option<LatencyRecord> {
+    let jobs = summaries.iter().flat_map(|summary| &summary.jobs);
+    let these = jobs.filter(|found| found.job.name == job);
+    let pool = pooled(these.flat_map(|found| records(found, subject)));
+    (pool.count > 0).then_some(pool)
+}
+
+/// Largest change that is drawn, in percent: with few trials, an interval can be so wide that it
+/// hides all others. The text beside it has its ends.
+pub const WIDEST: f64 = 100.0;
+
+/// Draws each metric that decides.
+pub fn charts(verdicts: &Verdicts) -> Vec<Chart> {
+    let all = verdicts.all.metrics.iter();
+    all.map(|metric| chart(metric, verdicts)).collect()
+}
+
+fn chart(metric: &MetricRanking, verdicts: &Verdicts) -> Chart {
+    let baseline = &verdicts.baseline;
+    let rows: Vec<(&Ranked, Option<&Pair>)> = metric
+        .conditions
+        .iter()
+        .map(|ranked| (ranked, verdicts.against(metric, &ranked.condition)))
+        .collect();
+    let words = rows.iter().map(|(ranked, pair)| {
+        let change = pair.and_then(|pair| pair.change);
+        let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), change_in_words);
+        let change = if ranked.condition == *baseline {
+            tr!("the baseline").to_owned()
+        } else {
+            change
+        };
+        match &ranked.letters {
+            Some(letters) => format!("{} {change}, {letters}", clean(&ranked.condition)),
+            None => format!("{} {change}", clean(&ranked.condition)),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    let bars = rows.iter().map(|(ranked, pair)| Bar {
+        name: clean(&ranked.condition),
+        change: pair
+            .and_then(|pair| pair.change)
+            .or((ranked.condition == *baseline).then_some(ZERO)),
+        tint: pair.map_or(UNTOLD, |pair| tint(&pair.verdict)),
+        words: ranked.letters.clone().unwrap_or_default(),
+    });
+    let bars: Vec<Bar> = bars.collect();
+    let conditions = words.join("; ");
+    Chart {
+        name: format!("change-{}", slug(&metric.metric)),
+        title: tr!(
+            "{metric} against {baseline}",
+            metric = clean(&metric.metric),
+            baseline = clean(baseline)
+        ),
+        description: match metric.better {
+            Some(Better::Lower) => tr!(
+                "lower is better: {conditions}. Conditions without a common letter differ.",
+                conditions
+            ),
+            _ => tr!(
+                "higher is better: {conditions}. Conditions without a common letter differ.",
+                conditions
+            ),
+        },
+        body: changes(&bars, direction(metric.better)),
+    }
+}
+
+/// Change of the baseline against itself.
+const ZERO: Change = Change {
+    percent: 0.0,
+    interval: None,
+    confidence: 1.0,
+    ci95: None,
+};
+
+/// Formats a change: `+4.2 % (+1.0 .. +7.5 %)`.
+pub fn change_in_words(change: Change) -> String {
+    let percent = percent(change);
+    match ends(change) {
+        Some(interval) => format!("{percent} ({interval})"),
+        None => percent,
+    }
+}
+
+/// One bar of a chart of changes.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// Name of the row.
+    pub name: String,
+    /// Change to draw; `None` leaves the row empty.
+    pub change: Option<Change>,
+    /// Colour of the bar ([`tint`]).
+    pub tint: Tint,
+    /// Text beside the bar.
+    pub words: String,
+}
+
+/// Tint of a change whose direction is not significant.
+pub const UNTOLD: Tint = Tint::Nth(0);
+
+/// Returns the tint of a change. Its sign does not determine whether it is an improvement.
+pub const fn tint(verdict: &Verdict) -> Tint {
+    match verdict {
+        Verdict::Faster(_) => Tint::Good,
+        Verdict::Slower(_) => Tint::Bad,
+        Verdict::Equivalent(_) | Verdict::NoConclusion { .. } => UNTOLD,
+    }
+}
+
+/// Returns the label of an axis of changes.
+pub(super) fn direction(better: Option<Better>) -> &'static str {
+    match better {
+        Some(Better::Higher) => tr!("change, higher is better"),
+        Some(Better::Lower) => tr!("change, lower is better"),
+        None => tr!("change"),
+    }
+}
+
+/// Draws changes as bars, each followed by its interval and text; `label` is that of the axis.
+pub fn changes(bars: &[Bar], label: &str) -> Body {
+    let known = || {
+        (0..)
+            .zip(bars)
+            .filter_map(|(index, bar)| Some((index, bar.change?, bar)))
+    };
+    let names = bars.iter().map(|bar| bar.name.clone()).collect();
+    let value = |(index, change, _): (usize, Change, &Bar)| Point {
+        x: change.percent,
+        y: row(index),
+        ends: None,
+        note: Some(change_in_words(change)),
+    };
+    // The text contains the number of a value beyond the axis.
+    let words = |change: Change, bar: &Bar| match change.percent.abs() > WIDEST {
+        true => format!("{} {}", percent(change), bar.words)
+            .trim_end()
+            .to_owned(),
+        false => bar.words.clone(),
+    };
+    let interval = |(index, change, bar): (usize, Change, &Bar)| Point {
+        ends: change.interval,
+        note: Some(words(change, bar)),
+        ..value((index, change, bar))
+    };
+    let tints = [
+        (Tint::Good, tr!("faster")),
+        (Tint::Bad, tr!("slower")),
+        (UNTOLD, tr!("change")),
+    ];
+    let series = tints.into_iter().map(|(tint, name)| Series {
+        name: name.to_owned(),
+        tint,
+        mark: SeriesStyle::Bars,
+        points: known()
+            .filter(|(.., bar)| bar.tint == tint)
+            .map(value)
+            .collect(),
+    });
+    let series = series.filter(|series| !series.points.is_empty());
+    let intervals = Series {
+        name: tr!("interval that decided").to_owned(),
+        tint: Tint::Ink,
+        mark: SeriesStyle::Intervals,
+        points: known().map(interval).collect(),
+    };
+    Body::Plane(Plane {
+        limits: Some((-WIDEST, WIDEST)),
+        x: Axis::new(label, Measure::Change, Scale::Linear),
+        panels: vec![Panel {
+            y: Axis::names(names),
+            series: series.chain([intervals]).collect(),
+        }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::comparison_fixture::Sides;
+    use assay_stats::verdict::units::compare_units;
+
+    #[test]
+    fn parts_are_drawn_by_a_mark_for_each_unit() {
+        let sides = Sides::new();
+        let part = |figures: &[Figure]| vec![figures.to_vec(); 3];
+        let (a, b) = (part(&sides.a_figures), part(&sides.b_figures));
+        let comparison = compare_units(&a, &b, &sides.options);
+        let compared = Compared {
+            comparison: &comparison,
+            ..sides.compared()
+        };
+        fn side<'a>(name: &'a str, units: &'a [Vec<Figure>]) -> Side<'a> {
+            Side {
+                name,
+                figures: units.iter().flatten().collect(),
+                runs: Vec::new(),
+            }
+        }
+        let gallery = Gallery::of(&compared, &side("old", &a), &side("new", &b));
+        let chart = gallery.pairs.first().expect("metrics decide");
+        assert_eq!(chart.description.matches("(3 units)").count(), 2);
+        let Body::Plane(plane) = &chart.body else {
+            panic!("a plane");
+        };
+        let dots = plane.panels[0].series.iter();
+        let dots = dots.filter(|series| series.mark == SeriesStyle::Dots);
+        let dots: Vec<(&str, usize)> = dots
+            .map(|series| (series.name.as_str(), series.points.len()))
+            .collect();
+        assert_eq!(dots, [("means of A", 3), ("means of B", 3)]);
+    }
+}
