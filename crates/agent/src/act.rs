@@ -21,6 +21,9 @@ use crate::watching::WatchMessage;
 use crate::workspace::Folder;
 use crate::{held_by_name, load, plan, watching};
 use assay_engine::held::shown;
+use assay_model::act::acts::ActOrder;
+use assay_model::act::watch::Watch;
+use assay_model::act::{Act, ActReport, ActSpec};
 use assay_model::condition::{Condition, InForce, Restore, Setting, Subject};
 use assay_model::evidence::Evidence;
 use assay_model::job::Job;
@@ -33,13 +36,10 @@ use assay_model::plan::Slot;
 use assay_model::storage::Storage;
 use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
 use assay_model::wire::{NoteWeight, Refusal, RunEnd, SlotEnd};
-use assay_model::work::acts::ActOrder;
-use assay_model::work::watch::Watch;
-use assay_model::work::{Work, WorkReport, WorkSpec};
 use assay_probe::roots::Roots;
 use assay_probe::safety::{FileUse, KernelOwned};
 use assay_probe::stack;
-use assay_workloads::{Context, Together, WorkError};
+use assay_workloads::{ActError, Context, Together};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn run_held(runner: &mut Runner<'_>, order: &ActOrder) -> Result<RunEnd, Abort> 
 fn run_slots(
     runner: &mut Runner<'_>,
     order: &ActOrder,
-    acts: &[Work],
+    acts: &[Act],
     under: &mut Under<'_>,
 ) -> Result<RunEnd, Abort> {
     let mut progress = Progress {
@@ -93,7 +93,7 @@ fn run_slots(
         let no_act = || plan::refused("the plan has no such act".to_owned());
         let act = acts.get(slot.job).ok_or_else(no_act)?;
         let entered = under.enter(runner, slot, &progress.restore);
-        let mut workshop = Workshop {
+        let mut slot_run = SlotRun {
             runner,
             order,
             act,
@@ -101,8 +101,8 @@ fn run_slots(
             seed,
         };
         let (end, report) = match &entered {
-            Ok(in_force) => workshop.carry_out(&mut progress, &under.in_force(in_force))?,
-            Err(error) => workshop.fail(&mut progress, error)?,
+            Ok(in_force) => slot_run.carry_out(&mut progress, &under.in_force(in_force))?,
+            Err(error) => slot_run.fail(&mut progress, error)?,
         };
         under.after_slot(runner)?;
         let ended = SlotEnd {
@@ -220,22 +220,22 @@ impl Progress {
 }
 
 /// A slot under way.
-struct Workshop<'r, 'a> {
+struct SlotRun<'r, 'a> {
     runner: &'r mut Runner<'a>,
     order: &'r ActOrder,
-    act: &'r Work,
+    act: &'r Act,
     slot: &'r Slot,
     /// Decides orders and contents.
     seed: u64,
 }
 
-impl Workshop<'_, '_> {
+impl SlotRun<'_, '_> {
     /// Carries out the act; its end and its findings.
     fn carry_out(
         &mut self,
         progress: &mut Progress,
         under: &InForceNow<'_>,
-    ) -> Result<(RunEnd, Option<WorkReport>), Abort> {
+    ) -> Result<(RunEnd, Option<ActReport>), Abort> {
         let (order, act, seed) = (self.order, self.act, self.seed);
         let Runner {
             roots,
@@ -244,7 +244,7 @@ impl Workshop<'_, '_> {
             controls,
             ..
         } = *self.runner;
-        if let Work::Streams(load) = act {
+        if let Act::Streams(load) = act {
             let load = Load {
                 entropy: seed,
                 ..*load.clone()
@@ -272,13 +272,13 @@ impl Workshop<'_, '_> {
             observer: &mut steps,
         };
         let ended = match act {
-            Work::Watch(watch) => look_on(roots, watch, &mut context),
+            Act::Watch(watch) => watch_command(roots, watch, &mut context),
             #[cfg(feature = "sqlite")]
-            Work::Memory(work) => {
+            Act::Memory(work) => {
                 assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
             }
             #[cfg(feature = "sqlite")]
-            Work::Soak(work) => {
+            Act::Soak(work) => {
                 let path = &work.path;
                 let behind = soak::Behind { roots, path };
                 assay_workloads::soak::run(work, &behind, &mut context)
@@ -291,7 +291,7 @@ impl Workshop<'_, '_> {
         }
         match ended {
             Ok(report) => Ok((self.end(), Some(report))),
-            Err(WorkError::Refused(message)) => Err(plan::refused(message)),
+            Err(ActError::Refused(message)) => Err(plan::refused(message)),
             Err(error) => Ok((end_of(&error, roots, spec, &before), None)),
         }
     }
@@ -301,7 +301,7 @@ impl Workshop<'_, '_> {
         &mut self,
         progress: &mut Progress,
         error: &str,
-    ) -> Result<(RunEnd, Option<WorkReport>), Abort> {
+    ) -> Result<(RunEnd, Option<ActReport>), Abort> {
         let jobs = match progress.steps.is_empty() {
             true => self
                 .order
@@ -353,7 +353,7 @@ impl Workshop<'_, '_> {
 pub(super) struct SlotAct<'a> {
     run_id: &'a str,
     destroy_data: bool,
-    act: &'a Work,
+    act: &'a Act,
     /// Repetition, from 1; 0 for one that makes no figure.
     trial: u32,
     seed: u64,
@@ -362,27 +362,27 @@ pub(super) struct SlotAct<'a> {
 }
 
 /// Opens and locks everything that no other program may use meanwhile.
-fn held(work: &dyn WorkSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
+fn held(work: &dyn ActSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
     Ok((devices_of(work)?, files_of(work)?))
 }
 
 /// Observes a command; each sample is sent as progress.
-fn look_on(
+fn watch_command(
     roots: &Roots,
     watch: &Watch,
     context: &mut Context<'_>,
-) -> Result<WorkReport, WorkError> {
+) -> Result<ActReport, ActError> {
     let observer = &mut *context.observer;
     let mut tell = |told| match told {
         WatchMessage::Remark(text) => observer.note(NoteWeight::Info, text),
-        WatchMessage::Sample(sample) => observer.stands(WorkReport::Watching(sample)),
+        WatchMessage::Sample(sample) => observer.stands(ActReport::Watching(sample)),
     };
-    watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
+    watching::run(roots, watch, context.stop, &mut tell).map(ActReport::Watch)
 }
 
 /// Returns the storage that a work reads or writes, looked up before it begins, as a device may be
 /// gone afterwards. Empty for a filter (`assay dd`), which reports errors of its files itself.
-fn storages(roots: &Roots, work: &dyn WorkSpec) -> Vec<Storage> {
+fn storages(roots: &Roots, work: &dyn ActSpec) -> Vec<Storage> {
     let folder = work.private_folder_in().map(Path::to_owned);
     let paths = work.touches().into_iter().chain(folder);
     let paths = paths.filter(|_| !work.is_filter() && work.measures_storage());
@@ -390,15 +390,15 @@ fn storages(roots: &Roots, work: &dyn WorkSpec) -> Vec<Storage> {
 }
 
 /// Converts an error into the end of the run; `before` is the storage at its begin.
-fn end_of(error: &WorkError, roots: &Roots, work: &dyn WorkSpec, before: &[Storage]) -> RunEnd {
-    if matches!(error, WorkError::Stopped) {
+fn end_of(error: &ActError, roots: &Roots, work: &dyn ActSpec, before: &[Storage]) -> RunEnd {
+    if matches!(error, ActError::Stopped) {
         return RunEnd::Cancelled;
     }
     let text = error.to_string();
     if work.is_filter() {
         return RunEnd::Failed { error: text };
     }
-    if matches!(error, WorkError::Gone { .. }) {
+    if matches!(error, ActError::Gone { .. }) {
         let device = before.first().map(Storage::words).unwrap_or_default();
         let error = format!("{device}: {text}");
         return RunEnd::DeviceLost { error };
@@ -409,7 +409,7 @@ fn end_of(error: &WorkError, roots: &Roots, work: &dyn WorkSpec, before: &[Stora
 }
 
 /// Makes the private folder of a work, if it needs one.
-fn folder(work: &dyn WorkSpec, run_id: &str) -> Result<Option<Folder>, Refusal> {
+fn folder(work: &dyn ActSpec, run_id: &str) -> Result<Option<Folder>, Refusal> {
     let Some(parent) = work.private_folder_in() else {
         return Ok(None);
     };
@@ -433,7 +433,7 @@ const IN_FOLDERS: &str = "h2w";
 /// # Errors
 /// When it would write a device or a file that is in use, or a device without
 /// its user's word.
-fn admit(roots: &Roots, work: &dyn WorkSpec, destroy_data: bool) -> Result<Vec<String>, Refusal> {
+fn admit(roots: &Roots, work: &dyn ActSpec, destroy_data: bool) -> Result<Vec<String>, Refusal> {
     let written = written(work);
     if written.is_empty() {
         return Ok(Vec::new());
@@ -457,7 +457,7 @@ fn admit(roots: &Roots, work: &dyn WorkSpec, destroy_data: bool) -> Result<Vec<S
 }
 
 /// Returns every path that a work may write, including standard output.
-fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+fn written(work: &dyn ActSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout()
         // A pipe has no path and needs no permission.
@@ -486,7 +486,7 @@ fn uses(owned: &KernelOwned<'_>, path: &Path) -> Vec<FileUse> {
 ///
 /// # Errors
 /// If another work has claimed one of the files.
-fn files_of(work: &dyn WorkSpec) -> Result<Vec<UnixListener>, Refusal> {
+fn files_of(work: &dyn ActSpec) -> Result<Vec<UnixListener>, Refusal> {
     let mut files = work.claims();
     files.sort();
     files.dedup();
@@ -539,7 +539,7 @@ fn name_of(path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// If a device is in use. Other errors of opening are left to the work to report.
-fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
+fn devices_of(work: &dyn ActSpec) -> Result<Vec<OwnedFd>, Refusal> {
     if work.opens_own_devices() {
         return Ok(Vec::new());
     }
@@ -576,7 +576,7 @@ fn hold(node: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the file systems that a work makes, as conditions; each kind once.
-fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
+fn kinds_of(work: &dyn ActSpec) -> Vec<Condition> {
     let mut kinds: Vec<Condition> = Vec::new();
     for kind in work
         .file_systems()
@@ -615,7 +615,7 @@ impl<'a> Scratch<'a> {
 
     /// Makes a file system on the device, which destroys its data, and mounts it; returns
     /// the mount point.
-    fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+    fn make(&mut self, kind: &str) -> Result<PathBuf, ActError> {
         let device = self.act.act.spec().file_systems();
         let device = device
             .filter(|_| self.act.destroy_data)
@@ -635,7 +635,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Unmounts the file system; returns the first problem as an error.
-    fn leave(&mut self) -> Result<(), WorkError> {
+    fn leave(&mut self) -> Result<(), ActError> {
         match self.close().into_iter().next() {
             Some(problem) => Err(failed(problem)),
             None => Ok(()),
@@ -650,12 +650,12 @@ impl<'a> Scratch<'a> {
     }
 }
 
-fn refused(problem: &str) -> WorkError {
-    WorkError::Refused(problem.to_owned())
+fn refused(problem: &str) -> ActError {
+    ActError::Refused(problem.to_owned())
 }
 
-fn failed(message: String) -> WorkError {
-    WorkError::Failed {
+fn failed(message: String) -> ActError {
+    ActError::Failed {
         message,
         errno: None,
     }
@@ -759,7 +759,7 @@ fn report(one: &Together, started_unix_ms: u64) -> StreamReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::Iozone;
+    use assay_model::act::iozone::Iozone;
     use std::path::PathBuf;
 
     fn on(files: &[PathBuf]) -> Iozone {

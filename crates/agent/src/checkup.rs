@@ -2,12 +2,12 @@
 
 use crate::inspect::inspect;
 use assay_engine::{page_cache, usable};
+use assay_model::act::watch::Processor;
 use assay_model::checkup::{Checkup, DiskUse, Facility, MissingFacility, Others};
 use assay_model::evidence::DeviceCounters;
 use assay_model::job::EngineKind;
 use assay_model::storage::Storage;
 use assay_model::wire::Refusal;
-use assay_model::work::watch::Processor;
 use assay_probe::counters::device_counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;

@@ -4,10 +4,10 @@
 
 use crate::permission::refuse;
 use assay_engine::held::{HeldFolder, shown};
+use assay_model::act::Act;
 use assay_model::job::EngineKind;
 use assay_model::load::Load;
 use assay_model::wire::Refusal;
-use assay_model::work::Work;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -45,7 +45,7 @@ pub(crate) fn of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
 ///
 /// # Errors
 /// As [`of_load`].
-pub(crate) fn of_act(act: &mut Work) -> Result<HeldFolders, Refusal> {
+pub(crate) fn of_act(act: &mut Act) -> Result<HeldFolders, Refusal> {
     let work = act.spec_mut();
     let mut held = HeldFolders::default();
     for path in work.named_files() {

@@ -4,11 +4,11 @@ use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
+#[cfg(feature = "works")]
+use assay_model::act::acts::ActOrder;
 use assay_model::plan::Plan;
 use assay_model::text::no_thread;
 use assay_model::wire::ToAgent;
-#[cfg(feature = "works")]
-use assay_model::work::acts::ActOrder;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

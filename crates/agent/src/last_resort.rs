@@ -5,8 +5,8 @@
 //! plan is always awaited, since it has test files to remove; its duration is limited by
 //! that of its I/O.
 
-use assay_model::work::Work;
-use assay_model::work::acts::ActOrder;
+use assay_model::act::Act;
+use assay_model::act::acts::ActOrder;
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use rustix::process::{Pid, Signal, kill_process};
@@ -59,7 +59,7 @@ impl LastResort {
     /// Acts begin; `None` if one of them has something to remove or restore: the agent waits for
     /// its end, as for the end of a plan of jobs.
     pub(crate) fn acts_begin(&self, order: &ActOrder) -> Option<UnderWay<'_>> {
-        let acts = || order.acts.iter().map(Work::spec);
+        let acts = || order.acts.iter().map(Act::spec);
         let is_waited_for =
             !order.plan.conditions.is_empty() || acts().any(|act| act.waits_on_exit());
         (!is_waited_for).then(|| self.begins(acts().any(|act| act.runs_commands())))
@@ -175,8 +175,8 @@ fn signal_all(signal: Signal) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::act::copy::FileCopy;
     use assay_model::plan::{Place, Plan};
-    use assay_model::work::copy::FileCopy;
 
     #[test]
     fn a_copy_is_waited_for_when_it_has_something_to_remove() {
@@ -184,7 +184,7 @@ mod tests {
         let ends_with_the_process = |copy: FileCopy| {
             let order = ActOrder {
                 plan: Plan::once(String::new(), Place::Memory),
-                acts: vec![Work::Copy(Box::new(copy))],
+                acts: vec![Act::Copy(Box::new(copy))],
                 seeds: vec![0],
                 destroy_data: false,
             };

@@ -13,11 +13,11 @@ use crate::plan::{Abort, Runner, refused};
 use crate::workspace::Workspace;
 use assay_engine::held::named;
 use assay_engine::load::adopt;
+use assay_model::act::ActReport;
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use assay_model::plan::Place;
 use assay_model::wire::{FromAgent, Refusal, RunEnd};
-use assay_model::work::WorkReport;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use watch::LoadWatch;
@@ -27,7 +27,7 @@ use watch::LoadWatch;
 pub(crate) fn run(
     runner: &Runner<'_>,
     mut load: Load,
-) -> Result<(RunEnd, Option<WorkReport>), Abort> {
+) -> Result<(RunEnd, Option<ActReport>), Abort> {
     let Runner {
         roots,
         inspected,

@@ -8,17 +8,17 @@ mod drain;
 
 use crate::cached;
 use crate::inspect::storage_of;
+use assay_model::act::watch::{
+    CommandEnd, DiskCounters, Drain, Phase, Watch, WatchReport, WatchSample,
+};
 use assay_model::evidence::{DeviceCounters, OwnIo};
 use assay_model::storage::{Backing, Storage};
 use assay_model::units::Bytes;
-use assay_model::work::watch::{
-    CommandEnd, DiskCounters, Drain, Phase, Watch, WatchReport, WatchSample,
-};
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::own_io;
 use assay_probe::watch as counters;
-use assay_workloads::WorkError;
+use assay_workloads::ActError;
 use drain::Pending;
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -50,7 +50,7 @@ pub(crate) fn run(
     watch: &Watch,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(WatchMessage),
-) -> Result<WatchReport, WorkError> {
+) -> Result<WatchReport, ActError> {
     let looked = looked_at(roots, watch.device.as_deref(), &watch.command)?;
     let mut watching = Watching {
         roots,
@@ -107,7 +107,7 @@ impl Watching<'_> {
         }
     }
 
-    fn with_command(&mut self) -> Result<WatchReport, WorkError> {
+    fn with_command(&mut self) -> Result<WatchReport, ActError> {
         let everywhere = written_by_disk(self.roots);
         let files = NamedFiles::before(self.roots, &self.watch.command);
         let before = self.look(Phase::Command);
@@ -300,14 +300,14 @@ impl Command {
     ///
     /// # Errors
     /// If it cannot be started.
-    fn start(words: &[OsString]) -> Result<Self, WorkError> {
+    fn start(words: &[OsString]) -> Result<Self, ActError> {
         let (program, arguments) = words
             .split_first()
-            .ok_or_else(|| WorkError::Refused("no command".to_owned()))?;
+            .ok_or_else(|| ActError::Refused("no command".to_owned()))?;
         let started = std::process::Command::new(program).args(arguments).spawn();
         let child = started.map_err(|error| {
             let program = program.to_string_lossy();
-            WorkError::Refused(format!("cannot start {program}: {error}"))
+            ActError::Refused(format!("cannot start {program}: {error}"))
         })?;
         let child = SharedChild(Arc::new(Mutex::new(child)));
         let (tell, ended) = channel();
@@ -321,7 +321,7 @@ impl Command {
         };
         Builder::new().spawn(wait).map_err(|error| {
             child.signal(Signal::KILL);
-            WorkError::no_thread(error)
+            ActError::no_thread(error)
         })?;
         Ok(Self {
             child,
@@ -415,7 +415,7 @@ fn looked_at(
     roots: &Roots,
     named: Option<&Path>,
     command: &[OsString],
-) -> Result<Looked, WorkError> {
+) -> Result<Looked, ActError> {
     let Some(path) = named else {
         let here = name_of(&storage_of(roots, Path::new(".")));
         let on_device = |path: PathBuf| Some((name_of(&storage_of(roots, &path)).ok()?, path));
@@ -438,12 +438,12 @@ fn looked_at(
         return Ok(Looked::At(name.to_owned()));
     }
     if !path.exists() {
-        return Err(WorkError::Refused(nothing_there(roots, path)));
+        return Err(ActError::Refused(nothing_there(roots, path)));
     }
     name_of(&storage_of(roots, path))
         .map(Looked::At)
         .map_err(|why| {
-            WorkError::Refused(format!(
+            ActError::Refused(format!(
                 "no device to look at behind {}: {why}; name another with --device",
                 path.display()
             ))

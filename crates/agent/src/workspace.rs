@@ -9,11 +9,11 @@ mod tree;
 
 use assay_engine::held;
 use assay_engine::held::{HeldFolder, named, remove_folder};
+use assay_model::act::androbench;
+use assay_model::act::scenario::SCENE;
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
-use assay_model::work::androbench;
-use assay_model::work::scenario::SCENE;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, statat, syncfs, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

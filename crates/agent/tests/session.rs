@@ -8,6 +8,8 @@
 )]
 
 use assay_agent::frame::{FrameError, receive, send};
+use assay_model::act::Act;
+use assay_model::act::acts::ActOrder;
 use assay_model::condition::Restore;
 use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::report::{LoadProgress, LoadReport};
@@ -16,8 +18,6 @@ use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, FromAgent, Greeting, NEWEST, RunEnd, ToAgent};
-use assay_model::work::Work;
-use assay_model::work::acts::ActOrder;
 use assay_testkit::{LoopDevice, Scratch, Undo, needs, or_skip};
 use serde_json::json;
 use std::fs;
@@ -185,7 +185,7 @@ fn run_load(load: Load) -> ToAgent {
         order: Box::new(ActOrder {
             plan: Plan::once("loadrun1".to_owned(), Place::Memory),
             seeds: vec![load.entropy],
-            acts: vec![Work::Streams(Box::new(load))],
+            acts: vec![Act::Streams(Box::new(load))],
             destroy_data: true,
         }),
     }

@@ -205,7 +205,7 @@ const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone",
 fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
     // Programs that parse the output of the original tool expect English.
     assay_lang::speak(Language::English);
-    let (on, own) = targets::take(words)?;
+    let (on, own) = targets::take_flags(words)?;
     let json = own.iter().any(|word| word == "--json");
     let command = [&[name.into()], words].concat();
     targets::measure(&on, &command, json, |target| tool(own, target))

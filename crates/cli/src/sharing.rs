@@ -547,8 +547,8 @@ pub fn other_store(
 /// Pushes the runs that this process has ended, and those that wait for the same store. A failure is
 /// printed, and does not change the exit code of the measurement.
 pub fn push_ended() {
-    let ended = stored::take();
-    let to = match stored::store() {
+    let ended = stored::take_ended();
+    let to = match stored::push_target() {
         Some(store) => Some(Destination::Store(store.clone())),
         None => config::values().push_to.clone(),
     };
@@ -590,13 +590,13 @@ pub fn push_ended() {
 /// if there is one. The run stays queued if this process is killed before its push. A failure is
 /// printed, and ends nothing.
 pub fn wait_for_database(store: &mut Store, run: &str) {
-    let Some(to) = stored::store() else {
+    let Some(to) = stored::push_target() else {
         return;
     };
     if let Err(error) = store.enqueue(run, &Destination::Store(to.clone()).to_string()) {
         say(&clean(&format!("assay: {error}")));
     }
-    stored::note(store.path(), run);
+    stored::note_ended(store.path(), run);
 }
 
 /// Pushes the runs that wait for a store; they stay queued if that fails.

@@ -1,14 +1,14 @@
 //! Measurements of AndroBench and Mobibench, as phases of
-//! `assay_model::work::androbench`.
+//! `assay_model::act::androbench`.
 //!
 //! [`phases()`] makes them from an [`AndroBenchOptions`]: a generation, with the user's
 //! changes.
 
-use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
-use assay_model::units::Bytes;
-use assay_model::work::androbench::{
+use assay_model::act::androbench::{
     DatabasePhase, FilePhase, FileStart, Journal, Phase, Schema, Statement, Synchronous,
 };
+use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
+use assay_model::units::Bytes;
 use thiserror::Error;
 
 assay_model::named! {

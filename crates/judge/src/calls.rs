@@ -5,12 +5,12 @@
 use super::share::{Share, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured, Touched};
 use assay_lang::tr;
+use assay_model::act::StepDetail;
+use assay_model::act::androbench::DatabaseStep;
 use assay_model::evidence::{Evidence, Snapshot, WriteCache};
 use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
 use assay_model::storage::{Backing, DeviceKind, Layer};
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::work::StepDetail;
-use assay_model::work::androbench::DatabaseStep;
 use std::borrow::Cow;
 
 /// Mount options with which a write call waits for the device or bypasses the page cache. (`wsync`

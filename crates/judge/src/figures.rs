@@ -3,11 +3,11 @@
 
 use super::{Case, DirectionEvidence, Judgement, Measured};
 use assay_lang::tr;
+use assay_model::act::memory::{Machine, MemoryStep, MemoryStepResult, Pages, TIMES_LAST_LEVEL};
 use assay_model::evidence::{DeviceCounters, FileCache, OwnIo, QueueSettings, WriteCache};
 use assay_model::job::Direction;
 use assay_model::storage::{DeviceKind, Layer, LayerRole};
 use assay_model::units::Bytes;
-use assay_model::work::memory::{Machine, MemoryStep, MemoryStepResult, Pages, TIMES_LAST_LEVEL};
 
 impl Case<'_> {
     /// Returns the I/O that the kernel accounted to the agent while the clock ran.
@@ -348,7 +348,7 @@ pub(crate) fn direction(bytes: u64) -> Option<DirectionEvidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::memory::{Cache, LatencyStep};
+    use assay_model::act::memory::{Cache, LatencyStep};
 
     fn label(set_bytes: u64, cache: Option<u64>, major_faults: u64) -> &'static str {
         let caches = cache.map(|bytes| Cache {

@@ -2,11 +2,11 @@
 
 use super::{Case, DEVICE_SHARE, DirectionEvidence, ForeignIo, Measured};
 use assay_lang::tr;
+use assay_model::act::androbench::DatabaseStep;
 use assay_model::evidence::{Evidence, IoLimit, Snapshot};
 use assay_model::job::{Direction, OpenSync};
 use assay_model::storage::Layer;
 use assay_model::units::{Bytes, KIB, MIB, Nanos};
-use assay_model::work::androbench::DatabaseStep;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 

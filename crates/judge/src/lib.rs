@@ -30,12 +30,12 @@ mod tests;
 mod witness;
 
 use assay_lang::{key, tr, translated};
+use assay_model::act::StepDetail;
+use assay_model::act::androbench::DatabaseStep;
+use assay_model::act::iozone::IozoneStep;
 use assay_model::evidence::{Evidence, ProcessIo};
 use assay_model::job::{DataPath, Direction, EngineKind, FlushCall, Job};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
-use assay_model::work::StepDetail;
-use assay_model::work::androbench::DatabaseStep;
-use assay_model::work::iozone::IozoneStep;
 pub use calls::{CallEnd, Quantity};
 use hindrances::Hindrance;
 pub use load::judge_load;

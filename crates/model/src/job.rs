@@ -403,7 +403,7 @@ crate::defaults! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pause: Option<Pause>,
         /// Description of the job if its shape does not show it: a step of a work
-        /// ([`crate::work`]), for example `SQLite insert, journal wal`.
+        /// ([`crate::act`]), for example `SQLite insert, journal wal`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String>,
     }

@@ -4,6 +4,7 @@
 //! This crate does no I/O and reads no clock, so every rule in it can be tested with values alone.
 //! See `docs/architecture.md` for its use by the other crates.
 
+pub mod act;
 pub mod annotation;
 pub mod checkup;
 pub mod condition;
@@ -32,4 +33,3 @@ pub mod units;
 pub mod unread;
 pub mod verdict;
 pub mod wire;
-pub mod work;

@@ -1,5 +1,6 @@
 //! A run: an executed plan.
 
+use crate::act::acts::Acts;
 use crate::annotation::Annotation;
 use crate::plan::Plan;
 use crate::storage::Storage;
@@ -7,7 +8,6 @@ use crate::system::System;
 use crate::trial::{Outcome, TrialRecord};
 use crate::units::Nanos;
 use crate::verdict::{LEVEL, Side};
-use crate::work::acts::Acts;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! One trial: one execution of one job, raw counters and evidence.
 
+use crate::act::StepDetail;
 use crate::condition::{InForce, Restore, TEMPERATURE, parse_celsius};
 use crate::evidence::Evidence;
 use crate::job::Job;
@@ -7,7 +8,6 @@ use crate::load::report::WaveRecord;
 pub use crate::measurement::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Series,
 };
-use crate::work::StepDetail;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 

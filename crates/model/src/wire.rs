@@ -4,6 +4,12 @@
 
 pub use crate::inspection::{Inspection, PathKind};
 
+#[cfg(feature = "works")]
+use crate::act::ActProgress;
+use crate::act::acts::ActOrder;
+#[cfg(feature = "works")]
+use crate::act::powercut::Word;
+use crate::act::{Act, ActReport};
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
@@ -13,12 +19,6 @@ use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
-#[cfg(feature = "works")]
-use crate::work::WorkProgress;
-use crate::work::acts::ActOrder;
-#[cfg(feature = "works")]
-use crate::work::powercut::Word;
-use crate::work::{Work, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -166,10 +166,10 @@ pub enum FromAgent {
     },
     /// Progress of the running work, a few times a second.
     #[cfg(feature = "works")]
-    WorkProgress(WorkProgress),
+    ActProgress(ActProgress),
     /// Interim report of the running work, sent on request.
     #[cfg(feature = "works")]
-    WorkStands(Box<WorkReport>),
+    ActInterim(Box<ActReport>),
     /// Event of a power-cut test that must be sent at once.
     #[cfg(feature = "works")]
     Powercut(Word),
@@ -219,7 +219,7 @@ pub struct SlotEnd {
     /// Repetition that ended, from 1; 0 for one that makes no figure.
     pub trial: u32,
     /// Findings of the act as a whole; `None` for jobs and streams, and for an act that ended early.
-    pub report: Option<Works<Box<WorkReport>>>,
+    pub report: Option<Works<Box<ActReport>>>,
 }
 
 /// A line for the user of a load or a work.
@@ -316,19 +316,17 @@ crate::named! {
 
 impl Feature {
     /// Feature that an agent must have to carry out an act.
-    pub const fn of(act: &Work) -> Self {
+    pub const fn of(act: &Act) -> Self {
         match act {
-            Work::Copy(_)
-            | Work::Iozone(_)
-            | Work::Extent(_)
-            | Work::Capacity(_)
-            | Work::Watch(_) => Self::Works,
-            Work::Streams(_) => Self::Loads,
-            Work::AndroBench(_)
-            | Work::Memory(_)
-            | Work::Scenario(_)
-            | Work::Soak(_)
-            | Work::Powercut(_) => Self::Sqlite,
+            Act::Copy(_) | Act::Iozone(_) | Act::Extent(_) | Act::Capacity(_) | Act::Watch(_) => {
+                Self::Works
+            }
+            Act::Streams(_) => Self::Loads,
+            Act::AndroBench(_)
+            | Act::Memory(_)
+            | Act::Scenario(_)
+            | Act::Soak(_)
+            | Act::Powercut(_) => Self::Sqlite,
         }
     }
 }

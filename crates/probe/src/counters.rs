@@ -3,9 +3,9 @@
 use crate::attr;
 use crate::device::{Device, SECTOR_BYTES};
 use crate::roots::Roots;
+use assay_model::act::watch::DiskCounters;
 use assay_model::evidence::{DeviceCounters, QueueSettings, WriteCache};
 use assay_model::storage::Storage;
-use assay_model::work::watch::DiskCounters;
 
 /// Reads the block layer's counters of a device, from `/sys/class/block/NAME/stat`
 /// (Documentation/block/stat.rst); `None` when they cannot be read.

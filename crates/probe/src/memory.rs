@@ -5,7 +5,7 @@ use crate::checkup::{hypervisor, memory_room};
 use crate::roots::Roots;
 use crate::system::throttled;
 use crate::{attr, snapshot};
-use assay_model::work::memory::{Cache, Machine};
+use assay_model::act::memory::{Cache, Machine};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -4,7 +4,7 @@ use crate::attr;
 use crate::counters::disk_stat;
 use crate::device::{Device, is_hidden};
 use crate::roots::Roots;
-use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
+use assay_model::act::watch::{DiskCounters, Memory, Paging, Processor};
 
 /// Reads the memory of the system; lines are in units of 1024 bytes (proc_meminfo(5)). `None` if a
 /// line is missing that all kernels have.

@@ -3,9 +3,9 @@
 
 use crate::words::clean;
 use assay_lang::{counted, in_english, tr};
+use assay_model::act::watch::{DiskCounters, Drain, Phase, WatchReport, WatchSample};
 use assay_model::evidence::DeviceCounters;
 use assay_model::units::{Bytes, KIB, Nanos, three_digits};
-use assay_model::work::watch::{DiskCounters, Drain, Phase, WatchReport, WatchSample};
 use assay_stats::watch;
 use assay_stats::watch::{IoStat, Requests, VmStat, busiest, free, iostat, vmstat};
 use serde_json::{Value, json};

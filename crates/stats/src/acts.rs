@@ -1,9 +1,9 @@
 //! Duration of a whole scenario: the sum of its stages.
 
+use assay_model::act::StepDetail;
 use assay_model::job::Job;
 use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::work::StepDetail;
 
 /// Returns the time of all measured stages of one repetition of a scenario. Of concurrent acts the
 /// longest counts; background acts do not count. `None` when there is no act, or one was not
@@ -76,12 +76,12 @@ pub fn scenario_of(trial: &TrialRecord) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::act::scenario::ScenarioStep;
     use assay_model::job::{Job, Rw};
     use assay_model::load::Load;
     use assay_model::load::report::{LoadReport, WaveRecord};
     use assay_model::trial::Measurement;
     use assay_model::units::Bytes;
-    use assay_model::work::scenario::ScenarioStep;
 
     fn act(elapsed_ns: u64, stage: Option<u64>, background: bool) -> TrialRecord {
         let step = ScenarioStep {

@@ -16,16 +16,16 @@ use crate::histogram::Percentile;
 use crate::latency::Distribution;
 use crate::steps::stalls;
 use crate::summary::Summary;
+use assay_model::act::StepDetail;
+use assay_model::act::memory::{
+    BandwidthStep, LatencyStep, MemoryStep, MemoryStepResult, StressStep,
+};
 use assay_model::figures::Metric;
 use assay_model::job::{Direction, Job, Purpose};
 use assay_model::measurement::LatencyRecord;
 use assay_model::number::as_f64;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
 use assay_model::units::KIB;
-use assay_model::work::StepDetail;
-use assay_model::work::memory::{
-    BandwidthStep, LatencyStep, MemoryStep, MemoryStepResult, StressStep,
-};
 
 /// Percentiles of reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
@@ -371,10 +371,10 @@ pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
 mod tests {
     use super::*;
     use crate::histogram::Histogram;
+    use assay_model::act::memory::{Kernel, Machine, Pages, Stores, Vectors};
     use assay_model::job::{FlushCall, Job, Pause, RateLimit, Rw};
     use assay_model::trial::{CpuUse, Gap, Interval, IoErrors, Outcome, Series};
     use assay_model::units::{Bytes, Nanos};
-    use assay_model::work::memory::{Kernel, Machine, Pages, Stores, Vectors};
 
     /// `count` latencies of 1 µs, 2 µs, 3 µs …
     fn staircase(count: u64) -> LatencyRecord {

@@ -4,8 +4,8 @@
 //! Documentation/admin-guide/iostats.rst. A counter that decreased belongs to a device that was
 //! replaced meanwhile: it gives no figure.
 
+use assay_model::act::watch::{DiskCounters, Memory, WatchSample};
 use assay_model::number::as_f64;
-use assay_model::work::watch::{DiskCounters, Memory, WatchSample};
 
 /// Figures of `free`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,8 +231,8 @@ pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a Dis
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::act::watch::{Paging, Processor};
     use assay_model::evidence::DeviceCounters;
-    use assay_model::work::watch::{Paging, Processor};
 
     const KIB: u64 = 1024;
 

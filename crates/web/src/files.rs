@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::reply::{JSON, Problem, Reply};
 use crate::stored::{Stored, found, load, tag};
 use assay_lang::in_english;
-use assay_report::{import, json as run_json, machine as run_csv, xlsx as workbook};
+use assay_report::{import, json as run_json, machine, xlsx as workbook};
 use std::io::{self, Write};
 
 /// Answers with the whole run or import, as `assay show --json` prints it.
@@ -21,7 +21,7 @@ pub fn json(asked: &Asked<'_>) -> Result<Reply, Problem> {
 pub fn csv(asked: &Asked<'_>) -> Result<Reply, Problem> {
     file(asked, "csv", "text/csv; charset=utf-8", |stored, out| {
         in_english(|| match stored {
-            Stored::Run(run) => run_csv::write(run, out),
+            Stored::Run(run) => machine::write_csv(run, out),
             Stored::Import(of) => import::write_csv(of, out),
         })
     })

@@ -7,16 +7,16 @@ mod copier;
 mod describe;
 mod ends;
 
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::held::{named, shown};
 use assay_engine::{Waker, held, own_file_table};
+use assay_model::act::copy::{Extent, FileCopy, Records};
+use assay_model::act::{ActReport, StepDetail};
 use assay_model::gnu;
 use assay_model::gnu::{Base, quoted, quoted_if_needed};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
-use assay_model::work::copy::{Extent, FileCopy, Records};
-use assay_model::work::{StepDetail, WorkReport};
 use copier::Copier;
 use ends::Ends;
 use rustix::fs::{SeekFrom, seek};
@@ -41,7 +41,7 @@ enum Halt {
 }
 
 /// Copies, once or several times in a row; returns the report of the last copy.
-pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     // Before any file is opened, so that no other thread shares a descriptor, and a pipe ends when
     // the copy closes it.
     own_file_table();
@@ -56,7 +56,7 @@ pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkRepo
 }
 
 /// Makes one copy. A failure after both files are open is reported, and included in the report.
-fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     let ends = interruptible(context, |context| Ends::open(work, context))?;
     let buffers = match Buffers::new(work) {
         Ok(buffers) => buffers,
@@ -80,8 +80,8 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkEr
     context.observer.ended(outcome, came);
     context.observer.keep();
     match report {
-        Some(StepDetail::Copy(report)) => Ok(WorkReport::Copy(report)),
-        _ => Ok(WorkReport::Steps),
+        Some(StepDetail::Copy(report)) => Ok(ActReport::Copy(report)),
+        _ => Ok(ActReport::Steps),
     }
 }
 
@@ -377,7 +377,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(work: &FileCopy) -> Result<Self, WorkError> {
+    fn new(work: &FileCopy) -> Result<Self, ActError> {
         // Nothing will be read: dd does not allocate the memory either.
         let idle = work.count.is_some_and(Extent::is_empty);
         let size = |block: u64| {
@@ -400,8 +400,8 @@ impl Buffers {
     }
 }
 
-fn exhausted(what: &str, length: u64) -> WorkError {
-    WorkError::failed(format!(
+fn exhausted(what: &str, length: u64) -> ActError {
+    ActError::failed(format!(
         "memory exhausted by {what} buffer of size {length} bytes ({})",
         gnu::size(length, Base::Binary)
     ))

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Reason why a work cannot begin or continue.
 #[derive(Debug, Error)]
-pub enum WorkError {
+pub enum ActError {
     /// The work cannot be carried out as requested; the message contains the reason and a
     /// remedy.
     #[error("{0}")]
@@ -36,7 +36,7 @@ pub enum WorkError {
     Stopped,
 }
 
-impl WorkError {
+impl ActError {
     /// Creates an error without an error number.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::Failed {
@@ -95,7 +95,7 @@ impl WorkError {
     }
 }
 
-impl From<EngineError> for WorkError {
+impl From<EngineError> for ActError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Stopped => Self::Stopped,

@@ -5,18 +5,17 @@
 
 use crate::capacity::open_direct;
 use crate::observer::{Meter, ProgressReporter, nanos};
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
 use assay_engine::{held, layout};
+use assay_model::act::{
+    ActProgress, ActReport, Extent, ExtentSample, ExtentStep, ProgressUnit, SampleKind, StepDetail,
+};
 use assay_model::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::rng::SplitMix64;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
-use assay_model::work::{
-    Extent, ExtentSample, ExtentStep, ProgressUnit, SampleKind, StepDetail, WorkProgress,
-    WorkReport,
-};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use std::fs::File;
 use std::io;
@@ -32,9 +31,9 @@ const LARGEST_SAMPLE: u64 = 1 << 30;
 ///
 /// # Errors
 /// If a sample is too large, or the path cannot be opened, is too small, or fails repeatedly.
-pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     if work.sample_bytes > LARGEST_SAMPLE {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "a sample of {} is too large: the largest --sample-size is {}",
             Bytes(work.sample_bytes),
             Bytes(LARGEST_SAMPLE)
@@ -43,7 +42,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
     let mut place = ExtentFile::open(work, context)?;
     let length = place.bytes();
     if length < work.sample_bytes {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{} has {}, which is less than one sample of {}: choose a smaller --sample-size",
             shown(&work.path),
             Bytes(length),
@@ -59,7 +58,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
         let offsets = random(length, work.access_samples, place.page(), context.seed);
         step(work, SampleKind::Access, &offsets, &mut place, context)?;
     }
-    Ok(WorkReport::Steps)
+    Ok(ActReport::Steps)
 }
 
 /// Takes all samples of one kind.
@@ -69,7 +68,7 @@ fn step(
     offsets: &[u64],
     place: &mut ExtentFile,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let job = job(work, of, place);
     let path = place.path().to_owned();
     let paths = [path.as_path()];
@@ -89,7 +88,7 @@ fn step(
     let samples = sampler.into_samples();
     let measured = meter.stop_at(samples.iter().map(|sample| sample.elapsed_ns).sum());
     context.observer.clock_stopped();
-    let outcome = WorkError::outcome_of(&done);
+    let outcome = ActError::outcome_of(&done);
     let detail = ExtentStep {
         of,
         extent_bytes: place.bytes(),
@@ -168,7 +167,7 @@ struct ExtentFile {
 
 impl ExtentFile {
     /// Opens a path; for a folder, creates a file first.
-    fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, WorkError> {
+    fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, ActError> {
         let path = match context.folder {
             Some(folder) => {
                 let path = folder.join(FILE);
@@ -178,16 +177,16 @@ impl ExtentFile {
             None => work.path.clone(),
         };
         let found =
-            std::fs::metadata(&path).map_err(|error| WorkError::io("look at", &path, &error))?;
+            std::fs::metadata(&path).map_err(|error| ActError::io("look at", &path, &error))?;
         let device = found.file_type().is_block_device();
         if !device && !found.is_file() {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{} is neither a block device nor a file",
                 shown(&path)
             )));
         }
         if work.write && !device && context.folder.is_none() {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{} is an existing file, which is only read: to write, name a folder or an unused block device",
                 shown(&path)
             )));
@@ -198,7 +197,7 @@ impl ExtentFile {
             (true, true) => OFlags::RDWR | OFlags::EXCL,
         };
         let (file, direct) = open_direct(&path, flags | OFlags::SYNC)
-            .map_err(|errno| WorkError::io("open", &path, &errno.into()))?;
+            .map_err(|errno| ActError::io("open", &path, &errno.into()))?;
         if !direct {
             let text =
                 "the file system refuses direct I/O: cached pages are dropped before each sample";
@@ -206,7 +205,7 @@ impl ExtentFile {
         }
         // Unlike the metadata, this also returns the length of a device.
         let bytes = seek(&file, SeekFrom::End(0))
-            .map_err(|errno| WorkError::io("find the length of", &path, &errno.into()))?;
+            .map_err(|errno| ActError::io("find the length of", &path, &errno.into()))?;
         Ok(Self {
             path,
             file,
@@ -262,9 +261,9 @@ impl ExtentFile {
 }
 
 /// Creates a file and writes all of its blocks.
-fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), WorkError> {
+fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), ActError> {
     let file =
-        held::create_new(path).map_err(|errno| WorkError::io("create", path, &errno.into()))?;
+        held::create_new(path).map_err(|errno| ActError::io("create", path, &errno.into()))?;
     let began = Instant::now();
     let (seed, stop) = (context.seed, context.stop);
     let observer = &mut context.observer;
@@ -275,7 +274,7 @@ fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), Wor
         seed,
         stop,
         &mut |done| {
-            observer.progress(&WorkProgress {
+            observer.progress(&ActProgress {
                 step: "writing the test file".to_owned(),
                 steps_done: 0,
                 unit: ProgressUnit::Bytes,
@@ -331,7 +330,7 @@ impl<'a> Sampler<'a> {
         offsets: &[u64],
         meter: &mut Meter,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let (name, done) = match self.of {
             SampleKind::Read => ("read", 0),
             SampleKind::Write => ("write", 1),
@@ -342,7 +341,7 @@ impl<'a> Sampler<'a> {
         let mut in_vain = 0;
         for (number, &offset) in offsets.iter().enumerate() {
             if context.stopped() {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             match self.sample(offset, meter) {
                 Ok(sample) => {
@@ -366,8 +365,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    fn hopeless(&self, offset: u64, error: &io::Error) -> WorkError {
-        WorkError::Failed {
+    fn hopeless(&self, offset: u64, error: &io::Error) -> ActError {
+        ActError::Failed {
             message: format!(
                 "cannot sample {}: too many samples failed, the last at offset {offset}: {error}",
                 shown(self.place.path())

@@ -1,26 +1,26 @@
 //! Files, file systems and programs, for all works.
 
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::held;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Removes a file, if it exists.
-pub(crate) fn remove_if_there(path: &Path) -> Result<(), WorkError> {
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), ActError> {
     match held::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(WorkError::io("remove", path, &error))
+            Err(ActError::io("remove", path, &error))
         }
         _ => Ok(()),
     }
 }
 
 /// Writes back all dirty data in the file system of a folder.
-pub(crate) fn write_back(folder: &Path) -> Result<(), WorkError> {
+pub(crate) fn write_back(folder: &Path) -> Result<(), ActError> {
     held::open_to_read(folder)
         .and_then(|opened| Ok(rustix::fs::syncfs(opened)?))
-        .map_err(|error| WorkError::io("write back", folder, &error))
+        .map_err(|error| ActError::io("write back", folder, &error))
 }
 
 /// Runs a system program such as `mount`; an error is its standard error.

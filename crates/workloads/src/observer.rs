@@ -1,15 +1,15 @@
 //! Observer of a work's steps.
 
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::{goes_away, thread_cpu_use};
+use assay_model::act::powercut::Word;
+use assay_model::act::{ActProgress, ActReport, ProgressUnit, StepDetail};
 use assay_model::job::{Direction, Job};
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
 };
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::powercut::Word;
-use assay_model::work::{ProgressUnit, StepDetail, WorkProgress, WorkReport};
 use assay_stats::histogram::Histogram;
 use rustix::io::Errno;
 use std::io;
@@ -22,7 +22,7 @@ pub struct Context<'a> {
     /// Seed of orders and contents.
     pub seed: u64,
     /// Private folder that is removed afterwards, for a work that requests one
-    /// (`Work::private_folder_in`).
+    /// (`Act::private_folder_in`).
     pub folder: Option<&'a Path>,
     /// Set when the work must stop and clean up.
     pub stop: &'a AtomicBool,
@@ -102,8 +102,8 @@ pub trait Observer {
     ///
     /// # Errors
     /// If there is no such device, or an operation fails.
-    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
-        Err(WorkError::Refused(format!(
+    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, ActError> {
+        Err(ActError::Refused(format!(
             "{kind}: no scratch device was given to make a file system on"
         )))
     }
@@ -111,7 +111,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// If it cannot be unmounted.
-    fn leave_file_system(&mut self) -> Result<(), WorkError> {
+    fn leave_file_system(&mut self) -> Result<(), ActError> {
         Ok(())
     }
     /// Waits until all ended steps are stored. Called only when waiting disturbs nothing.
@@ -119,11 +119,11 @@ pub trait Observer {
     /// Receives a message for the user.
     fn note(&mut self, weight: NoteWeight, text: String);
     /// Receives the progress a few times a second.
-    fn progress(&mut self, progress: &WorkProgress);
+    fn progress(&mut self, progress: &ActProgress);
     /// Receives a message of a power-cut work; other works send none.
     fn powercut(&mut self, _word: Word) {}
     /// Receives an interim report after one was requested.
-    fn stands(&mut self, report: WorkReport);
+    fn stands(&mut self, report: ActReport);
 }
 
 /// Failed I/Os listed with their offset, at most; all are counted.
@@ -294,7 +294,7 @@ impl Meter {
     ///
     /// # Errors
     /// If the device is gone.
-    pub(crate) fn is_there(&mut self, context: &Context<'_>, done: u64) -> Result<(), WorkError> {
+    pub(crate) fn is_there(&mut self, context: &Context<'_>, done: u64) -> Result<(), ActError> {
         if self.errors.count == self.excused {
             return Ok(());
         }
@@ -309,7 +309,7 @@ impl Meter {
             };
         self.moments = self.moments.saturating_sub(1);
         match gone {
-            true => Err(WorkError::Gone { after: Bytes(done) }),
+            true => Err(ActError::Gone { after: Bytes(done) }),
             false => Ok(()),
         }
     }
@@ -418,7 +418,7 @@ impl ProgressReporter {
 
     /// Reports the progress now, for callers that keep the interval themselves.
     pub(crate) fn tell(&self, context: &mut Context<'_>, done: u64) {
-        context.observer.progress(&WorkProgress {
+        context.observer.progress(&ActProgress {
             step: self.step.clone(),
             steps_done: self.steps_done,
             unit: self.unit,
@@ -446,8 +446,8 @@ pub(crate) mod recording {
 
     /// Runs a work without stopping it; returns its result and the details of its steps.
     pub(crate) fn recorded(
-        run: impl FnOnce(&mut Context<'_>) -> Result<WorkReport, WorkError>,
-    ) -> (Result<WorkReport, WorkError>, Vec<StepDetail>) {
+        run: impl FnOnce(&mut Context<'_>) -> Result<ActReport, ActError>,
+    ) -> (Result<ActReport, ActError>, Vec<StepDetail>) {
         let mut recording = Recording::default();
         let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
         let mut context = Context {
@@ -486,8 +486,8 @@ pub(crate) mod recording {
         fn note(&mut self, _weight: NoteWeight, text: String) {
             self.notes.push(text);
         }
-        fn progress(&mut self, _progress: &WorkProgress) {}
-        fn stands(&mut self, _report: WorkReport) {}
+        fn progress(&mut self, _progress: &ActProgress) {}
+        fn stands(&mut self, _report: ActReport) {}
     }
 }
 

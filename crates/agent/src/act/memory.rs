@@ -1,7 +1,7 @@
 //! Machine information for a work on main memory.
 
 use assay_engine::memory::usable_cpus;
-use assay_model::work::memory::Machine;
+use assay_model::act::memory::Machine;
 use assay_probe::roots::Roots;
 use assay_probe::{memory, system};
 use assay_workloads::memory::Surroundings;

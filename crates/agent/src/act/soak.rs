@@ -2,7 +2,7 @@
 
 use crate::devices::ask;
 use crate::inspect::storage_of;
-use assay_model::work::soak::Health;
+use assay_model::act::soak::Health;
 use assay_probe::roots::Roots;
 use assay_workloads::soak::Surroundings;
 use std::path::Path;

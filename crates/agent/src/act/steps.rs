@@ -10,20 +10,20 @@ use crate::outbox::Outbox;
 use crate::plan::Runner;
 use crate::trial::{not_begun, unix_ms};
 use assay_engine::goes_away;
+use assay_model::act::powercut::Word;
+use assay_model::act::{Act, ActProgress, ActReport};
 use assay_model::condition::InForce;
 use assay_model::evidence::{Evidence, FileCache, QueueSettings, Snapshot};
 use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
-use assay_model::work::powercut::Word;
-use assay_model::work::{Work, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around, with_surroundings};
 use assay_probe::stack::device_gone;
-use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
+use assay_workloads::{ActError, ObservedStep, Observer, StepOutcome, Together};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -310,7 +310,7 @@ impl Observer for Steps<'_> {
         };
         // Other works remove files while their clock runs.
         let held = match self.act.act {
-            Work::Copy(_) | Work::Iozone(_) => HeldFiles::hold(step.paths.iter().copied()),
+            Act::Copy(_) | Act::Iozone(_) => HeldFiles::hold(step.paths.iter().copied()),
             _ => HeldFiles::default(),
         };
         let queues = self.queues(&storage);
@@ -365,7 +365,7 @@ impl Observer for Steps<'_> {
         let evidence = self.evidence(&step);
         let is_gone = |storage: &_| device_gone(self.roots, storage);
         let failed =
-            matches!(&came.detail, Some(assay_model::work::StepDetail::Copy(copy)) if copy.failed);
+            matches!(&came.detail, Some(assay_model::act::StepDetail::Copy(copy)) if copy.failed);
         // A filter's own messages are those of another program, which may take it for the end.
         if self.act.act.spec().is_filter()
             && let Some(Evidence { storage, .. }) = &evidence
@@ -414,13 +414,13 @@ impl Observer for Steps<'_> {
         place.is_some_and(|(_, storage)| device_gone(self.roots, storage))
     }
 
-    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, ActError> {
         let made = self.scratch.make(kind);
         self.forget_storage();
         made
     }
 
-    fn leave_file_system(&mut self) -> Result<(), WorkError> {
+    fn leave_file_system(&mut self) -> Result<(), ActError> {
         self.scratch.leave()
     }
 
@@ -439,16 +439,16 @@ impl Observer for Steps<'_> {
         self.send(&FromAgent::LoadNote(LoadNote { weight, text }));
     }
 
-    fn progress(&mut self, progress: &WorkProgress) {
-        self.outbox.tell(&FromAgent::WorkProgress(progress.clone()));
+    fn progress(&mut self, progress: &ActProgress) {
+        self.outbox.tell(&FromAgent::ActProgress(progress.clone()));
     }
 
     fn powercut(&mut self, word: Word) {
         self.send(&FromAgent::Powercut(word));
     }
 
-    fn stands(&mut self, report: WorkReport) {
-        self.send(&FromAgent::WorkStands(Box::new(report)));
+    fn stands(&mut self, report: ActReport) {
+        self.send(&FromAgent::ActInterim(Box::new(report)));
     }
 }
 

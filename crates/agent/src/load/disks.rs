@@ -1,8 +1,8 @@
 //! Activity of a load's disks over the whole load.
 
+use assay_model::act::watch::DiskCounters;
 use assay_model::load::report::DiskUse;
 use assay_model::storage::{Layer, LayerRole, Storage};
-use assay_model::work::watch::DiskCounters;
 use assay_probe::counters::disk_stat;
 use assay_probe::roots::Roots;
 use std::time::Instant;

@@ -8,7 +8,7 @@
 //! kernel lets any page become and the device has been idle since. In both cases the last
 //! write of the device before that time was the last of these pages.
 
-use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, WatchSample};
+use assay_model::act::watch::{CommandEnd, DiskCounters, Drain, LastWrite, WatchSample};
 
 /// Pages by which `Dirty` and `Writeback` may be wrong for each processor: it adds its changes
 /// to the sum when they reach this number (`mm/vmstat.c`, `calculate_normal_threshold`, at
@@ -133,8 +133,8 @@ fn unwritten(sample: &WatchSample) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::act::watch::Memory;
     use assay_model::evidence::DeviceCounters;
-    use assay_model::work::watch::Memory;
 
     const MIB: u64 = 1 << 20;
     const AGE: u64 = 35_000_000_000;

@@ -1,10 +1,10 @@
 //! Estimated time of a plan, before it runs.
 
+use assay_model::act::memory::MemoryPattern;
 use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job};
 use assay_model::plan::{Place, Plan};
 use assay_model::units::{Bytes, MIB, Nanos};
-use assay_model::work::memory::MemoryPattern;
 
 /// Overhead of a trial: opening, evicting, flushing and collecting evidence.
 const AROUND_A_TRIAL: Nanos = Nanos::millis(200);

@@ -6,9 +6,9 @@ use super::measure::{disks, mark, mem, scenario};
 use crate::exit::Failure;
 use crate::rounds::JobSource;
 use crate::rounds::acts::{RepeatedAct, RepeatedCommand};
+use assay_model::act::Act;
 use assay_model::job::Job;
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn parse(words: &[OsString], path: &Path) -> Result<RepeatedCommand, Failure
             let words = words.to_vec();
             let make = move |bench: &Inspection| {
                 let (copy, steps) = dd::swept(&words, &bench.path)?;
-                Ok((Work::Copy(Box::new(copy)), steps))
+                Ok((Act::Copy(Box::new(copy)), steps))
             };
             only_here(act("dd", Feature::Works, make))
         }
@@ -42,7 +42,7 @@ pub fn parse(words: &[OsString], path: &Path) -> Result<RepeatedCommand, Failure
             let words = words.to_vec();
             let make = move |bench: &Inspection| {
                 let work = iozone::swept(&words, bench)?;
-                Ok((Work::Iozone(Box::new(work)), Vec::new()))
+                Ok((Act::Iozone(Box::new(work)), Vec::new()))
             };
             only_here(act("iozone", Feature::Works, make))
         }
@@ -94,7 +94,7 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<RepeatedComma
         }
         Some(Command::Mem(args)) => act("mem", Feature::Sqlite, move |_| {
             let (work, steps) = mem::work(&args);
-            Ok((Work::Memory(Box::new(work)), steps))
+            Ok((Act::Memory(Box::new(work)), steps))
         }),
         Some(Command::Mark(args)) => {
             RepeatedCommand::Jobs(JobSource::Made(Box::new(move |inspection| {
@@ -112,7 +112,7 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<RepeatedComma
 fn act(
     name: &'static str,
     needs: Feature,
-    make: impl Fn(&Inspection) -> Result<(Work, Vec<Job>), Failure> + 'static,
+    make: impl Fn(&Inspection) -> Result<(Act, Vec<Job>), Failure> + 'static,
 ) -> RepeatedCommand {
     RepeatedCommand::Act(RepeatedAct {
         name,

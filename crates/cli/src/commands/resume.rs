@@ -19,14 +19,14 @@ use crate::stored;
 use crate::stored::KeepArgs;
 use crate::stored::lookup::{StoreArgs, run_id, whole_run};
 use crate::targets::OnArgs;
+use assay_model::act::Act;
+use assay_model::act::acts::Acts;
 use assay_model::load::Load;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
-use assay_model::work::acts::Acts;
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
@@ -279,7 +279,7 @@ impl Missing {
 
     /// Removes the trials of the last repetition, which may be incomplete.
     fn of_acts(run: &mut Run, acts: &Acts) -> Result<Self, Failure> {
-        if let Some(Work::Copy(copy)) = acts.acts.first()
+        if let Some(Act::Copy(copy)) = acts.acts.first()
             && (copy.input.is_none() || copy.output.is_none())
         {
             return Err(Failure::usage(format!(
@@ -379,7 +379,7 @@ fn carry_out(
         _ => sweep(header, so_far, &voice),
     };
     let load = match acts.acts.first() {
-        Some(Work::Streams(load)) => (**load).clone(),
+        Some(Act::Streams(load)) => (**load).clone(),
         _ => Load::default(),
     };
     let streams = StreamTrials {

@@ -10,6 +10,8 @@ use crate::interrupt::{Interrupt, Interrupts};
 use crate::output::say;
 use crate::stored;
 use crate::stored::{KeepArgs, keep_apart};
+use assay_model::act::acts::{ActOrder, Acts};
+use assay_model::act::{Act, ActSpec};
 use assay_model::condition::{Condition, Restore};
 use assay_model::job::Job;
 use assay_model::load::Load;
@@ -17,8 +19,6 @@ use assay_model::plan::{Place, Plan, rounds};
 use assay_model::run::{Run, RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::wire::{Inspection, RunEnd};
-use assay_model::work::acts::{ActOrder, Acts};
-use assay_model::work::{Work, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub fn permit_devices(load: Load) -> Load {
 }
 
 /// Order for one slot of an act, as the machine is.
-pub fn single(run_id: &str, place: Place, act: Work, seed: u64, destroy_data: bool) -> ActOrder {
+pub fn single(run_id: &str, place: Place, act: Act, seed: u64, destroy_data: bool) -> ActOrder {
     ActOrder {
         plan: Plan::once(run_id.to_owned(), place),
         acts: vec![act],
@@ -64,7 +64,7 @@ pub fn once(
 /// An act that was asked for, and its terms.
 pub struct Request {
     /// The act.
-    pub work: Work,
+    pub work: Act,
     /// Steps in their order, as far as they are known beforehand.
     pub steps: Vec<Job>,
     /// Number of repetitions.
@@ -239,7 +239,7 @@ impl<'a> ActRun<'a> {
         // Trials of an agent that is gone are kept too.
         ending.and_noted(execution.keep(self.store.as_mut(), listener));
         let trials = execution.finish();
-        let mut acts = acts.acts.iter().map(Work::spec);
+        let mut acts = acts.acts.iter().map(Act::spec);
         if ending.agent_lost && acts.any(|act| act.private_folder_in().is_some()) {
             let RunHeader { plan, id, .. } = &self.header;
             for leftover in leftovers::clear_after_loss(target, &plan.place, id) {
@@ -253,7 +253,7 @@ impl<'a> ActRun<'a> {
 }
 
 /// Returns all paths that a work writes, including this program's standard output.
-fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+fn written(work: &dyn ActSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout() {
         written.push(PathBuf::from("/proc/self/fd/1"));

@@ -9,10 +9,10 @@ use crate::driver::step_progress::StepTalk;
 use crate::exit::Failure;
 use crate::stored::KeepArgs;
 use crate::targets::OnArgs;
+use assay_model::act::Act;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
 use assay_target::Target;
 use clap::Args;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub struct Bench {
 }
 
 /// Place and work, with the steps in their order, as far as they are known.
-pub type Planned = (Place, Work, Vec<Job>);
+pub type Planned = (Place, Act, Vec<Job>);
 
 impl MeasuringCommand<'_> {
     /// Carries out the command on a target. `plan` admits the place, makes the work, and announces it.

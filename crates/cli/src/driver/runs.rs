@@ -4,11 +4,11 @@ use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
 use crate::{config, stored};
 use assay_lang::tr;
+use assay_model::act::soak::SoakStep;
 use assay_model::plan::Plan;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
-use assay_model::work::soak::SoakStep;
 use assay_report::json;
 use assay_report::terminal::write_summary;
 use assay_store::{Location, Store, StoreError};
@@ -207,7 +207,7 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
     let Err(error) = noted else {
         // An interrupted run is likely to be resumed, so it is not pushed yet.
         if matches!(run.status, RunStatus::Finished | RunStatus::Failed { .. }) {
-            stored::note(store.path(), id);
+            stored::note_ended(store.path(), id);
         }
         return Ok(());
     };

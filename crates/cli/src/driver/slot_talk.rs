@@ -3,10 +3,10 @@
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, name_of, time_left};
+use assay_model::act::ActReport;
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
-use assay_model::work::WorkReport;
 use std::time::Instant;
 
 /// Display of the repetitions on standard error.
@@ -98,7 +98,7 @@ impl Listener for SlotTalk {
         Ok(())
     }
 
-    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, _number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         self.done += 1;
         let steps = std::mem::take(&mut self.steps);
         // On a terminal the live line is enough, unless something failed.

@@ -4,10 +4,10 @@
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
+use assay_model::act::{ActProgress, ActReport, ProgressUnit};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
-use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 
 /// Display of the steps on standard error.
 pub struct StepTalk {
@@ -31,9 +31,9 @@ impl StepTalk {
         self.voice.clear();
     }
 
-    fn far(&self, progress: &WorkProgress) -> String {
+    fn far(&self, progress: &ActProgress) -> String {
         let total = progress.total.filter(|total| *total > 0);
-        let WorkProgress {
+        let ActProgress {
             done,
             unit,
             elapsed_ns,
@@ -92,13 +92,13 @@ impl Listener for StepTalk {
         Ok(())
     }
 
-    fn progress(&mut self, progress: &WorkProgress) -> Result<(), Failure> {
+    fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
         let done = usize::try_from(progress.steps_done).unwrap_or(0);
         self.voice.show(done, self.steps, &self.far(progress));
         Ok(())
     }
 
-    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         self.trial = number + 1;
         Ok(())
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_done_and_left_is_said_in_what_is_counted() {
-        let progress = WorkProgress {
+        let progress = ActProgress {
             step: "verify".to_owned(),
             steps_done: 1,
             unit: ProgressUnit::Bytes,
@@ -120,7 +120,7 @@ mod tests {
         };
         let words = StepTalk::new(2).far(&progress);
         assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 0:30 left");
-        let samples = WorkProgress {
+        let samples = ActProgress {
             unit: ProgressUnit::Items,
             done: 25,
             total: Some(100),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn nothing_is_guessed_from_nothing() {
-        let progress = WorkProgress {
+        let progress = ActProgress {
             step: "probe".to_owned(),
             steps_done: 0,
             unit: ProgressUnit::Bytes,

@@ -5,12 +5,12 @@ use crate::driver::notes::note_in_words;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::progress::{SoFar, Voice};
+use assay_model::act::{ActProgress, ActReport};
 use assay_model::job::Job;
 use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{FromAgent, LoadNote, RunEnd, SlotEnd};
-use assay_model::work::{WorkProgress, WorkReport};
 use assay_store::Store;
 
 /// Limit on the trials of one run: whole matrices of iozone have some thousand.
@@ -44,11 +44,11 @@ pub trait Listener {
         Ok(())
     }
     /// Called with the progress of a work, a few times a second.
-    fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
+    fn progress(&mut self, _progress: &ActProgress) -> Result<(), Failure> {
         Ok(())
     }
     /// Called with an interim report of a work, which SIGUSR1 requests.
-    fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
+    fn stands(&mut self, _report: &ActReport) -> Result<(), Failure> {
         Ok(())
     }
     /// Called with the progress of a load, a few times a second.
@@ -61,7 +61,7 @@ pub trait Listener {
     }
     /// Called when a repetition (from 1) of a work has ended; `None` if it ended before it had a
     /// report.
-    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, _number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ pub struct SlotOutcome {
     /// Position that the agent waits for.
     pub position: u32,
     /// Findings of the act as a whole.
-    pub report: Option<WorkReport>,
+    pub report: Option<ActReport>,
     /// Report of its streams.
     pub streams: Option<LoadReport>,
 }
@@ -171,8 +171,8 @@ impl<'a> Trials<'a> {
                     // An agent that cannot read it has ended; its last messages follow.
                     let _ = host.stored(position);
                 }
-                FromAgent::WorkProgress(progress) => listener.progress(&progress)?,
-                FromAgent::WorkStands(report) => listener.stands(&report)?,
+                FromAgent::ActProgress(progress) => listener.progress(&progress)?,
+                FromAgent::ActInterim(report) => listener.stands(&report)?,
                 FromAgent::LoadProgress(progress) => listener.load_progress(&progress)?,
                 FromAgent::LoadStream(_) if self.streams.len() >= MOST_STREAMS => {
                     return Err(Failure::lost("the agent reports streams without end"));

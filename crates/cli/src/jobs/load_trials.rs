@@ -14,6 +14,8 @@ use crate::interrupt::Interrupts;
 use crate::stored;
 use crate::ui::progress::{Voice, in_brief};
 use assay_lang::tr;
+use assay_model::act::acts::Acts;
+use assay_model::act::{Act, ActReport, ReplayStep};
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -21,8 +23,6 @@ use assay_model::run::RunStatus;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, LoadNote};
-use assay_model::work::acts::Acts;
-use assay_model::work::{ReplayStep, Work, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
 use std::cell::Cell;
@@ -66,7 +66,7 @@ impl RepeatedLoad {
         let (entropy, of) = (self.load.entropy, plan.order.len());
         let mut header = header(plan, self.inspection, host.origin());
         self.load.made_for = self.is_private.then(|| header.id.clone());
-        let act = Work::Streams(Box::new(self.load.clone()));
+        let act = Act::Streams(Box::new(self.load.clone()));
         let acts = Acts::repeated(act, self.trials, entropy, true);
         // A trace can be long; a replay is not resumed.
         header.acts = self.replay.is_none().then(|| Box::new(acts.clone()));
@@ -241,7 +241,7 @@ impl Listener for Follower {
         Ok(())
     }
 
-    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         self.close();
         self.number = number + 1;
         Ok(())

@@ -13,6 +13,10 @@ use crate::driver::host::Host;
 use crate::driver::runs::random;
 use crate::exit::Failure;
 use assay_dialects::fio::Environment;
+use assay_model::act::Act;
+use assay_model::act::memory::{
+    Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stores, latency_job, stress_job,
+};
 use assay_model::job::{
     CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw, is_named,
 };
@@ -21,10 +25,6 @@ use assay_model::system::System;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::Inspection;
-use assay_model::work::Work;
-use assay_model::work::memory::{
-    Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stores, latency_job, stress_job,
-};
 use clap::Args;
 use std::fs::File;
 use std::path::Path;
@@ -146,7 +146,7 @@ pub fn warn(warnings: &[String], talk: Talk) {
 pub const PASSES: u32 = 10;
 
 /// Returns a work for bandwidth and latency, and its steps, for use as a part of a larger run.
-pub fn short() -> (Work, Vec<Job>) {
+pub fn short() -> (Act, Vec<Job>) {
     let work = Memory {
         bandwidth: Some(Bandwidth {
             array_bytes: None,
@@ -157,7 +157,7 @@ pub fn short() -> (Work, Vec<Job>) {
         stress: None,
     };
     let steps = steps(&work);
-    (Work::Memory(Box::new(work)), steps)
+    (Act::Memory(Box::new(work)), steps)
 }
 
 /// Returns the steps that are known: the names of others contain the target's number of CPUs, which
@@ -169,7 +169,7 @@ pub fn steps(work: &Memory) -> Vec<Job> {
         let all = kernels.flat_map(|kernel| kernel.stores().iter().map(move |s| (kernel, *s)));
         let plain = all.filter(|(_, stores)| *stores == Stores::Plain);
         steps.extend(plain.map(|(kernel, stores)| {
-            assay_model::work::memory::bandwidth_job(kernel, stores, 1, bandwidth.passes)
+            assay_model::act::memory::bandwidth_job(kernel, stores, 1, bandwidth.passes)
         }));
     }
     if let Some(latency) = &work.latency {

@@ -325,7 +325,7 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Xlsx => |judged, _, out| xlsx::write_comparison(&judged.compared(), out),
         Format::Text => |judged, _, out| mail(judged, Form::Text, out),
         Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
-        Format::Junit => |judged, _, out| gate::write(&suite(judged), out),
+        Format::Junit => |judged, _, out| gate::write_junit(&suite(judged), out),
         Format::Tap => |judged, _, out| tap::write(&suite(judged), out),
         Format::Lava => |judged, _, out| lava::write(&suite(judged), out),
         Format::Kcidb => {

@@ -3,10 +3,10 @@
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use crate::rounds::JobSource;
+use assay_model::act::Act;
 use assay_model::job::Job;
 use assay_model::storage::folder_of;
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
 use assay_target::Target;
 use std::ffi::OsString;
 use std::fs;
@@ -34,7 +34,7 @@ pub struct RepeatedAct {
 }
 
 /// Makes an act and its steps for an inspected place.
-pub type MakeAct = Box<dyn Fn(&Inspection) -> Result<(Work, Vec<Job>), Failure>>;
+pub type MakeAct = Box<dyn Fn(&Inspection) -> Result<(Act, Vec<Job>), Failure>>;
 
 impl RepeatedAct {
     /// Checks that the act can be repeated on the target, and asks for an agent that can.
@@ -69,7 +69,7 @@ pub struct ActPlace<'a> {
 
 /// Refuses a work that writes elsewhere, or that does not access the storage whose settings are
 /// varied: its figures would not depend on them.
-pub fn check_place(host: &mut Host, work: &Work, place: &ActPlace) -> Result<(), Failure> {
+pub fn check_place(host: &mut Host, work: &Act, place: &ActPlace) -> Result<(), Failure> {
     refuse_own_streams(work, place)?;
     let is_made = place.makes_file_systems;
     let varied = &place.inspection.storage;
@@ -103,7 +103,7 @@ pub fn check_place(host: &mut Host, work: &Work, place: &ActPlace) -> Result<(),
 }
 
 /// Refuses paths of standard streams: the agent has other ones.
-fn refuse_own_streams(work: &Work, place: &ActPlace) -> Result<(), Failure> {
+fn refuse_own_streams(work: &Act, place: &ActPlace) -> Result<(), Failure> {
     let streams = [
         "/dev/stdin",
         "/dev/stdout",
@@ -124,7 +124,7 @@ fn refuse_own_streams(work: &Work, place: &ActPlace) -> Result<(), Failure> {
 }
 
 /// Returns the files, folders and devices that a work reads or writes, each once.
-fn touched(work: &Work) -> Vec<PathBuf> {
+fn touched(work: &Act) -> Vec<PathBuf> {
     let mut touched = work.spec().touches();
     touched.sort();
     touched.dedup();

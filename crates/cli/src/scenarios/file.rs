@@ -3,14 +3,14 @@
 use super::PlaceWanted;
 use crate::checks::toml_file;
 use crate::checks::toml_file::{Keys, Mistake, number, parse_size, size, time};
-use assay_model::condition::FileSystem;
-use assay_model::job::FlushCall;
-use assay_model::units::{KIB, MIB};
-use assay_model::work::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
-use assay_model::work::scenario::{
+use assay_model::act::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
+use assay_model::act::scenario::{
     ActPace, Action, Command, Copying, DEVICE, Filling, Reading, Sync, Tree, TreeAct, Verifying,
     Writing,
 };
+use assay_model::condition::FileSystem;
+use assay_model::job::FlushCall;
+use assay_model::units::{KIB, MIB};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;

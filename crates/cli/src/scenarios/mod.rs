@@ -12,16 +12,16 @@ use crate::checks::toml_file::{Mistake, meant};
 use crate::checks::{admission, estimate, input};
 use crate::driver::host::Host;
 use crate::exit::Failure;
+use assay_model::act::scenario::{
+    ActPace, Action, Copying, DEVICE, Reading, Scenario, ScenarioAct, Stage, Sync, Tree, TreeAct,
+    Verifying, Writing,
+};
 use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::number::as_u64;
 use assay_model::plan::Place;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
-use assay_model::work::scenario::{
-    Act, ActPace, Action, Copying, DEVICE, Reading, Scenario, Stage, Sync, Tree, TreeAct,
-    Verifying, Writing,
-};
 use file::{ActWanted, ScenarioFile, Step};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ pub fn tools_are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failu
     }
 }
 
-fn file_system(act: &Act) -> Option<String> {
+fn file_system(act: &ScenarioAct) -> Option<String> {
     match &act.action {
         Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
         _ => None,
@@ -512,7 +512,11 @@ struct KnownFiles {
     stage: [Nanos; 2],
 }
 
-fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<Act, Mistake> {
+fn one(
+    act: &ActWanted,
+    wanted: &Wanted<'_>,
+    known: &mut KnownFiles,
+) -> Result<ScenarioAct, Mistake> {
     let action = scaled(&act.action, wanted.scale);
     let refuse = |why: String| Mistake {
         line: act.line,
@@ -532,7 +536,7 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<A
             *longest = (*longest).max(time(&action, &pace, bytes, speed));
         }
     }
-    Ok(Act {
+    Ok(ScenarioAct {
         job: job(&act.name, &action, &pace, &bytes),
         // Pauses and dropped caches have no figures.
         unmeasured: act.prepares || matches!(action, Action::Pause { .. } | Action::DropCaches),

@@ -117,11 +117,11 @@ impl KeepArgs {
 
 /// Returns the identity of this process.
 pub fn this_process() -> Owner {
-    of(std::process::id())
+    owner_of(std::process::id())
 }
 
 /// Returns the identity of a running process on this machine.
-pub fn of(pid: u32) -> Owner {
+pub fn owner_of(pid: u32) -> Owner {
     Owner {
         pid,
         boot_id: boot_id(),
@@ -175,12 +175,12 @@ pub fn go_on_to(store: Location) {
 }
 
 /// Returns the store to which runs are pushed; `None` if they stay in the local file.
-pub fn store() -> Option<&'static Location> {
+pub fn push_target() -> Option<&'static Location> {
     STORE.get()
 }
 
 /// Notes that a run has ended.
-pub fn note(store: &Path, id: &str) {
+pub fn note_ended(store: &Path, id: &str) {
     let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
     ended.push(EndedRun {
         store: store.to_owned(),
@@ -189,7 +189,7 @@ pub fn note(store: &Path, id: &str) {
 }
 
 /// Returns the runs that have ended since the last call.
-pub fn take() -> Vec<EndedRun> {
+pub fn take_ended() -> Vec<EndedRun> {
     std::mem::take(&mut ENDED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

@@ -217,7 +217,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
             if matches!(wanted, BoardFilter::Any(_)) {
                 say(&waiting_for(wanted));
             }
-            let board = Board::new(open()?, wanted.clone());
+            let board = Board::new(open_lab()?, wanted.clone());
             Ok(Box::new(board.when_lost(when_lost, tell)))
         }
         On::File(path) => Err(Failure::usage(format!(
@@ -302,7 +302,7 @@ impl Target for Named {
 
 /// Parses each `--on TARGET` at the front of another tool's arguments; the rest belongs to that
 /// tool.
-pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
+pub fn take_flags(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
     let mut args = OnArgs::default();
     let mut rest = words;
     loop {
@@ -323,12 +323,12 @@ pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
 }
 
 /// Opens a session with the coordinator that the environment names.
-pub fn open() -> Result<Arc<Lab>, Failure> {
-    Ok(Lab::open(&folder()?)?)
+pub fn open_lab() -> Result<Arc<Lab>, Failure> {
+    Ok(Lab::open(&lab_journals()?)?)
 }
 
 /// Returns the folder of the journal of held boards.
-pub fn folder() -> Result<PathBuf, Failure> {
+pub fn lab_journals() -> Result<PathBuf, Failure> {
     data_folder().ok_or_else(|| {
         Failure::usage(
             "neither XDG_DATA_HOME nor HOME is set: there is no folder to note in which boards \
@@ -349,7 +349,7 @@ mod tests {
 
     fn taken(words: &[&str]) -> Result<(Vec<String>, usize), String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        take(&words)
+        take_flags(&words)
             .map(|(args, rest)| (args.on.iter().map(On::to_string).collect(), rest.len()))
             .map_err(|failure| failure.to_string())
     }

@@ -353,7 +353,7 @@ impl Member {
             })?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = Arc::new(Mutex::new(pid));
-        let process = stored::of(child.id());
+        let process = stored::owner_of(child.id());
         let lifeline = child.stdin.take();
         let (teller, known) = (teller.clone(), Arc::clone(&pid));
         let following = Builder::new().spawn(move || follow(child, number, &known, &teller));

@@ -62,7 +62,11 @@ impl<'a> Several<'a> {
     /// Prepares the command; nothing is started yet.
     fn new(targets: &[On], words: &'a [OsString]) -> Result<Self, Failure> {
         let in_lab = |on: &On| matches!(on, On::Labgrid(_));
-        let lab = targets.iter().any(in_lab).then(super::open).transpose()?;
+        let lab = targets
+            .iter()
+            .any(in_lab)
+            .then(super::open_lab)
+            .transpose()?;
         Ok(Self {
             words,
             crew: Crew::new()?,

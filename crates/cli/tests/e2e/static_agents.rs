@@ -5,6 +5,8 @@
 use crate::assay::{Ended, text};
 use crate::over_ssh::Machine;
 use assay_agent::frame::{receive, send};
+use assay_model::act::Act;
+use assay_model::act::acts::ActOrder;
 use assay_model::condition::Restore;
 use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::{Extent, Load, Stream};
@@ -12,8 +14,6 @@ use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Greeting, ToAgent};
-use assay_model::work::Work;
-use assay_model::work::acts::ActOrder;
 use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -170,7 +170,7 @@ fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
 fn run_load(load: Load) -> ToAgent {
     let order = Box::new(ActOrder {
         plan: Plan::once("memory".to_owned(), Place::Memory),
-        acts: vec![Work::Streams(Box::new(load))],
+        acts: vec![Act::Streams(Box::new(load))],
         seeds: vec![0],
         destroy_data: false,
     });

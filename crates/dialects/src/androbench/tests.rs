@@ -1,6 +1,6 @@
 use super::*;
+use assay_model::act::androbench::FileStart;
 use assay_model::job::{FlushCall, Job, OpenSync, Rw};
-use assay_model::work::androbench::FileStart;
 
 fn of(like: Like) -> AndroBenchOptions {
     AndroBenchOptions {

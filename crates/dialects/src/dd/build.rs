@@ -3,8 +3,8 @@
 use super::symbols::{Conv, EndFlags, Status};
 use super::{ASCII_TO_EBCDIC, ASCII_TO_IBM, DdError, EBCDIC_TO_ASCII, Invocation, symbols};
 use crate::OwnOptions;
+use assay_model::act::copy::{Conversion, Extent, FileCopy, Records};
 use assay_model::gnu::quoted_c;
-use assay_model::work::copy::{Conversion, Extent, FileCopy, Records};
 use std::path::PathBuf;
 
 /// Default size of a block, in bytes.

@@ -14,11 +14,11 @@ pub use symbols::Status;
 
 use crate::OwnOptions;
 use assay_judge::{DirectionEvidence, Measured, judge};
+use assay_model::act::StepDetail;
+use assay_model::act::copy::{CopyReport, EndKind, FileCopy};
 use assay_model::gnu;
 use assay_model::gnu::{Base, quoted_c, rate};
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::work::StepDetail;
-use assay_model::work::copy::{CopyReport, EndKind, FileCopy};
 use std::fmt;
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Symbols of `conv=`, `iflag=`, `oflag=` and `status=`.
 
 use super::DdError;
+use assay_model::act::copy::{Flags, Treatment};
 use assay_model::gnu::quoted_c;
-use assay_model::work::copy::{Flags, Treatment};
 
 /// Conversions of `conv=`.
 #[derive(Clone, Copy, Debug, Default)]

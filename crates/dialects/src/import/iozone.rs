@@ -6,8 +6,8 @@ use super::collect::{Collector, Key};
 use super::{Headings, ImportError, MarkedLine, NumberedLine, starts_with_one};
 use crate::import::leading;
 use crate::iozone::marks::LETTERS;
+use assay_model::act::iozone::Test;
 use assay_model::figures::Results;
-use assay_model::work::iozone::Test;
 use std::collections::HashMap;
 
 /// Largest number of metrics that may decide; more are a survey.

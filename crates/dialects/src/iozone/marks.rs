@@ -3,7 +3,7 @@
 
 use super::Output;
 use super::table::columns;
-use assay_model::work::iozone::{IozoneRow, Test};
+use assay_model::act::iozone::{IozoneRow, Test};
 
 /// Letters of the labels.
 pub(crate) const LETTERS: [(&str, &str); 6] = [

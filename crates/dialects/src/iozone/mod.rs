@@ -13,8 +13,8 @@ mod tests;
 pub use plan::parse;
 
 use crate::OwnOptions;
+use assay_model::act::iozone::{Iozone, RateUnit};
 use assay_model::text::clean;
-use assay_model::work::iozone::{Iozone, RateUnit};
 use plan::{Flag, Takes, flags};
 use std::fmt;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub enum IozoneRequest {
 /// Command that measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IozoneCommand {
-    /// Work to carry out.
+    /// Act to carry out.
     pub work: Iozone,
     /// Output options.
     pub output: Output,

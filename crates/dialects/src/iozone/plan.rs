@@ -7,8 +7,8 @@
 use super::sizes::{Sizes, number, parse as size};
 use super::{IozoneCommand, IozoneError, IozoneRequest, Output};
 use crate::OwnOptions;
+use assay_model::act::iozone::{Iozone, MapSync, RateUnit, Test};
 use assay_model::job::OpenSync;
-use assay_model::work::iozone::{Iozone, MapSync, RateUnit, Test};
 use std::path::PathBuf;
 
 /// Order of the tests in throughput mode.

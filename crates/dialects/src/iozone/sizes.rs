@@ -1,7 +1,7 @@
 //! File and record sizes: parsing, and the rows of automatic mode.
 
 use super::IozoneError;
-use assay_model::work::iozone::IozoneRow;
+use assay_model::act::iozone::IozoneRow;
 
 /// Smallest and largest file of automatic mode, in KiB.
 pub(super) const AUTO_FILE: (u64, u64) = (64, 512 << 10);

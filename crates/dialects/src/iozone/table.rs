@@ -6,8 +6,8 @@
 
 use super::plan::MACHINE;
 use super::{IozoneCommand, Output};
+use assay_model::act::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
 use assay_model::number::as_u64;
-use assay_model::work::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
 
 /// Columns of every table.
 const USUAL: [Test; 13] = [

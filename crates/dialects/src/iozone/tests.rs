@@ -2,7 +2,7 @@
 
 use super::table::RowText;
 use super::*;
-use assay_model::work::iozone::{Child, IozoneRow, IozoneStep, MapSync, Test};
+use assay_model::act::iozone::{Child, IozoneRow, IozoneStep, MapSync, Test};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()

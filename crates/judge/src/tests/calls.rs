@@ -157,7 +157,7 @@ fn direct_writes_that_the_file_system_took_through_the_page_cache() {
 #[test]
 fn a_copy_whose_last_block_was_short_wrote_directly() {
     let copy = |direct_bytes| {
-        let report = assay_model::work::copy::CopyReport {
+        let report = assay_model::act::copy::CopyReport {
             left_direct: true,
             direct_bytes,
             ..Default::default()
@@ -173,7 +173,7 @@ fn a_copy_whose_last_block_was_short_wrote_directly() {
 #[test]
 fn a_record_of_a_map_waits_for_its_msync() {
     let step = IozoneStep {
-        test: assay_model::work::iozone::Test::Write,
+        test: assay_model::act::iozone::Test::Write,
         file_kib: JOB / KIB,
         record_kib: 1024,
         children: Vec::new(),

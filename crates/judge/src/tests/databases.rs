@@ -1,7 +1,7 @@
 //! Transactions of a database.
 
 use super::*;
-use assay_model::work::androbench::{DatabaseStep, Journal, Synchronous};
+use assay_model::act::androbench::{DatabaseStep, Journal, Synchronous};
 
 const TRANSACTIONS: u64 = 100;
 

@@ -1,7 +1,7 @@
 //! iozone's tests that do something else between their records.
 
 use super::*;
-use assay_model::work::iozone::{Child, Test};
+use assay_model::act::iozone::{Child, Test};
 
 /// A cell of two children, of which one took so long and waited so long.
 fn cell(trial: Trial, elapsed_ns: u64, idle_ns: u64) -> Trial {

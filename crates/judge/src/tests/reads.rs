@@ -1,7 +1,7 @@
 //! What was read.
 
 use super::*;
-use assay_model::work::iozone::{Child, Test};
+use assay_model::act::iozone::{Child, Test};
 
 #[test]
 fn all_from_the_device_or_all_from_the_cache() {

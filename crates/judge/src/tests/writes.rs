@@ -1,7 +1,7 @@
 //! What was written.
 
 use super::*;
-use assay_model::work::copy::CopyReport;
+use assay_model::act::copy::CopyReport;
 
 #[test]
 fn left_in_the_page_cache() {

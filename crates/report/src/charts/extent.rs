@@ -8,8 +8,8 @@ use crate::results::extent::{jobs, metric, name, of};
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::words::{quantity, trial_named};
 use assay_lang::{in_english, tr};
+use assay_model::act::{ExtentSample, ExtentStep, SampleKind};
 use assay_model::figures::Unit;
-use assay_model::work::{ExtentSample, ExtentStep, SampleKind};
 
 /// Draws the samples of all trials that took any.
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {

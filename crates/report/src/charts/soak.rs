@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use crate::charts::draw::Body;
     use crate::testing::samples;
-    use assay_model::work::StepDetail;
-    use assay_model::work::soak::{Checkpoint, SoakStep, Stretch};
+    use assay_model::act::StepDetail;
+    use assay_model::act::soak::{Checkpoint, SoakStep, Stretch};
 
     /// Returns a stretch that ends with `filled_bytes` of 8 bytes filled.
     fn stretch(of: Stretch, filled_bytes: u64) -> Option<Box<StepDetail>> {

@@ -51,14 +51,14 @@ pub const COLUMNS: [&str; 17] = [
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     in_english(|| write_records(run, out))
 }
 
 fn write_records(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(COLUMNS)?;
-    for row in rows(run) {
+    for row in csv_rows(run) {
         let cells = row.iter().zip(COLUMNS);
         csv.write_record(cells.map(|(cell, column)| match column {
             "run" | "job" | "condition" => harmless(cell).into_owned(),
@@ -69,7 +69,7 @@ fn write_records(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Returns a row for each metric of each trial, and one for a trial without metrics.
-pub(crate) fn rows(run: &Run) -> impl Iterator<Item = [String; COLUMNS.len()]> {
+pub(crate) fn csv_rows(run: &Run) -> impl Iterator<Item = [String; COLUMNS.len()]> {
     run.trials.iter().flat_map(move |record| {
         let judgement = judge(record);
         let metrics = derive::metrics(record);
@@ -155,7 +155,7 @@ mod tests {
 
     fn written(run: &Run) -> String {
         let mut out = Vec::new();
-        write(run, &mut out).unwrap();
+        write_csv(run, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

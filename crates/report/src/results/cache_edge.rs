@@ -151,7 +151,7 @@ fn size(kib: u64) -> Bytes {
 mod tests {
     use super::*;
     use crate::results::matrix::Cell;
-    use assay_model::work::iozone::RateUnit;
+    use assay_model::act::iozone::RateUnit;
 
     /// Parses rows of cells, one letter a cell and one word a row: `c`, `d`, `m`, `?`, and `.` for
     /// none.

@@ -2,7 +2,7 @@
 
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use assay_lang::tr;
-use assay_model::work::{ExtentSample, ExtentStep, SampleKind, StepDetail};
+use assay_model::act::{ExtentSample, ExtentStep, SampleKind, StepDetail};
 
 /// Returns the samples of a trial; `None` if it took none.
 pub fn of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {

@@ -12,6 +12,7 @@ mod evidence;
 use crate::results::describe;
 use crate::results::tails::Operation;
 use assay_lang::in_english;
+use assay_model::act::StepDetail;
 use assay_model::evidence::{Evidence, QueueSettings, WriteCache};
 use assay_model::figures::{
     Circumstance, FACTS_VERSION, Figure, FigureFacts, RunFacts, Sample, Unit,
@@ -23,7 +24,6 @@ use assay_model::run::{Run, RunHeader};
 use assay_model::storage::DeviceIdentity;
 use assay_model::trial::TrialRecord;
 use assay_model::unit;
-use assay_model::work::StepDetail;
 use assay_stats::derive::MetricName;
 use assay_stats::figures::{Labelled, by_label, may_decide};
 use assay_stats::histogram::Percentile;

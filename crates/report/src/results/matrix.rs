@@ -3,10 +3,10 @@
 
 use crate::words::labels::Labels;
 use assay_judge::{Measured, judge};
+use assay_model::act::StepDetail;
+use assay_model::act::iozone::{IozoneStep, RateUnit, Test};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::work::StepDetail;
-use assay_model::work::iozone::{IozoneStep, RateUnit, Test};
 
 /// Matrix of one test (with one number of children).
 #[derive(Clone, Debug, PartialEq)]

@@ -65,7 +65,7 @@ fn shown(run: &Run) -> [(&'static str, String); 4] {
 /// The rates as programs read them, in ascending order.
 fn told(run: &Run) -> [(&'static str, Vec<f64>); 3] {
     let number = |text: &str| text.parse::<f64>().unwrap();
-    let table = text(|out| machine::write(run, out));
+    let table = text(|out| machine::write_csv(run, out));
     let rows = table
         .lines()
         .map(|line| line.split(',').collect::<Vec<_>>());

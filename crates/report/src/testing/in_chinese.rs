@@ -235,13 +235,13 @@ fn what_programs_read_is_the_same_in_every_language() {
             for run in runs() {
                 let mut out = Vec::new();
                 json::write(&run, &mut out).unwrap();
-                machine::write(&run, &mut out).unwrap();
+                machine::write_csv(&run, &mut out).unwrap();
                 data.push(out);
                 suites.push(Suite::of_run(&by_condition(run)));
             }
             for suite in suites {
                 let mut out = Vec::new();
-                gate::write(&suite, &mut out).unwrap();
+                gate::write_junit(&suite, &mut out).unwrap();
                 data.push(out);
             }
             data

@@ -2,6 +2,9 @@
 //! with a sustained write.
 
 use crate::testing::fixture;
+use assay_model::act::StepDetail;
+use assay_model::act::capacity::{CapacityPart, CapacityStep, Tally};
+use assay_model::act::iozone::{Child, IozoneStep, Test};
 use assay_model::condition::{Condition, Setting, Subject};
 use assay_model::job::{CacheState, Job, Purpose, Rw};
 use assay_model::plan::PlannedJob;
@@ -10,9 +13,6 @@ use assay_model::run::{Run, RunStatus};
 use assay_model::storage::Layer;
 use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
 use assay_model::units::{Bytes, GIB, MIB};
-use assay_model::work::StepDetail;
-use assay_model::work::capacity::{CapacityPart, CapacityStep, Tally};
-use assay_model::work::iozone::{Child, IozoneStep, Test};
 use assay_stats::histogram::Histogram;
 
 /// Planned, but ended before its first trial.

@@ -1,11 +1,11 @@
 //! A copy that leaves most of its data in memory, sampled by hand.
 
 use super::*;
-use assay_model::evidence::DeviceCounters;
-use assay_model::units::MIB;
-use assay_model::work::watch::{
+use assay_model::act::watch::{
     CommandEnd, Drain, LastWrite, Memory, Paging, Phase, Processor, WatchReport,
 };
+use assay_model::evidence::DeviceCounters;
+use assay_model::units::MIB;
 
 /// At so many ms, in a phase, with so many MiB written and dirty.
 fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> WatchSample {

@@ -4,12 +4,12 @@ use super::{Metrics, as_f64};
 use crate::histogram::Percentile;
 use crate::latency::Distribution;
 use assay_judge::judge;
+use assay_model::act::androbench::DatabaseStep;
+use assay_model::act::capacity::CapacityStep;
+use assay_model::act::powercut::{CutStep, StreamFound};
+use assay_model::act::scenario::ScenarioStep;
+use assay_model::act::{ExtentSample, ExtentStep, ReplayStep, SampleKind, StepDetail};
 use assay_model::trial::TrialRecord;
-use assay_model::work::androbench::DatabaseStep;
-use assay_model::work::capacity::CapacityStep;
-use assay_model::work::powercut::{CutStep, StreamFound};
-use assay_model::work::scenario::ScenarioStep;
-use assay_model::work::{ExtentSample, ExtentStep, ReplayStep, SampleKind, StepDetail};
 
 impl Metrics {
     pub(super) fn detail(&mut self, detail: &StepDetail) {
@@ -142,14 +142,14 @@ mod tests {
     use super::super::metrics;
     use super::*;
     use crate::histogram::Histogram;
+    use assay_model::act::StepDetail;
+    use assay_model::act::androbench::DatabaseStep;
+    use assay_model::act::capacity::{CapacityPart, Class, Tally};
     use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
     use assay_model::job::{Job, RateLimit, Rw};
     use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Storage};
     use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
     use assay_model::units::Bytes;
-    use assay_model::work::StepDetail;
-    use assay_model::work::androbench::DatabaseStep;
-    use assay_model::work::capacity::{CapacityPart, Class, Tally};
 
     fn derived(detail: &StepDetail) -> Vec<(String, f64)> {
         let mut metrics = Metrics::default();

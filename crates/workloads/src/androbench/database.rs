@@ -6,17 +6,17 @@
 use super::progress;
 use crate::files::{remove_if_there, write_back};
 use crate::observer::nanos;
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::held::{let_sqlite_in, shown};
 use assay_engine::thread_cpu_use;
+use assay_model::act::androbench::{
+    DATABASE, DATABASE_SUFFIXES, DatabasePhase, DatabaseStep, Journal, Schema, Statement,
+};
+use assay_model::act::{ProgressUnit, StepDetail};
 use assay_model::job::Direction;
 use assay_model::measurement::LatencyRecord;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
-use assay_model::work::androbench::{
-    DATABASE, DATABASE_SUFFIXES, DatabasePhase, DatabaseStep, Journal, Schema, Statement,
-};
-use assay_model::work::{ProgressUnit, StepDetail};
 use assay_stats::histogram::Histogram;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, Statement as Prepared, params_from_iter};
@@ -35,7 +35,7 @@ pub(super) fn run(
     folder: &Path,
     steps_done: u32,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut bench = DatabaseBench {
         phase,
         folder,
@@ -66,7 +66,7 @@ impl DatabaseBench<'_> {
         statement: Statement,
         steps_done: u32,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let job = self.phase.job(statement);
         let paths = Database::files(self.folder, self.phase.journal);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
@@ -78,7 +78,7 @@ impl DatabaseBench<'_> {
         let mut came = StepOutcome::default();
         let done = self.measure(statement, step, steps_done, context, &mut came);
         let (outcome, error) = match done {
-            Ok(()) if context.stopped() => (Outcome::Interrupted, Some(WorkError::Stopped)),
+            Ok(()) if context.stopped() => (Outcome::Interrupted, Some(ActError::Stopped)),
             Ok(()) => (Outcome::Completed, None),
             Err(error) => (error.outcome(), Some(error)),
         };
@@ -94,7 +94,7 @@ impl DatabaseBench<'_> {
         steps_done: u32,
         context: &mut Context<'_>,
         came: &mut StepOutcome,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let database = match self.database.take() {
             Some(database) => database,
             None => Database::make(self.phase, self.folder)?,
@@ -178,7 +178,7 @@ fn transactions(
     statement: Statement,
     rng: &mut SplitMix64,
     mut go_on: impl FnMut(u64) -> bool,
-) -> (Histogram, Result<(), WorkError>) {
+) -> (Histogram, Result<(), ActError>) {
     let mut latencies = Histogram::new();
     let mut transaction = match Transaction::prepare(database, statement) {
         Ok(transaction) => transaction,
@@ -204,9 +204,9 @@ fn transactions(
 
 /// Returns the I/O error that ended the transactions, if any. `SQLite` does not report
 /// the call and the offset; transactions are writes.
-fn errors_of(done: &Result<(), WorkError>, at_ns: u64) -> IoErrors {
+fn errors_of(done: &Result<(), ActError>, at_ns: u64) -> IoErrors {
     match done {
-        Err(WorkError::Failed {
+        Err(ActError::Failed {
             message,
             errno: Some(errno),
         }) => IoErrors {
@@ -323,13 +323,13 @@ impl Database {
     }
 
     /// Creates a new database; removes existing files of that name.
-    pub(crate) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
+    pub(crate) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, ActError> {
         let path = folder.join(DATABASE);
         remove_if_there(&path)?;
         for end in DATABASE_SUFFIXES {
             remove_if_there(&folder.join(format!("{DATABASE}{end}")))?;
         }
-        let_sqlite_in().map_err(|error| WorkError::io("open", &path, &error))?;
+        let_sqlite_in().map_err(|error| ActError::io("open", &path, &error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -347,7 +347,7 @@ impl Database {
     }
 
     /// Sets the requested parameters, and checks that they are in force.
-    fn set_up(&self, phase: &DatabasePhase) -> Result<(), WorkError> {
+    fn set_up(&self, phase: &DatabasePhase) -> Result<(), ActError> {
         self.run(&format!(
             "PRAGMA page_size = {}; PRAGMA temp_store = MEMORY; PRAGMA synchronous = {}",
             DatabasePhase::PAGE.0,
@@ -360,7 +360,7 @@ impl Database {
         if mode == wanted {
             return Ok(());
         }
-        Err(WorkError::Refused(format!(
+        Err(ActError::Refused(format!(
             "SQLite does not take journal mode {wanted} for {} and stays with {mode}: choose \
              another --journal, or a folder on another file system",
             shown(&self.path)
@@ -369,7 +369,7 @@ impl Database {
 
     /// Transfers the write-ahead log into the database as far as possible; returns the
     /// duration in nanoseconds.
-    pub(crate) fn checkpoint(&self) -> Result<u64, WorkError> {
+    pub(crate) fn checkpoint(&self) -> Result<u64, ActError> {
         let begin = Instant::now();
         let done = self
             .connection
@@ -378,7 +378,7 @@ impl Database {
         Ok(nanos(begin.elapsed()))
     }
 
-    pub(crate) fn close(self) -> Result<(), WorkError> {
+    pub(crate) fn close(self) -> Result<(), ActError> {
         let Self {
             connection, path, ..
         } = self;
@@ -387,12 +387,12 @@ impl Database {
             .map_err(|(_, error)| failed("close", &path, &error))
     }
 
-    fn run(&self, sql: &str) -> Result<(), WorkError> {
+    fn run(&self, sql: &str) -> Result<(), ActError> {
         let ran = self.connection.execute_batch(sql);
         ran.map_err(|error| self.failed("set up", &error))
     }
 
-    pub(crate) fn failed(&self, doing: &str, error: &Error) -> WorkError {
+    pub(crate) fn failed(&self, doing: &str, error: &Error) -> ActError {
         failed(doing, &self.path, error)
     }
 }
@@ -422,14 +422,14 @@ fn tables(schema: Schema) -> String {
 }
 
 /// Converts an error of `SQLite`, with the kernel's error number if known.
-fn failed(doing: &str, path: &Path, error: &Error) -> WorkError {
+fn failed(doing: &str, path: &Path, error: &Error) -> ActError {
     let errno = match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => Some(Errno::IO),
         Some(ErrorCode::DiskFull) => Some(Errno::NOSPC),
         Some(ErrorCode::ReadOnly) => Some(Errno::ROFS),
         _ => None,
     };
-    WorkError::Failed {
+    ActError::Failed {
         message: format!("SQLite cannot {doing} {}: {error}", shown(path)),
         errno: errno.map(Errno::raw_os_error),
     }
@@ -456,7 +456,7 @@ pub(crate) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// Prepares a whole transaction.
-    pub(crate) fn prepare(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
+    pub(crate) fn prepare(database: &'a Database, kind: Statement) -> Result<Self, ActError> {
         let mut transaction = Self::part(database, kind)?;
         if matches!(database.schema, Schema::Mobibench { .. }) {
             let prepare = |sql| prepare(database, sql);
@@ -466,7 +466,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Prepares its statements inside a transaction begun elsewhere.
-    pub(crate) fn part(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
+    pub(crate) fn part(database: &'a Database, kind: Statement) -> Result<Self, ActError> {
         let sql = sql(database.schema, kind);
         let statements = sql.iter().map(|sql| prepare(database, sql));
         Ok(Self {
@@ -499,7 +499,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(crate) fn run(&mut self) -> Result<(), WorkError> {
+    pub(crate) fn run(&mut self) -> Result<(), ActError> {
         self.steps()
             .map_err(|error| self.database.failed(self.kind.name(), &error))
     }
@@ -520,11 +520,7 @@ impl<'a> Transaction<'a> {
 
 impl Database {
     /// Adds the rows that updates and deletes need, in one transaction.
-    pub(crate) fn fill(
-        &self,
-        phase: &DatabasePhase,
-        rng: &mut SplitMix64,
-    ) -> Result<(), WorkError> {
+    pub(crate) fn fill(&self, phase: &DatabasePhase, rng: &mut SplitMix64) -> Result<(), ActError> {
         self.run("BEGIN")?;
         let mut insert = Transaction::part(self, Statement::Insert)?;
         for key in 1..=phase.transactions {
@@ -535,7 +531,7 @@ impl Database {
     }
 }
 
-fn prepare<'a>(database: &'a Database, sql: &str) -> Result<Prepared<'a>, WorkError> {
+fn prepare<'a>(database: &'a Database, sql: &str) -> Result<Prepared<'a>, ActError> {
     let prepared = database.connection.prepare(sql);
     prepared.map_err(|error| database.failed("prepare a statement for", &error))
 }

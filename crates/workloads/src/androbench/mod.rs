@@ -7,10 +7,14 @@ pub(crate) mod database;
 
 use crate::files::{remove_if_there, write_back};
 use crate::observer::nanos;
-use crate::{Context, ObservedStep, Observer, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, Observer, StepOutcome};
 use assay_engine::held::shown;
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};
+use assay_model::act::androbench::{
+    AndroBench, DatabasePhase, FilePhase, FileStart, MAX_FILES, Phase, Schema, file_name,
+};
+use assay_model::act::{ActProgress, ActReport, ProgressUnit};
 use assay_model::load::blocks::{BlockSizes, Blocks, FileService, Files, Region, RwPattern};
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
 use assay_model::load::{
@@ -20,10 +24,6 @@ use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::androbench::{
-    AndroBench, DatabasePhase, FilePhase, FileStart, MAX_FILES, Phase, Schema, file_name,
-};
-use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 use assay_stats::streams::measurement;
 #[cfg(feature = "sqlite")]
 use database::run as transact;
@@ -34,10 +34,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     check(work)?;
     let Some(folder) = context.folder else {
-        return Err(WorkError::Refused(
+        return Err(ActError::Refused(
             "no folder was given for the test files".to_owned(),
         ));
     };
@@ -54,16 +54,16 @@ pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkRe
         steps_done += u32::try_from(phase.jobs().len()).unwrap_or(u32::MAX);
         context.observer.keep();
     }
-    Ok(WorkReport::Steps)
+    Ok(ActReport::Steps)
 }
 
 #[cfg(not(feature = "sqlite"))]
 fn transact(
-    _phase: &assay_model::work::androbench::DatabasePhase,
+    _phase: &assay_model::act::androbench::DatabasePhase,
     _folder: &std::path::Path,
     _steps_done: u32,
     _context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     Err(without_sqlite())
 }
 
@@ -73,8 +73,8 @@ fn progress(
     steps_done: u32,
     (unit, done, total): (ProgressUnit, u64, u64),
     elapsed: Duration,
-) -> WorkProgress {
-    WorkProgress {
+) -> ActProgress {
+    ActProgress {
         step: step.to_owned(),
         steps_done,
         unit,
@@ -90,7 +90,7 @@ const MAX_TABLES: u32 = 1_000;
 const SPARE: u64 = 16 << 20;
 
 /// Refuses a work that cannot be carried out, before anything is written.
-fn check(work: &AndroBench) -> Result<(), WorkError> {
+fn check(work: &AndroBench) -> Result<(), ActError> {
     if work.phases.is_empty() {
         return Err(refused("no step was given to measure"));
     }
@@ -109,7 +109,7 @@ fn check(work: &AndroBench) -> Result<(), WorkError> {
     check_room(work.room(), &work.folder)
 }
 
-fn check_files(phase: &FilePhase) -> Result<(), WorkError> {
+fn check_files(phase: &FilePhase) -> Result<(), ActError> {
     let name = &phase.name;
     let problem = if !(1..=MAX_FILES).contains(&phase.files) {
         format!("there must be 1 to {MAX_FILES} files")
@@ -135,7 +135,7 @@ fn check_files(phase: &FilePhase) -> Result<(), WorkError> {
     Err(refused(&format!("{name}: {problem}")))
 }
 
-fn check_database(phase: &DatabasePhase) -> Result<(), WorkError> {
+fn check_database(phase: &DatabasePhase) -> Result<(), ActError> {
     if cfg!(not(feature = "sqlite")) {
         return Err(without_sqlite());
     }
@@ -154,14 +154,14 @@ fn check_database(phase: &DatabasePhase) -> Result<(), WorkError> {
 }
 
 /// Returns the error of an agent without `SQLite`.
-fn without_sqlite() -> WorkError {
+fn without_sqlite() -> ActError {
     refused(
         "this agent was built without SQLite: leave the database out (--only seq-read,seq-write,\
          rand-read,rand-write), or use an agent that was built with the feature sqlite",
     )
 }
 
-fn check_room(needed: Bytes, folder: &Path) -> Result<(), WorkError> {
+fn check_room(needed: Bytes, folder: &Path) -> Result<(), ActError> {
     // Without an answer, a lack of space is reported when the file system is full.
     let Ok(there) = rustix::fs::statvfs(folder) else {
         return Ok(());
@@ -178,8 +178,8 @@ fn check_room(needed: Bytes, folder: &Path) -> Result<(), WorkError> {
     )))
 }
 
-fn refused(problem: &str) -> WorkError {
-    WorkError::Refused(problem.to_owned())
+fn refused(problem: &str) -> ActError {
+    ActError::Refused(problem.to_owned())
 }
 
 /// Test files in a private folder.
@@ -203,7 +203,7 @@ impl<'a> TestFiles<'a> {
         phase: &FilePhase,
         steps_done: u32,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let (job, paths) = (phase.job(), self.paths(phase));
         let paths_of_step: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let step = ObservedStep {
@@ -243,7 +243,7 @@ impl<'a> TestFiles<'a> {
         paths: &[PathBuf],
         steps_done: u32,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let files = phase.files as usize;
         self.remove_from(files)?;
         self.written.resize(files, 0);
@@ -251,7 +251,7 @@ impl<'a> TestFiles<'a> {
         let began = Instant::now();
         for (number, path) in paths.iter().enumerate() {
             if context.stopped() {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             let done_before = phase.file_size.0 * number as u64;
             let mut tell = |done: Bytes| {
@@ -284,11 +284,11 @@ impl<'a> TestFiles<'a> {
     }
 
     /// Removes all test files.
-    fn remove(&mut self) -> Result<(), WorkError> {
+    fn remove(&mut self) -> Result<(), ActError> {
         self.remove_from(0)
     }
 
-    fn remove_from(&mut self, first: usize) -> Result<(), WorkError> {
+    fn remove_from(&mut self, first: usize) -> Result<(), ActError> {
         let first = u32::try_from(first).unwrap_or(MAX_FILES);
         for number in first..MAX_FILES {
             let path = self.folder.join(file_name(number));
@@ -300,21 +300,21 @@ impl<'a> TestFiles<'a> {
 }
 
 /// Creates an empty file; removes an existing one.
-fn make(path: &Path) -> Result<File, WorkError> {
+fn make(path: &Path) -> Result<File, ActError> {
     remove_if_there(path)?;
-    held::create_new(path).map_err(|errno| WorkError::io("make", path, &errno.into()))
+    held::create_new(path).map_err(|errno| ActError::io("make", path, &errno.into()))
 }
 
 /// Empties or creates a file, with `O_TRUNC`.
-fn empty(path: &Path) -> Result<(), WorkError> {
+fn empty(path: &Path) -> Result<(), ActError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     held::open(path, flags, Mode::from_raw_mode(0o666))
         .map(drop)
-        .map_err(|errno| WorkError::io("empty", path, &errno.into()))
+        .map_err(|errno| ActError::io("empty", path, &errno.into()))
 }
 
-fn evict(path: &Path) -> Result<(), WorkError> {
-    let file = held::open_to_read(path).map_err(|error| WorkError::io("open", path, &error))?;
+fn evict(path: &Path) -> Result<(), ActError> {
+    let file = held::open_to_read(path).map_err(|error| ActError::io("open", path, &error))?;
     Ok(page_cache::evict(&file, path)?)
 }
 
@@ -331,13 +331,11 @@ fn bytes_to_move(phase: &FilePhase) -> u64 {
 }
 
 /// Reports the outcome of a step to the observer; returns an error if it ends the work.
-fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkError> {
+fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), ActError> {
     let streams: Vec<&StreamReport> = report.streams.iter().collect();
     let started = streams.iter().any(|stream| stream.started);
-    let error = error_of(&streams).or_else(|| context.stopped().then_some(WorkError::Stopped));
-    let outcome = error
-        .as_ref()
-        .map_or(Outcome::Completed, WorkError::outcome);
+    let error = error_of(&streams).or_else(|| context.stopped().then_some(ActError::Stopped));
+    let outcome = error.as_ref().map_or(Outcome::Completed, ActError::outcome);
     let came = StepOutcome {
         measured: started.then(|| measurement(&streams)),
         detail: None,
@@ -347,9 +345,9 @@ fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkEr
 }
 
 /// Returns the error of the first stream that failed.
-fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
+fn error_of(streams: &[&StreamReport]) -> Option<ActError> {
     let failed = streams.iter().find(|stream| stream.errno != 0)?;
-    Some(WorkError::Failed {
+    Some(ActError::Failed {
         message: failed.problem.clone().unwrap_or_else(|| {
             let errno = Errno::from_raw_os_error(failed.errno);
             errno.to_string()

@@ -1,10 +1,10 @@
 use super::*;
 use crate::{ObservedStep, Observer, StepOutcome};
+use assay_model::act::androbench::{FilePhase, FileStart, file_names};
 use assay_model::job::{Job, OpenSync, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::androbench::{FilePhase, FileStart, file_names};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +58,9 @@ impl Observer for Recorder {
         self.calls.push(format!("note {text}"));
     }
 
-    fn progress(&mut self, _progress: &WorkProgress) {}
+    fn progress(&mut self, _progress: &ActProgress) {}
 
-    fn stands(&mut self, _report: WorkReport) {}
+    fn stands(&mut self, _report: ActReport) {}
 
     fn ended_together(&mut self, _: Vec<crate::Together>) {
         unreachable!("its steps follow each other");
@@ -76,7 +76,7 @@ fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {
 pub(super) fn carry_out(
     phases: Vec<Phase>,
     recorder: &mut Recorder,
-) -> (tempfile::TempDir, Result<WorkReport, WorkError>) {
+) -> (tempfile::TempDir, Result<ActReport, ActError>) {
     let folder = tempfile::tempdir().unwrap();
     let work = AndroBench {
         folder: folder.path().to_owned(),
@@ -190,7 +190,7 @@ fn a_stopped_step_is_interrupted_and_the_last() {
     };
     let phases = ["first", "second", "third"].map(|name| Phase::Files(files(name, Rw::Read)));
     let (_folder, came) = carry_out(phases.to_vec(), &mut recorder);
-    assert!(matches!(came, Err(WorkError::Stopped)), "{came:?}");
+    assert!(matches!(came, Err(ActError::Stopped)), "{came:?}");
     let outcomes: Vec<&Outcome> = recorder.ended.iter().map(|(outcome, _)| outcome).collect();
     assert_eq!(outcomes, [&Outcome::Completed, &Outcome::Interrupted]);
 }
@@ -203,7 +203,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_written() {
         assert!(recorder.calls.is_empty());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         match came {
-            Err(WorkError::Refused(why)) => why,
+            Err(ActError::Refused(why)) => why,
             other => panic!("{other:?}"),
         }
     };
@@ -244,7 +244,7 @@ fn jobs_of_phases_are_what_is_run() {
 #[cfg(not(feature = "sqlite"))]
 #[test]
 fn an_agent_without_sqlite_says_so() {
-    use assay_model::work::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
+    use assay_model::act::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
     let database = Phase::Database(DatabasePhase {
         schema: Schema::AndroBench,
         journal: Journal::Wal,

@@ -2,10 +2,10 @@
 
 use super::BlockStore;
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
+use assay_model::act::capacity::{SECTOR, SECTOR_BYTES, Tally, classify};
 use assay_model::job::Direction;
-use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally, classify};
 
 /// Bytes of one read.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -42,13 +42,13 @@ impl Checker {
         length: u64,
         meter: &mut Meter,
         (progress, context): (&mut ProgressReporter, &mut Context<'_>),
-    ) -> (Tally, Result<(), WorkError>) {
+    ) -> (Tally, Result<(), ActError>) {
         let mut tally = Tally::default();
         let end = length - length % SECTOR_BYTES;
         let mut at = 0;
         while at < end {
             if context.stopped() {
-                return (tally, Err(WorkError::Stopped));
+                return (tally, Err(ActError::Stopped));
             }
             let chunk = usize::try_from(end - at).map_or(CHUNK, |left| left.min(CHUNK));
             let around = (&mut *meter, &*context);
@@ -70,7 +70,7 @@ impl Checker {
         length: usize,
         (meter, context): (&mut Meter, &Context<'_>),
         tally: &mut Tally,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         if self.read(store, base, at, length, meter, tally) {
             return Ok(());
         }

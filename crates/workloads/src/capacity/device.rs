@@ -4,15 +4,15 @@ use super::check::{CHUNK, Checker};
 use super::probe::Probe;
 use super::{BlockStore, CHUNKS_PER_FLUSH, DirectFile, Use, probe};
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
-use assay_model::job::Job;
-use assay_model::wire::NoteWeight;
-use assay_model::work::capacity::{
+use assay_model::act::capacity::{
     CapacityPart, CapacityReport, CapacityStep, Fill, SECTOR_BYTES, Tally,
 };
-use assay_model::work::{StepDetail, capacity};
+use assay_model::act::{StepDetail, capacity};
+use assay_model::job::Job;
+use assay_model::wire::NoteWeight;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn fill(
     fill: &Fill,
     report: &mut CapacityReport,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut store = open(path, if fill.write { Use::Write } else { Use::Read })?;
     let length = store.bytes().min(fill.limit_bytes.unwrap_or(u64::MAX));
     let length = length - length % SECTOR_BYTES;
@@ -45,7 +45,7 @@ fn write(
     store: &mut DirectFile,
     length: u64,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let job = job::of_writing(length, store.is_direct());
     let mut progress = ProgressReporter::new("write", 0, Some(length));
     measured(&job, path, context, |meter, context| {
@@ -65,7 +65,7 @@ fn check(
     length: u64,
     steps_done: u32,
     context: &mut Context<'_>,
-) -> Result<bool, WorkError> {
+) -> Result<bool, ActError> {
     let job = job::of_checking(length, store.is_direct());
     let mut progress = ProgressReporter::new("verify", steps_done, Some(length));
     let mut differs = false;
@@ -102,7 +102,7 @@ pub(super) fn probe(
     path: &Path,
     report: &mut CapacityReport,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut store = open(path, Use::Write)?;
     let announced = store.bytes();
     let job = job::of_probing(announced, store.is_direct());
@@ -157,10 +157,10 @@ fn unrestored(blocks: &[u64]) -> Option<String> {
     ))
 }
 
-fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
+fn open(path: &Path, purpose: Use) -> Result<DirectFile, ActError> {
     let is_device = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
     if !is_device {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{} is neither a folder nor a block device",
             shown(path)
         )));
@@ -185,7 +185,7 @@ pub(super) fn write_all(
     meter: &mut Meter,
     progress: &mut ProgressReporter,
     context: &mut Context<'_>,
-) -> Result<u64, (u64, WorkError)> {
+) -> Result<u64, (u64, ActError)> {
     let mut buffer = IoBuf::zeroed(CHUNK);
     let mut writer = SegmentWriter {
         store,
@@ -196,7 +196,7 @@ pub(super) fn write_all(
     while at < length && in_vain < HOPELESS {
         if context.stopped() {
             writer.flush(at);
-            return Err((at, WorkError::Stopped));
+            return Err((at, ActError::Stopped));
         }
         let chunk = usize::try_from(length - at).map_or(CHUNK, |left| left.min(CHUNK));
         let bytes = &mut buffer.block_mut()[..chunk];
@@ -311,7 +311,7 @@ pub(super) mod job {
 /// Result of a step.
 pub(super) struct Measured {
     pub(super) found: CapacityStep,
-    pub(super) done: Result<(), WorkError>,
+    pub(super) done: Result<(), ActError>,
 }
 
 /// Runs a step between clock start and clock stop, and reports its outcome.
@@ -323,7 +323,7 @@ pub(super) fn measured(
     path: &Path,
     context: &mut Context<'_>,
     work: impl FnOnce(&mut Meter, &mut Context<'_>) -> Measured,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let paths = [path];
     let step = ObservedStep { job, paths: &paths };
     context.observer.begins(step);
@@ -332,7 +332,7 @@ pub(super) fn measured(
     let Measured { found, done } = work(&mut meter, context);
     let measurement = meter.stop();
     context.observer.clock_stopped();
-    let outcome = WorkError::outcome_of(&done);
+    let outcome = ActError::outcome_of(&done);
     let came = StepOutcome {
         measured: Some(measurement),
         detail: Some(StepDetail::Capacity(found)),

@@ -3,14 +3,14 @@
 use super::CHUNKS_PER_FLUSH;
 use super::check::CHUNK;
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_engine::held::shown;
-use assay_model::job::Direction;
-use assay_model::work::capacity::{
+use assay_model::act::capacity::{
     CapacityPart, Class, FILE_BYTES, Fill, SECTOR, SECTOR_BYTES, Short, classify, fill,
 };
+use assay_model::job::Direction;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, ftruncate};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,8 +37,8 @@ pub(super) fn offset(number: u32) -> u64 {
 ///
 /// # Errors
 /// If the folder cannot be read, or an entry of such a name is not a file.
-pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>, WorkError> {
-    let failed = |error| WorkError::io("read", folder, &error);
+pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>, ActError> {
+    let failed = |error| ActError::io("read", folder, &error);
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -54,7 +54,7 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
                 "{} is not a regular file: move it away, or choose files with --start and --end",
                 shown(&path)
             );
-            return Err(WorkError::Refused(text));
+            return Err(ActError::Refused(text));
         }
         files.insert(number, path);
     }
@@ -65,15 +65,15 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
 ///
 /// # Errors
 /// If it contains no file, or no complete sector.
-pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
+pub(super) fn check_range(fill: &Fill) -> Result<(), ActError> {
     let first = fill.first_file;
     if let Some(last) = fill.last_file.filter(|last| *last < first) {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "no file number lies from {first} to {last}: --end must not be below --start"
         )));
     }
     match fill.limit_bytes {
-        Some(limit) if limit < SECTOR_BYTES => Err(WorkError::Refused(format!(
+        Some(limit) if limit < SECTOR_BYTES => Err(ActError::Refused(format!(
             "a limit of {limit} bytes is less than a sector: --limit must be {SECTOR_BYTES} or more"
         ))),
         _ => Ok(()),
@@ -106,24 +106,24 @@ pub(super) fn within_limit(fill: &Fill) -> Fill {
 ///
 /// # Errors
 /// If it is such a file, or cannot be read.
-pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
+pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), ActError> {
     let mut sector = [0; SECTOR];
-    let mut file = held::open_to_read(path).map_err(|error| WorkError::io("open", path, &error))?;
+    let mut file = held::open_to_read(path).map_err(|error| ActError::io("open", path, &error))?;
     let length = file
         .metadata()
-        .map_err(|error| WorkError::io("look at", path, &error))?;
+        .map_err(|error| ActError::io("look at", path, &error))?;
     if length.len() == 0 {
         return Ok(());
     }
     let known = match file.read_exact(&mut sector) {
         Ok(()) => classify(&sector, offset(number)) != Class::Corrupted,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
-        Err(error) => return Err(WorkError::io("read", path, &error)),
+        Err(error) => return Err(ActError::io("read", path, &error)),
     };
     if known {
         return Ok(());
     }
-    Err(WorkError::Refused(format!(
+    Err(ActError::Refused(format!(
         "{} was not written by f3, H2testw or assay: move it away, or choose files with --start and --end",
         shown(path)
     )))
@@ -205,7 +205,7 @@ enum End {
     /// The file system has no free space.
     NoRoom,
     Stopped,
-    Failed(WorkError),
+    Failed(ActError),
 }
 
 /// Writes files until there is no free space, or the requested number is reached.
@@ -216,7 +216,7 @@ pub(super) fn write(
     filled: &mut Filled,
     meter: &mut Meter,
     (progress, context): (&mut ProgressReporter, &mut Context<'_>),
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let limit = wanted.limit_bytes.unwrap_or(u64::MAX);
     let mut buffer = IoBuf::zeroed(CHUNK);
     for number in wanted.first_file..=wanted.last_file.unwrap_or(u32::MAX) {
@@ -229,7 +229,7 @@ pub(super) fn write(
         let began_ns = meter.now_ns();
         let file = match create(&path) {
             Err(error) if is_no_room(&error) => break,
-            other => other.map_err(|error| WorkError::io("create", &path, &error))?,
+            other => other.map_err(|error| ActError::io("create", &path, &error))?,
         };
         let mut growing = Growing {
             file,
@@ -256,7 +256,7 @@ pub(super) fn write(
         match end {
             End::Full => {}
             End::NoRoom => break,
-            End::Stopped => return Err(WorkError::Stopped),
+            End::Stopped => return Err(ActError::Stopped),
             End::Failed(error) => return Err(error),
         }
     }
@@ -351,7 +351,7 @@ impl Growing<'_> {
                 Err(error) => {
                     let (at, length) = (self.base + self.written, rest.len() as u64);
                     meter.failed(Some(Direction::Write), at, length, &error);
-                    return Some(End::Failed(WorkError::io("write", self.path, &error)));
+                    return Some(End::Failed(ActError::io("write", self.path, &error)));
                 }
             }
         }
@@ -367,7 +367,7 @@ impl Growing<'_> {
     fn cut(&self) -> End {
         match ftruncate(&self.file, self.written) {
             Ok(()) => End::NoRoom,
-            Err(errno) => End::Failed(WorkError::io("shorten", self.path, &errno.into())),
+            Err(errno) => End::Failed(ActError::io("shorten", self.path, &errno.into())),
         }
     }
 
@@ -383,7 +383,7 @@ impl Growing<'_> {
                 return Err(self.cut());
             }
             meter.failed(None, self.base + self.flushed, 0, &error);
-            return Err(End::Failed(WorkError::io("write back", self.path, &error)));
+            return Err(End::Failed(ActError::io("write back", self.path, &error)));
         }
         meter.flushed(began_ns);
         self.flushed = self.written;

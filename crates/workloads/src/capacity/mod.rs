@@ -7,16 +7,16 @@ mod probe;
 
 use crate::files::write_back;
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::held;
 use assay_engine::held::shown;
+use assay_model::act::ActReport;
+use assay_model::act::capacity::{
+    Capacity, CapacityPart, CapacityReport, CapacityStep, Fill, Task,
+};
 use assay_model::job::Direction;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::WorkReport;
-use assay_model::work::capacity::{
-    Capacity, CapacityPart, CapacityReport, CapacityStep, Fill, Task,
-};
 use check::Checker;
 use device::{Measured, job, measured};
 use files::{Filled, name, offset};
@@ -37,16 +37,16 @@ const CHUNKS_PER_FLUSH: u32 = 16;
 /// # Errors
 /// If the path is neither a folder nor a device, and for failures other than a difference in
 /// the data. A stop is not an error: the report then contains the progress so far.
-pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     let path = &work.path;
     if let Task::Fill(fill) = &work.task {
         files::check_range(fill)?;
     }
-    let found = fs::metadata(path).map_err(|error| WorkError::io("look at", path, &error))?;
+    let found = fs::metadata(path).map_err(|error| ActError::io("look at", path, &error))?;
     let mut report = CapacityReport::default();
     let done = match &work.task {
         Task::Fill(fill) if found.is_dir() => in_folder(path, fill, &mut report, context),
-        _ if found.is_dir() => Err(WorkError::Refused(format!(
+        _ if found.is_dir() => Err(ActError::Refused(format!(
             "{} is a folder: only a block device can be probed",
             shown(path)
         ))),
@@ -54,7 +54,7 @@ pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkRepo
         Task::Probe => device::probe(path, &mut report, context),
     };
     match done {
-        Ok(()) | Err(WorkError::Stopped) => Ok(WorkReport::Capacity(report)),
+        Ok(()) | Err(ActError::Stopped) => Ok(ActReport::Capacity(report)),
         Err(error) => Err(error),
     }
 }
@@ -64,7 +64,7 @@ fn in_folder(
     fill: &Fill,
     report: &mut CapacityReport,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut filled = Filled::default();
     let written;
     let fill = if fill.write {
@@ -93,7 +93,7 @@ fn in_folder(
 
 /// Removes files of an earlier run that are in the way, as f3write does, but refuses to remove
 /// files that other programs wrote.
-fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), WorkError> {
+fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), ActError> {
     let old = files::list(folder, fill)?;
     if old.is_empty() {
         return Ok(());
@@ -102,7 +102,7 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
         files::is_ours(number, path)?;
     }
     for path in old.values() {
-        held::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
+        held::remove_file(path).map_err(|error| ActError::io("remove", path, &error))?;
     }
     let numbers: Vec<String> = old.keys().copied().map(name).collect();
     let text = format!("removed what an earlier run left: {}", span(&numbers));
@@ -116,9 +116,9 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
 const LEAST_ROOM: u64 = 1 << 20;
 
 /// Returns the free space in a file system; for root, with the part reserved for root.
-fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
+fn free_bytes(folder: &Path) -> Result<u64, ActError> {
     let stat = rustix::fs::statvfs(folder)
-        .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(folder)), errno))?;
+        .map_err(|errno| ActError::call(format!("cannot look at {}", shown(folder)), errno))?;
     let blocks = match rustix::process::geteuid().is_root() {
         true => stat.f_bfree,
         false => stat.f_bavail,
@@ -131,14 +131,14 @@ fn write_files(
     fill: &Fill,
     filled: &mut Filled,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let announced = free_bytes(folder)?;
     let total = announced
         .min(fill.limit_bytes.unwrap_or(u64::MAX))
         .min(files::full_bytes(fill).unwrap_or(u64::MAX));
     let wanted = fill.limit_bytes.unwrap_or(u64::MAX).min(LEAST_ROOM);
     if announced < wanted {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "not enough space in {}: {} are free, and a test file needs at least {}",
             shown(folder),
             Bytes(announced),
@@ -164,10 +164,10 @@ fn write_files(
 }
 
 /// Checks the files; returns true if any data differs from the data written.
-fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, WorkError> {
+fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, ActError> {
     let files = files::list(folder, fill)?;
     let Some(first) = files.values().next() else {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "no files to check (1.h2w, ...) in {}: run without --verify-only first",
             shown(folder)
         )));
@@ -175,7 +175,7 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
     let direct = DirectFile::open(first, Use::Read)?.is_direct();
     let mut lengths = Vec::new();
     for (&number, path) in &files {
-        let meta = fs::metadata(path).map_err(|error| WorkError::io("look at", path, &error))?;
+        let meta = fs::metadata(path).map_err(|error| ActError::io("look at", path, &error))?;
         lengths.push((number, meta.len()));
     }
     let total = lengths.iter().map(|(_, bytes)| bytes).sum();
@@ -204,7 +204,7 @@ fn check_each(
     parts: &mut Vec<CapacityPart>,
     meter: &mut Meter,
     (progress, context): (&mut ProgressReporter, &mut Context<'_>),
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut checker = Checker::new();
     for (&number, path) in files {
         let began_ns = meter.now_ns();
@@ -236,7 +236,7 @@ fn tidy(
     filled: &Filled,
     report: &mut CapacityReport,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     if filled.files.is_empty() {
         return Ok(());
     }
@@ -245,7 +245,7 @@ fn tidy(
         return Ok(());
     }
     for path in &filled.files {
-        held::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
+        held::remove_file(path).map_err(|error| ActError::io("remove", path, &error))?;
     }
     report.kept.clear();
     Ok(())
@@ -332,8 +332,8 @@ pub(crate) struct DirectFile {
 impl DirectFile {
     /// Opens a path with `O_DIRECT`, or without if the file system does not support it:
     /// its pages are then dropped first.
-    pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
-        let failed = |errno| WorkError::call(format!("cannot open {}", shown(path)), errno);
+    pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, ActError> {
+        let failed = |errno| ActError::call(format!("cannot open {}", shown(path)), errno);
         let flags = match purpose {
             Use::Read => OFlags::RDONLY,
             Use::Write => OFlags::RDWR | OFlags::EXCL,

@@ -14,9 +14,9 @@
 
 use super::BlockStore;
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
-use assay_model::work::capacity::{Class, Probed, ProbedKind, SECTOR, classify, fill};
+use assay_model::act::capacity::{Class, Probed, ProbedKind, SECTOR, classify, fill};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -41,12 +41,12 @@ impl Probe<'_, '_> {
     ///
     /// # Errors
     /// If the work was stopped, or the device is gone.
-    fn tick(&mut self) -> Result<(), WorkError> {
+    fn tick(&mut self) -> Result<(), ActError> {
         self.meter.is_there(self.context, self.done)?;
         self.done += BLOCK;
         self.progress.report(self.context, self.done);
         if self.context.stopped() {
-            return Err(WorkError::Stopped);
+            return Err(ActError::Stopped);
         }
         Ok(())
     }
@@ -55,14 +55,14 @@ impl Probe<'_, '_> {
 /// Failure of a probe, and the blocks that it did not restore.
 #[derive(Debug)]
 pub(super) struct ProbeEnd {
-    pub(super) error: WorkError,
+    pub(super) error: ActError,
     /// Blocks that differ from their original content.
     pub(super) not_restored: Vec<u64>,
 }
 
-impl From<WorkError> for ProbeEnd {
+impl From<ActError> for ProbeEnd {
     /// Converts an error that occurred before anything was written.
-    fn from(error: WorkError) -> Self {
+    fn from(error: ActError) -> Self {
         Self {
             error,
             not_restored: Vec::new(),
@@ -78,7 +78,7 @@ impl From<WorkError> for ProbeEnd {
 pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "a device of {} bytes is too small to probe: fill it instead (without --probe)",
             probe.store.bytes()
         ))
@@ -124,11 +124,7 @@ fn steps(blocks: u64) -> (Vec<u64>, Vec<u64>) {
     )
 }
 
-fn search(
-    probe: &mut Probe<'_, '_>,
-    blocks: u64,
-    rescue: &mut Rescue,
-) -> Result<Probed, WorkError> {
+fn search(probe: &mut Probe<'_, '_>, blocks: u64, rescue: &mut Rescue) -> Result<Probed, ActError> {
     let (small, giant) = steps(blocks);
     let order: Vec<u64> = giant.iter().chain(&small).copied().collect();
     let marker = Marker::new(probe.context.seed);
@@ -144,7 +140,7 @@ fn search(
     );
     if held.values().all(|held| *held == BlockContent::Unreadable) {
         let tried = held.len();
-        return Err(WorkError::failed(format!(
+        return Err(ActError::failed(format!(
             "unreadable: none of the {tried} blocks that were tried can be read"
         )));
     }
@@ -192,7 +188,7 @@ fn write_and_read(
     marker: &Marker,
     order: &[u64],
     looked_at: &[u64],
-) -> Result<BTreeMap<u64, BlockContent>, WorkError> {
+) -> Result<BTreeMap<u64, BlockContent>, ActError> {
     for &at in order {
         marker.write(probe.store, probe.meter, at);
         probe.tick()?;
@@ -214,7 +210,7 @@ fn narrow(
     rescue: &mut Rescue,
     small: &[u64],
     (mut holds, mut lost): (u64, u64),
-) -> Result<u64, WorkError> {
+) -> Result<u64, ActError> {
     while lost - holds > BLOCK {
         let between = (lost - holds) / BLOCK - 1;
         let step = between.div_ceil(FAN).max(1);
@@ -253,7 +249,7 @@ struct Rescue {
 impl Rescue {
     /// Reads blocks before they are written for the first time. Unreadable blocks are not
     /// written.
-    fn save(&mut self, probe: &mut Probe<'_, '_>, blocks: &[u64]) -> Result<(), WorkError> {
+    fn save(&mut self, probe: &mut Probe<'_, '_>, blocks: &[u64]) -> Result<(), ActError> {
         let mut buffer = IoBuf::zeroed(LENGTH);
         for &at in blocks {
             if self.saved.contains_key(&at) {

@@ -3,9 +3,9 @@ use super::*;
 use crate::StepOutcome;
 use crate::observer::Meter;
 use crate::observer::recording::Recording;
+use assay_model::act::StepDetail;
+use assay_model::act::capacity::{FILE_BYTES, Tally};
 use assay_model::trial::Outcome;
-use assay_model::work::StepDetail;
-use assay_model::work::capacity::{FILE_BYTES, Tally};
 use assay_testkit::{Fake, Lie};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -54,7 +54,7 @@ fn capacity(folder: &Path, fill: Fill) -> Capacity {
 
 fn report_of(work: &Capacity, observer: &mut Recording) -> CapacityReport {
     match with_context(observer, false, |context| run(work, context)).unwrap() {
-        WorkReport::Capacity(report) => report,
+        ActReport::Capacity(report) => report,
         other => panic!("{other:?}"),
     }
 }
@@ -153,7 +153,7 @@ fn differences_are_found_in_their_class_and_place() {
 /// The sector that was written to this offset.
 fn sector(offset: u64) -> Vec<u8> {
     let mut bytes = vec![0; 512];
-    assay_model::work::capacity::fill(&mut bytes, offset);
+    assay_model::act::capacity::fill(&mut bytes, offset);
     bytes
 }
 
@@ -232,7 +232,7 @@ fn a_stop_keeps_what_was_written_and_says_so() {
     let work = capacity(folder.path(), some(MIB));
     let mut observer = Recording::default();
     let report = with_context(&mut observer, true, |context| run(&work, context)).unwrap();
-    let WorkReport::Capacity(report) = report else {
+    let ActReport::Capacity(report) = report else {
         panic!("{report:?}");
     };
     assert_eq!(report.kept, Vec::<String>::new());
@@ -268,7 +268,7 @@ fn a_fill_that_comes_to_nothing_is_refused() {
         let refused = with_context(&mut observer, false, |context| run(&work, context));
         let refused = refused.unwrap_err();
         assert!(
-            matches!(&refused, WorkError::Refused(text) if text.contains(word)),
+            matches!(&refused, ActError::Refused(text) if text.contains(word)),
             "{refused}"
         );
         assert!(observer.steps.is_empty());

@@ -6,11 +6,11 @@ use super::ends::Ends;
 use super::{Buffers, Converter, Halt, Sink};
 use crate::observer::nanos;
 use crate::{Context, copy};
+use assay_model::act::copy::{CopyReport, FLUSHING, FileCopy, Records};
+use assay_model::act::{ActProgress, ActReport, ProgressUnit};
 use assay_model::job::{Direction, Job};
 use assay_model::trial::{DirectionTotals, IoErrorRecord, IoErrors, Measurement};
 use assay_model::wire::NoteWeight;
-use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
-use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 use assay_stats::histogram::Histogram;
 use reading::Come;
 use rustix::fs::{
@@ -221,7 +221,7 @@ impl<'a> Copier<'a> {
         self.report.elapsed_ns = self.elapsed_ns();
         context
             .observer
-            .stands(WorkReport::Copy(self.report.clone()));
+            .stands(ActReport::Copy(self.report.clone()));
     }
 
     /// Reports the progress about once a second, if requested.
@@ -244,7 +244,7 @@ impl<'a> Copier<'a> {
 
     fn progress(&mut self, step: &str, context: &mut Context<'_>) {
         self.told = Some(self.report.bytes);
-        context.observer.progress(&WorkProgress {
+        context.observer.progress(&ActProgress {
             step: step.to_owned(),
             steps_done: 0,
             unit: ProgressUnit::Bytes,

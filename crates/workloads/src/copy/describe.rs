@@ -3,9 +3,9 @@
 use super::ends::{End, Ends};
 use assay_engine::held::shown;
 use assay_engine::load::sync_flags;
+use assay_model::act::copy::{EndKind, FileCopy};
 use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::units::Bytes;
-use assay_model::work::copy::{EndKind, FileCopy};
 use rustix::fs::OFlags;
 
 /// Returns the job of the file whose storage is evidence.

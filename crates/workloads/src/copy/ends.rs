@@ -1,11 +1,11 @@
 //! Opening of a copy's input and output.
 
 use super::Name;
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::held;
 use assay_engine::load::sync_flags;
+use assay_model::act::copy::{EndKind, FileCopy, Flags};
 use assay_model::job::OpenSync;
-use assay_model::work::copy::{EndKind, FileCopy, Flags};
 use rustix::fs::{
     FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, seek,
 };
@@ -48,7 +48,7 @@ pub(super) struct End {
 }
 
 impl End {
-    fn new(fd: Descriptor, name: Name, path: Option<&Path>) -> Result<Self, WorkError> {
+    fn new(fd: Descriptor, name: Name, path: Option<&Path>) -> Result<Self, ActError> {
         let (kind, size) = kind(&fd);
         let flags = fcntl_getfl(&fd).unwrap_or(OFlags::empty());
         let path = path.filter(|_| kind.is_storage());
@@ -96,7 +96,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn open(work: &FileCopy, context: &mut Context<'_>) -> Result<Self, WorkError> {
+    pub(super) fn open(work: &FileCopy, context: &mut Context<'_>) -> Result<Self, ActError> {
         let input = input(work, context)?;
         let output = output(work, context)?;
         let problem = match truncates(work) {
@@ -123,7 +123,7 @@ impl Ends {
     }
 }
 
-fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
+fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, ActError> {
     let name = Name::of(work.input.as_deref(), "standard input");
     // Synchronized reads, on systems that support them.
     let flags = flags(work.input_flags);
@@ -137,7 +137,7 @@ fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     End::new(Descriptor::Own(fd), name, Some(path))
 }
 
-fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
+fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, ActError> {
     let name = Name::of(work.output.as_deref(), "standard output");
     let mut flags = flags(work.output_flags);
     let Some(path) = &work.output else {
@@ -202,22 +202,22 @@ fn open_as(path: &Path, flags: OFlags, context: &Context<'_>) -> Result<OwnedFd,
     }
 }
 
-fn not_opened(name: &Name, why: Errno) -> WorkError {
+fn not_opened(name: &Name, why: Errno) -> ActError {
     if why == Errno::INTR {
-        return WorkError::Stopped;
+        return ActError::Stopped;
     }
     failed(&format!("failed to open {}", name.quoted()), why)
 }
 
-fn failed(what: &str, why: Errno) -> WorkError {
-    WorkError::Failed {
+fn failed(what: &str, why: Errno) -> ActError {
+    ActError::Failed {
         message: super::failed(what, why),
         errno: Some(why.raw_os_error()),
     }
 }
 
 /// Sets flags of a stream that is already open.
-fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkError> {
+fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), ActError> {
     let creation = OFlags::DIRECTORY | OFlags::NOCTTY | OFlags::NOFOLLOW;
     if flags.is_empty() {
         return Ok(());
@@ -243,20 +243,20 @@ const fn truncates(work: &FileCopy) -> bool {
     work.output.is_some() && work.seek.blocks > 0 && !work.treatment.keep_length
 }
 
-fn check_length(work: &FileCopy) -> Result<(), WorkError> {
+fn check_length(work: &FileCopy) -> Result<(), ActError> {
     let blocks = work.seek.blocks.checked_mul(work.output_block);
     let length = blocks.and_then(|bytes| bytes.checked_add(work.seek.bytes));
     if !truncates(work) || length.is_some_and(|length| i64::try_from(length).is_ok()) {
         return Ok(());
     }
-    Err(WorkError::failed(format!(
+    Err(ActError::failed(format!(
         "offset too large: cannot truncate to a length of seek={} ({}-byte) blocks",
         work.seek.blocks, work.output_block
     )))
 }
 
 /// Makes the output end at `seek=`. A failure is ignored unless the output is a file.
-fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, WorkError> {
+fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, ActError> {
     let length = work.seek.of_blocks(work.output_block);
     let Err(why) = ftruncate(&output.fd, length) else {
         return Ok(None);

@@ -23,7 +23,7 @@ fn ran(
     folder: Option<&Path>,
     stop: bool,
     observer: &mut Recording,
-) -> Result<WorkReport, WorkError> {
+) -> Result<ActReport, ActError> {
     run(
         work,
         &mut Context {
@@ -139,7 +139,7 @@ fn a_stop_keeps_the_samples_so_far() {
     fs::write(&path, vec![9; 4 << 20]).unwrap();
     let mut observer = Recording::default();
     let ended = ran(&small(&path), None, true, &mut observer);
-    assert!(matches!(ended, Err(WorkError::Stopped)));
+    assert!(matches!(ended, Err(ActError::Stopped)));
     assert_eq!(observer.steps.len(), 1);
     assert_eq!(observer.steps[0].1, Outcome::Interrupted);
 }

@@ -1,16 +1,16 @@
 //! Access to a test file in the way of a test.
 
 use super::TestFile;
-use crate::WorkError;
+use crate::ActError;
 use crate::files::remove_if_there;
 use assay_engine::buffer::{IoBuf, fill_random};
 use assay_engine::held::shown;
 use assay_engine::mapped::MappedFile;
 use assay_engine::stdio::{Mode as StreamMode, Stream};
 use assay_engine::{EngineError, held};
+use assay_model::act::iozone::{Iozone, IozoneRow, MapSync, Test};
 use assay_model::job::OpenSync;
 use assay_model::rng::SplitMix64;
-use assay_model::work::iozone::{Iozone, IozoneRow, MapSync, Test};
 use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom, fcntl_lock, fsync, seek};
 use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, read, write};
 use std::fs::File;
@@ -83,7 +83,7 @@ pub(super) struct AccessRequest<'a> {
 
 impl<'a> Access<'a> {
     /// Opens a file, creates it if the test does, and locks it.
-    pub(super) fn open(wanted: AccessRequest<'a>) -> Result<Self, WorkError> {
+    pub(super) fn open(wanted: AccessRequest<'a>) -> Result<Self, ActError> {
         let path = wanted.file.path.as_path();
         let way = if is_buffered_twice(wanted.test) {
             AccessFile::Stream(wanted.stream()?)
@@ -101,7 +101,7 @@ impl<'a> Access<'a> {
 
     /// Carries out iozone's steps before its clock starts: a flush, and, before sequential reads by
     /// one child, one record and a return to the start.
-    pub(super) fn warm_up(&self, read_one: bool, buffers: &mut Buffers) -> Result<(), WorkError> {
+    pub(super) fn warm_up(&self, read_one: bool, buffers: &mut Buffers) -> Result<(), ActError> {
         let (AccessFile::File(file) | AccessFile::Mapped(file, ..)) = &self.way else {
             return Ok(());
         };
@@ -122,7 +122,7 @@ impl<'a> Access<'a> {
         index: u64,
         offset: u64,
         buffers: &mut Buffers,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let moved = if self.writes {
             self.write(offset, buffers.to_write(index))
         } else {
@@ -201,7 +201,7 @@ impl<'a> Access<'a> {
     }
 
     /// Flushes the file.
-    pub(super) fn flush(&mut self) -> Result<(), WorkError> {
+    pub(super) fn flush(&mut self) -> Result<(), ActError> {
         let writes = self.writes;
         let flushed = match &mut self.way {
             AccessFile::File(file) => fsync(&*file),
@@ -218,10 +218,10 @@ impl<'a> Access<'a> {
     }
 
     /// Closes the file; C streams write their buffered data.
-    pub(super) fn close(self) -> Result<(), WorkError> {
+    pub(super) fn close(self) -> Result<(), ActError> {
         match self.way {
             AccessFile::Stream(stream) => stream.close().map_err(|errno| {
-                WorkError::call(format!("cannot close {}", shown(self.path)), errno)
+                ActError::call(format!("cannot close {}", shown(self.path)), errno)
             }),
             AccessFile::File(_) | AccessFile::Mapped(..) => Ok(()),
         }
@@ -234,17 +234,17 @@ impl<'a> Access<'a> {
     }
 
     #[cold]
-    fn failed(&self, doing: &str, offset: u64, errno: Errno) -> WorkError {
+    fn failed(&self, doing: &str, offset: u64, errno: Errno) -> ActError {
         let path = shown(self.path);
         if errno == Errno::NODATA {
-            return WorkError::failed(format!("{path} ends before byte {}", offset + self.record));
+            return ActError::failed(format!("{path} ends before byte {}", offset + self.record));
         }
-        WorkError::call(format!("cannot {doing} {path} at byte {offset}"), errno)
+        ActError::call(format!("cannot {doing} {path} at byte {offset}"), errno)
     }
 }
 
 impl AccessRequest<'_> {
-    fn stream(&self) -> Result<Stream, WorkError> {
+    fn stream(&self) -> Result<Stream, ActError> {
         let path = &self.file.path;
         let mode = match self.writes {
             false => StreamMode::Read,
@@ -252,7 +252,7 @@ impl AccessRequest<'_> {
             true => StreamMode::Create,
         };
         let buffer = usize::try_from(self.row.record_kib << 10).unwrap_or(usize::MAX);
-        Stream::open(path, mode, buffer).map_err(|error| WorkError::io("open", path, &error))
+        Stream::open(path, mode, buffer).map_err(|error| ActError::io("open", path, &error))
     }
 
     fn flags(&self) -> OFlags {
@@ -273,7 +273,7 @@ impl AccessRequest<'_> {
         flags
     }
 
-    fn open_file(&self, flags: OFlags) -> Result<File, WorkError> {
+    fn open_file(&self, flags: OFlags) -> Result<File, ActError> {
         let path = &self.file.path;
         let mode = Mode::from_raw_mode(0o640);
         let opened = held::open(path, flags, mode).map(File::from);
@@ -283,11 +283,11 @@ impl AccessRequest<'_> {
             } else {
                 ""
             };
-            WorkError::call(format!("cannot open {}{hint}", shown(path)), errno)
+            ActError::call(format!("cannot open {}{hint}", shown(path)), errno)
         })
     }
 
-    fn file_or_map(&self) -> Result<AccessFile, WorkError> {
+    fn file_or_map(&self) -> Result<AccessFile, ActError> {
         let mut flags = self.flags();
         if self.test.creates() && !self.file.device {
             remove_if_there(&self.file.path)?;
@@ -303,7 +303,7 @@ impl AccessRequest<'_> {
             return Ok(AccessFile::File(file));
         };
         let bytes = self.row.file_kib << 10;
-        let failed_to_map = |error| WorkError::io("map", &self.file.path, &error);
+        let failed_to_map = |error| ActError::io("map", &self.file.path, &error);
         if self.writes && !self.file.device && file.metadata().map_or(0, |meta| meta.len()) < bytes
         {
             file.set_len(bytes).map_err(failed_to_map)?;
@@ -314,14 +314,14 @@ impl AccessRequest<'_> {
     }
 
     /// Locks the file; closing it releases the lock.
-    fn lock(&self, file: &File) -> Result<(), WorkError> {
+    fn lock(&self, file: &File) -> Result<(), ActError> {
         let how = if self.writes {
             FlockOperation::LockExclusive
         } else {
             FlockOperation::LockShared
         };
         let doing = || format!("cannot lock {}", shown(&self.file.path));
-        fcntl_lock(file, how).map_err(|errno| WorkError::call(doing(), errno))
+        fcntl_lock(file, how).map_err(|errno| ActError::call(doing(), errno))
     }
 }
 
@@ -336,14 +336,14 @@ const MANY: usize = 16 << 20;
 ///
 /// # Errors
 /// If they do not fit.
-pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
+pub(super) fn admit(work: &Iozone) -> Result<(), ActError> {
     let info = rustix::system::sysinfo();
     #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
     let memory = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
     fits(work, memory)
 }
 
-fn fits(work: &Iozone, memory: u64) -> Result<(), WorkError> {
+fn fits(work: &Iozone, memory: u64) -> Result<(), ActError> {
     let largest = work.rows.iter().map(|row| row.record_kib).max();
     let record = largest.unwrap_or(0).saturating_mul(1024);
     let area = if work.many_buffers {
@@ -359,7 +359,7 @@ fn fits(work: &Iozone, memory: u64) -> Result<(), WorkError> {
         return Ok(());
     }
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-    Err(WorkError::Refused(format!(
+    Err(ActError::Refused(format!(
         "records of {} KiB with {children} at a time need buffers of {} MiB, more than half of this machine's memory ({} MiB): give a smaller -r or -q, or fewer children",
         record >> 10,
         mib(needed),
@@ -485,7 +485,7 @@ fn bytes(kib: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::IozoneRow;
+    use assay_model::act::iozone::IozoneRow;
 
     #[test]
     fn buffers_leave_half_of_the_memory() {

@@ -10,12 +10,12 @@ mod step;
 
 use crate::files::{remove_if_there, run_program};
 use crate::observer::EVERY;
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use access::{Buffers, MARK};
 use assay_engine::held::shown;
 use assay_engine::{StartLine, held, own_file_table};
-use assay_model::work::WorkReport;
-use assay_model::work::iozone::{Iozone, IozoneRow, Test};
+use assay_model::act::ActReport;
+use assay_model::act::iozone::{Iozone, IozoneRow, Test};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ use step::{Came, Child, ChildrenState, StepSetup, Together};
 /// each step of a few milliseconds would take longer than the steps.
 const UNKEPT: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     access::admit(work)?;
     let files = Files::admit(work)?;
     step::admit(work)?;
     let came = rows(work, &files, context);
     let cleared = files.clear(work);
-    came.and(cleared).map(|()| WorkReport::Steps)
+    came.and(cleared).map(|()| ActReport::Steps)
 }
 
-fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), WorkError> {
+fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), ActError> {
     let single = [1];
     let counts: &[u32] = match work.children.as_slice() {
         [] => &single,
@@ -78,7 +78,7 @@ fn prepare_buffers(
     children: u32,
     seed: u64,
     buffers: &mut Vec<Buffers>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     for child in 0..u64::from(children) {
         match usize::try_from(child)
             .ok()
@@ -121,7 +121,7 @@ impl Files {
     ///
     /// # Errors
     /// If a file to read is missing or too short, or a file to write contains other data.
-    fn admit(work: &Iozone) -> Result<Self, WorkError> {
+    fn admit(work: &Iozone) -> Result<Self, ActError> {
         let files = work.files.iter().map(|path| look(work, path));
         Ok(Self {
             files: files.collect::<Result<_, _>>()?,
@@ -135,7 +135,7 @@ impl Files {
     }
 
     /// Removes the files of the tests, unless they are to be kept.
-    fn clear(&self, work: &Iozone) -> Result<(), WorkError> {
+    fn clear(&self, work: &Iozone) -> Result<(), ActError> {
         if work.keep {
             return Ok(());
         }
@@ -161,13 +161,13 @@ fn makes(work: &Iozone) -> bool {
         .is_none_or(whole)
 }
 
-fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
+fn look(work: &Iozone, path: &Path) -> Result<TestFile, ActError> {
     let writes = work.tests.iter().any(|test| test.writes());
     let found = match fs::metadata(path) {
         Ok(found) => Some(found),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "cannot look at {}: {error}",
                 shown(path)
             )));
@@ -181,13 +181,13 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
         .as_ref()
         .is_some_and(|found| !device && !found.is_file())
     {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{shown} is neither a file nor a block device: name another with -f"
         )));
     }
     let length = found.as_ref().map_or(Ok(0), |_| length(path));
     let length =
-        length.map_err(|error| WorkError::Refused(format!("cannot read {shown}: {error}")))?;
+        length.map_err(|error| ActError::Refused(format!("cannot read {shown}: {error}")))?;
     let needed = work
         .rows
         .iter()
@@ -196,13 +196,13 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
         .unwrap_or(0);
     if (device || !makes(work)) && length < needed {
         let of = if device { "the device" } else { "the file" };
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{shown}: the tests read {needed} bytes, and {of} has only {length}: write it first with -i 0 -w, or give a smaller -s or -g"
         )));
     }
     let ours = device || length == 0 || has_mark(path);
     if writes && !ours {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{shown} has {length} bytes that were not written by iozone's tests, so it is not overwritten: name another file with -f, or remove it"
         )));
     }
@@ -228,14 +228,14 @@ fn has_mark(path: &Path) -> bool {
 ///
 /// # Errors
 /// If nothing is mounted at the path, or the file system is in use.
-fn remount(place: &Path) -> Result<(), WorkError> {
+fn remount(place: &Path) -> Result<(), ActError> {
     let mounts = fs::read_to_string("/proc/self/mounts")
-        .map_err(|error| WorkError::io("read", Path::new("/proc/self/mounts"), &error))?;
+        .map_err(|error| ActError::io("read", Path::new("/proc/self/mounts"), &error))?;
     let mut found = mounts.lines().filter_map(Mount::parse);
     // The last entry is mounted on top of the others.
     let mount = found.rfind(|mount| Path::new(&mount.target) == place);
     let Some(mount) = mount else {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "-U {}: nothing is mounted there; name a mount point as findmnt shows it",
             shown(place)
         )));
@@ -249,8 +249,8 @@ fn remount(place: &Path) -> Result<(), WorkError> {
 /// fails, because it would run with other options than requested.
 fn mount_again(
     mount: &Mount,
-    call: impl Fn(&mut Command) -> Result<(), WorkError>,
-) -> Result<(), WorkError> {
+    call: impl Fn(&mut Command) -> Result<(), ActError>,
+) -> Result<(), ActError> {
     let Err(error) = call(&mut mount.command(&mount.options)) else {
         return Ok(());
     };
@@ -269,7 +269,7 @@ fn mount_again(
             "{target} is now unmounted: mount it with mount -t {kind} -o {options} {source} {target}"
         ),
     };
-    Err(WorkError::Failed {
+    Err(ActError::Failed {
         message: format!("{error}; {left}"),
         errno: error.errno(),
     })
@@ -325,9 +325,9 @@ fn unescape(word: &str) -> String {
     text
 }
 
-fn call(command: &mut Command) -> Result<(), WorkError> {
+fn call(command: &mut Command) -> Result<(), ActError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    run_program(command).map_err(|why| WorkError::failed(format!("{name}: {why}")))
+    run_program(command).map_err(|why| ActError::failed(format!("{name}: {why}")))
 }
 
 /// Gates at which the children wait.
@@ -358,7 +358,7 @@ impl StepSetup<'_> {
         buffers: &mut [Buffers],
         shared: &ChildrenState<'_>,
         context: &mut Context<'_>,
-    ) -> Result<Together, WorkError> {
+    ) -> Result<Together, ActError> {
         let count = self.files.len();
         let gates = Gates::default();
         let (ready, is_ready) = sync_channel(count);
@@ -384,7 +384,7 @@ impl StepSetup<'_> {
             let settled = threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|_| Err(lost())));
-            let settled: Result<Vec<()>, WorkError> = settled.collect();
+            let settled: Result<Vec<()>, ActError> = settled.collect();
             let came = came?;
             settled.map(|_| came)
         })
@@ -397,9 +397,9 @@ impl StepSetup<'_> {
         buffers: &mut Buffers,
         shared: &ChildrenState<'_>,
         gates: &Gates,
-        ready: SyncSender<ChildMessage<Result<(), WorkError>>>,
+        ready: SyncSender<ChildMessage<Result<(), ActError>>>,
         done: SyncSender<ChildMessage<Came>>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         own_file_table();
         let (mut child, told) = match Child::ready(self.wanted(number), buffers, shared, number) {
             Ok(child) => (Some(child), Ok(())),
@@ -422,12 +422,12 @@ impl StepSetup<'_> {
         step: crate::ObservedStep<'_>,
         shared: &ChildrenState<'_>,
         gates: &Gates,
-        is_ready: &Receiver<ChildMessage<Result<(), WorkError>>>,
+        is_ready: &Receiver<ChildMessage<Result<(), ActError>>>,
         is_done: &Receiver<ChildMessage<Came>>,
         context: &mut Context<'_>,
-    ) -> Result<Together, WorkError> {
+    ) -> Result<Together, ActError> {
         let ready = is_ready.iter().take(self.files.len());
-        let ready: Result<Vec<()>, WorkError> = ready.map(|(_, word)| word).collect();
+        let ready: Result<Vec<()>, ActError> = ready.map(|(_, word)| word).collect();
         if ready?.len() < self.files.len() {
             return Err(lost());
         }
@@ -473,8 +473,8 @@ impl StepSetup<'_> {
 }
 
 #[cold]
-fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
-    WorkError::Failed {
+fn no_child(number: usize, count: usize, error: &io::Error) -> ActError {
+    ActError::Failed {
         message: format!(
             "cannot start child {} of {count}: {error}; give a smaller -t or -u",
             number + 1
@@ -484,8 +484,8 @@ fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
 }
 
 #[cold]
-fn lost() -> WorkError {
-    WorkError::failed("a child ended before it was done: this is a bug in assay, please report it")
+fn lost() -> ActError {
+    ActError::failed("a child ended before it was done: this is a bug in assay, please report it")
 }
 
 /// Random generator MT19937-64 (Matsumoto and Nishimura, 2004), which iozone initializes

@@ -6,16 +6,16 @@
 use super::access::{Access, AccessRequest, Buffers, Method, is_buffered_twice};
 use super::{RecordOrder, TestFile, remount};
 use crate::observer::{EVERY, ProgressReporter, nanos};
-use crate::{Context, StepOutcome, WorkError};
+use crate::{ActError, Context, StepOutcome};
 use assay_engine::held::shown;
 use assay_engine::{held, thread_cpu_use};
+use assay_model::act::StepDetail;
+use assay_model::act::iozone::{Child as Figures, Iozone, IozoneRow, IozoneStep, MapSync, Test};
 use assay_model::job::{
     CacheState, Direction, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw,
 };
 use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
-use assay_model::work::iozone::{Child as Figures, Iozone, IozoneRow, IozoneStep, MapSync, Test};
 use assay_stats::histogram::Histogram;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -54,7 +54,7 @@ impl Together {
     }
 
     /// Returns the first failed call, with which the step ends.
-    fn failure(&mut self) -> Option<WorkError> {
+    fn failure(&mut self) -> Option<ActError> {
         let mut failures = self.children.iter_mut();
         failures.find_map(|came| Some(came.failure.take()?.error))
     }
@@ -76,9 +76,9 @@ impl StepSetup<'_> {
         self,
         buffers: &mut [Buffers],
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         if context.stopped() {
-            return Err(WorkError::Stopped);
+            return Err(ActError::Stopped);
         }
         let job = self.job();
         let paths: Vec<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
@@ -99,7 +99,7 @@ impl StepSetup<'_> {
     }
 
     /// Builds the outcome of a measured step, and its result for the work.
-    fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
+    fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), ActError>) {
         let told = self.outcome(&together);
         if let Some(error) = together.failure() {
             // Without details, because a partial result would look like that of the whole file.
@@ -110,12 +110,12 @@ impl StepSetup<'_> {
             return (error.outcome(), told, Err(error));
         }
         if let Some(message) = together.mismatch() {
-            let error = WorkError::failed(message);
+            let error = ActError::failed(message);
             return (error.outcome(), told, Err(error));
         }
         // With a stonewall, only the first child completes its file.
         if !together.children.iter().any(|came| came.whole) {
-            return (Outcome::Interrupted, told, Err(WorkError::Stopped));
+            return (Outcome::Interrupted, told, Err(ActError::Stopped));
         }
         (Outcome::Completed, told, self.log(&together))
     }
@@ -181,7 +181,7 @@ impl StepSetup<'_> {
         job
     }
 
-    fn prepare(&self) -> Result<(), WorkError> {
+    fn prepare(&self) -> Result<(), ActError> {
         if let Some(place) = &self.work.remount {
             remount(place)?;
         }
@@ -196,7 +196,7 @@ impl StepSetup<'_> {
         step: crate::ObservedStep<'_>,
         buffers: &mut [Buffers],
         context: &mut Context<'_>,
-    ) -> Result<Together, WorkError> {
+    ) -> Result<Together, ActError> {
         let shared = ChildrenState::new(self.files.len(), context.stop);
         match buffers {
             [buffers, ..] if self.files.len() == 1 => self.alone(step, buffers, &shared, context),
@@ -212,7 +212,7 @@ impl StepSetup<'_> {
         buffers: &mut Buffers,
         shared: &ChildrenState<'_>,
         context: &mut Context<'_>,
-    ) -> Result<Together, WorkError> {
+    ) -> Result<Together, ActError> {
         let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
         context.observer.clock_starts(step);
         let progress = self.progress();
@@ -290,7 +290,7 @@ impl StepSetup<'_> {
         }
     }
 
-    fn log(&self, together: &Together) -> Result<(), WorkError> {
+    fn log(&self, together: &Together) -> Result<(), ActError> {
         for (number, came) in together.children.iter().enumerate() {
             if let Some(path) = self.work.latency_path(self.test, number) {
                 write(&path, &came.entries)?;
@@ -376,7 +376,7 @@ pub(super) struct Came {
 /// A call that failed while the clock ran.
 #[derive(Debug)]
 pub(super) struct ChildFailure {
-    pub(super) error: WorkError,
+    pub(super) error: ActError,
     pub(super) record: IoErrorRecord,
 }
 
@@ -400,7 +400,7 @@ impl<'a> Child<'a> {
         buffers: &'a mut Buffers,
         shared: &'a ChildrenState<'a>,
         number: usize,
-    ) -> Result<Self, WorkError> {
+    ) -> Result<Self, ActError> {
         let work = wanted.work;
         let records = wanted.row.file_kib / wanted.row.record_kib;
         let access = Access::open(wanted)?;
@@ -477,7 +477,7 @@ impl<'a> Child<'a> {
 
     /// Creates the failure for the record at `offset`; `None` for a failed flush.
     #[cold]
-    fn failure(&self, error: WorkError, offset: Option<u64>, start: Instant) -> ChildFailure {
+    fn failure(&self, error: ActError, offset: Option<u64>, start: Instant) -> ChildFailure {
         let direction = if self.wanted.writes {
             Direction::Write
         } else {
@@ -560,7 +560,7 @@ impl<'a> Child<'a> {
 
     /// Finishes after the clock has stopped: writes the rest of a file cut short because another
     /// child was done, flushes and closes the file.
-    pub(super) fn settle(mut self) -> Result<(), WorkError> {
+    pub(super) fn settle(mut self) -> Result<(), ActError> {
         let Some(mut access) = self.access.take() else {
             return Ok(());
         };
@@ -610,18 +610,18 @@ const HEAD_BEGINS: &str = "Offset in kBytes   Latency in microseconds ";
 ///
 /// # Errors
 /// If one of them contains other data.
-pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
+pub(super) fn admit(work: &Iozone) -> Result<(), ActError> {
     for path in work.latency_paths() {
         match is_free(&path) {
             Ok(true) => {}
             Ok(false) => {
-                return Err(WorkError::Refused(format!(
+                return Err(ActError::Refused(format!(
                     "{} is not a file of latencies, so it is not overwritten: move it away, or start -Q in another folder",
                     shown(&path)
                 )));
             }
             Err(error) => {
-                return Err(WorkError::Refused(format!(
+                return Err(ActError::Refused(format!(
                     "cannot look at {}: {error}",
                     shown(&path)
                 )));
@@ -649,7 +649,7 @@ fn is_free(path: &Path) -> io::Result<bool> {
 }
 
 /// Writes the file of a test.
-pub(super) fn write(path: &Path, entries: &[RecordLatency]) -> Result<(), WorkError> {
+pub(super) fn write(path: &Path, entries: &[RecordLatency]) -> Result<(), ActError> {
     let mut text = HEAD.to_owned();
     for entry in entries {
         let (offset, micros) = (entry.offset >> 10, entry.latency_ns / 1000);
@@ -661,13 +661,13 @@ pub(super) fn write(path: &Path, entries: &[RecordLatency]) -> Result<(), WorkEr
     let opened = held::open(path, flags, Mode::from_raw_mode(0o666));
     let file = opened.map(File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| WorkError::io("write", path, &error))
+        .map_err(|error| ActError::io("write", path, &error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::Test;
+    use assay_model::act::iozone::Test;
 
     #[test]
     fn only_files_of_latencies_are_written_over() {

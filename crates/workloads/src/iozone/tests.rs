@@ -1,9 +1,9 @@
 use super::*;
 use crate::{Observer, StepOutcome};
+use assay_model::act::ActProgress;
+use assay_model::act::iozone::Test;
 use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
-use assay_model::work::WorkProgress;
-use assay_model::work::iozone::Test;
 use std::fs;
 use std::fs::File;
 use std::path::PathBuf;
@@ -41,9 +41,9 @@ impl Observer for Recorder {
 
     fn note(&mut self, _weight: NoteWeight, _text: String) {}
 
-    fn progress(&mut self, _progress: &WorkProgress) {}
+    fn progress(&mut self, _progress: &ActProgress) {}
 
-    fn stands(&mut self, _report: WorkReport) {}
+    fn stands(&mut self, _report: ActReport) {}
 
     fn ended_together(&mut self, _: Vec<crate::Together>) {
         unreachable!("its steps follow each other");
@@ -67,7 +67,7 @@ fn work(path: &PathBuf, tests: &[Test]) -> Iozone {
     }
 }
 
-fn carry_out(work: &Iozone, observer: &mut Recorder) -> Result<WorkReport, WorkError> {
+fn carry_out(work: &Iozone, observer: &mut Recorder) -> Result<ActReport, ActError> {
     let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut context = Context {
         seed: 1,
@@ -135,7 +135,7 @@ fn tried(options: &str, takes: fn(&str) -> bool) -> (Vec<String>, Option<String>
         tried.borrow_mut().push(words.join(" "));
         match takes(&words[3]) {
             true => Ok(()),
-            false => Err(WorkError::failed("mount: bad option")),
+            false => Err(ActError::failed("mount: bad option")),
         }
     };
     let came = mount_again(&mount, call);

@@ -5,16 +5,16 @@
 
 use super::{Steps, lost_threads, no_room};
 use crate::observer::{ProgressReporter, nanos};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
+use assay_model::act::memory::{
+    Bandwidth, BandwidthStep, Kernel, Machine, MemoryStepResult, Pages, Stores, TIMES_LAST_LEVEL,
+    bandwidth_job,
+};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::memory::{
-    Bandwidth, BandwidthStep, Kernel, Machine, MemoryStepResult, Pages, Stores, TIMES_LAST_LEVEL,
-    bandwidth_job,
-};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -35,7 +35,7 @@ pub(super) fn run(
     work: &Bandwidth,
     steps: &mut Steps<'_>,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let machine = steps.around.machine();
     let bytes = array_bytes(work, &machine, context);
     let all = work.threads.unwrap_or(count(machine.cpus.len())).max(1);
@@ -101,7 +101,7 @@ fn with_threads(
     threads: u32,
     steps: &mut Steps<'_>,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let words = usize::try_from(bytes / WORD / u64::from(threads)).unwrap_or(usize::MAX);
     let barrier = SpinBarrier::of(threads);
     let began = Instant::now();
@@ -118,7 +118,7 @@ fn with_threads(
             let (say, barrier) = (say.clone(), &barrier);
             let life = move || serve(cpu, words, began, barrier, &to_do, &say);
             let started = Builder::new().spawn_scoped(scope, life);
-            started.map_err(WorkError::no_thread)?;
+            started.map_err(ActError::no_thread)?;
         }
         drop(say);
         let team = Team {
@@ -180,7 +180,7 @@ impl Team {
         bytes: u64,
         steps: &mut Steps<'_>,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let places = self.places(bytes)?;
         let threads = count(places.len());
         let words: usize = places.iter().map(|place| place.words).sum();
@@ -190,7 +190,7 @@ impl Team {
         let huge_bytes = huge.sum::<Option<u64>>();
         for (kernel, stores) in order(context.seed) {
             if context.stopped() {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             let job = bandwidth_job(kernel, stores, threads, work.passes);
             let order = PassRequest { kernel, stores };
@@ -229,7 +229,7 @@ impl Team {
     }
 
     /// Waits until all threads have their arrays.
-    fn places(&self, bytes: u64) -> Result<Vec<ArrayPlacement>, WorkError> {
+    fn places(&self, bytes: u64) -> Result<Vec<ArrayPlacement>, ActError> {
         let mut places = Vec::new();
         for _ in &self.orders {
             match self.heard.recv() {
@@ -244,7 +244,7 @@ impl Team {
 
     /// Returns the duration of a pass from the first begin to the last end, and the major page
     /// faults.
-    fn pass(&self, order: PassRequest) -> Result<(u64, u64), WorkError> {
+    fn pass(&self, order: PassRequest) -> Result<(u64, u64), ActError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost_threads())?;
         }

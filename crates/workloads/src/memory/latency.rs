@@ -2,10 +2,10 @@
 
 use super::{Steps, lost_threads, no_room};
 use crate::observer::{ProgressReporter, nanos};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::memory::{Chain, bind_to, major_faults};
+use assay_model::act::memory::{Latency, LatencyStep, MemoryStepResult, Pages, latency_job};
 use assay_model::trial::Outcome;
-use assay_model::work::memory::{Latency, LatencyStep, MemoryStepResult, Pages, latency_job};
 use std::io;
 use std::thread::Builder;
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub(super) fn run(
     work: &Latency,
     steps: &mut Steps<'_>,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let machine = steps.around.machine();
     let line_bytes = machine.caches.iter().filter_map(|cache| cache.line_bytes);
     let line_bytes = line_bytes.max().unwrap_or(LINE_BYTES);
@@ -31,7 +31,7 @@ pub(super) fn run(
     let fits = |set: &u64| machine.room_bytes().is_none_or(|room| *set <= room / 2);
     for set_bytes in work.sets().filter(fits) {
         if context.stopped() {
-            return Err(WorkError::Stopped);
+            return Err(ActError::Stopped);
         }
         let job = latency_job(set_bytes);
         let seed = context.seed;
@@ -57,7 +57,7 @@ pub(super) fn run(
                 let _ = go.send(());
                 Ok((walker.join(), huge_bytes))
             });
-            let (walked, huge_bytes) = walked.map_err(WorkError::no_thread)?;
+            let (walked, huge_bytes) = walked.map_err(ActError::no_thread)?;
             let mut step = walked
                 .map_err(|_| lost_threads())?
                 .map_err(|error| no_room(set_bytes, &error))?;

@@ -5,11 +5,11 @@ mod bandwidth;
 mod latency;
 pub(crate) mod stress;
 
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
+use assay_model::act::memory::{Machine, Memory, MemoryStep, MemoryStepResult};
+use assay_model::act::{ActReport, StepDetail};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
-use assay_model::work::memory::{Machine, Memory, MemoryStep, MemoryStepResult};
-use assay_model::work::{StepDetail, WorkReport};
 use std::io;
 
 /// Machine information that only the agent can look up.
@@ -32,7 +32,7 @@ pub fn run(
     work: &Memory,
     around: &dyn Surroundings,
     context: &mut Context<'_>,
-) -> Result<WorkReport, WorkError> {
+) -> Result<ActReport, ActError> {
     let mut steps = Steps { done: 0, around };
     if let Some(bandwidth) = &work.bandwidth {
         bandwidth::run(bandwidth, &mut steps, context)?;
@@ -43,7 +43,7 @@ pub fn run(
     if let Some(stress) = &work.stress {
         stress::run(stress, &mut steps, context)?;
     }
-    Ok(WorkReport::Steps)
+    Ok(ActReport::Steps)
 }
 
 /// Steps of a work, which are reported to the observer one after the other.
@@ -58,8 +58,8 @@ impl Steps<'_> {
         &mut self,
         job: &Job,
         context: &mut Context<'_>,
-        measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(MemoryStepResult, Outcome), WorkError>,
-    ) -> Result<(), WorkError> {
+        measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(MemoryStepResult, Outcome), ActError>,
+    ) -> Result<(), ActError> {
         let step = ObservedStep { job, paths: &[] };
         context.observer.begins(step);
         let machine = self.around.machine();
@@ -90,8 +90,8 @@ impl Steps<'_> {
 }
 
 /// Creates the error for memory that cannot be allocated.
-pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
-    WorkError::Failed {
+pub(crate) fn no_room(bytes: u64, error: &io::Error) -> ActError {
+    ActError::Failed {
         message: format!(
             "cannot get {} of memory: {error}; ask for less",
             assay_model::units::Bytes(bytes)
@@ -101,8 +101,8 @@ pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
 }
 
 /// Creates the error for measuring threads that ended unexpectedly.
-fn lost_threads() -> WorkError {
-    WorkError::failed(
+fn lost_threads() -> ActError {
+    ActError::failed(
         "a measuring thread ended unexpectedly: it is a bug in assay, please report it",
     )
 }

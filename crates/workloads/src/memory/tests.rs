@@ -1,6 +1,6 @@
 use super::*;
 use crate::observer::recording::recorded;
-use assay_model::work::memory::{
+use assay_model::act::memory::{
     Bandwidth, Bit, Cache, Kernel, Latency, MemoryPattern, Stress, StressStep,
 };
 
@@ -34,7 +34,7 @@ impl Surroundings for Small {
 }
 
 /// What the steps of a work found.
-fn found(work: &Memory) -> (Result<WorkReport, WorkError>, Vec<MemoryStep>) {
+fn found(work: &Memory) -> (Result<ActReport, ActError>, Vec<MemoryStep>) {
     let (ended, details) = recorded(|context| run(work, &Small, context));
     let steps = details.into_iter().filter_map(|detail| match detail {
         StepDetail::Memory(step) => Some(*step),
@@ -164,6 +164,6 @@ fn more_than_is_safe_is_refused() {
         }),
         ..NOTHING
     });
-    assert!(matches!(ended, Err(WorkError::Refused(why)) if why.contains("--stress-size")));
+    assert!(matches!(ended, Err(ActError::Refused(why)) if why.contains("--stress-size")));
     assert!(steps.is_empty());
 }

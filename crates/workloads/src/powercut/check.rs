@@ -3,7 +3,7 @@
 //! otherwise every check finds errors.
 
 use super::mount;
-use assay_model::work::powercut::{FileSystemCheck, Powercut};
+use assay_model::act::powercut::{FileSystemCheck, Powercut};
 use std::process::{Command, Stdio};
 
 /// Lines kept of a check's output, at most.

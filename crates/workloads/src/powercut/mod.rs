@@ -14,10 +14,10 @@ mod mount;
 mod tests;
 mod write;
 
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::held::{HeldFolder, is_own, shown};
-use assay_model::work::WorkReport;
-use assay_model::work::powercut::{
+use assay_model::act::ActReport;
+use assay_model::act::powercut::{
     DurabilityKind, FOLDER, KnownWrites, Powercut, PowercutReport, StreamFound, Task,
 };
 use std::fs;
@@ -33,13 +33,13 @@ trait StreamWriter: Send {
     fn write(&mut self, sequence: u64) -> io::Result<()>;
 }
 
-pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     if let Some(kind) = work
         .kinds
         .iter()
         .find(|kind| work.device && !kind.on_device())
     {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{}: a device has no {}",
             shown(&work.path),
             kind.name()
@@ -49,11 +49,11 @@ pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkRepo
         Task::Write => {
             mount::mount(work)?;
             write::run(work, context)?;
-            Ok(WorkReport::Steps)
+            Ok(ActReport::Steps)
         }
         Task::Verify { known, atomic } => {
             let report = verify(work, known, *atomic, context.seed)?;
-            Ok(WorkReport::Powercut(report))
+            Ok(ActReport::Powercut(report))
         }
     }
 }
@@ -64,7 +64,7 @@ fn verify(
     known: &[KnownWrites],
     atomic: u32,
     seed: u64,
-) -> Result<PowercutReport, WorkError> {
+) -> Result<PowercutReport, ActError> {
     let mut report = PowercutReport {
         boot_id: boot_id(),
         ..PowercutReport::default()

@@ -1,8 +1,8 @@
 //! Mounting of the file system under test, and related messages of the kernel.
 
-use crate::WorkError;
+use crate::ActError;
 use crate::files::run_program;
-use assay_model::work::powercut::Powercut;
+use assay_model::act::powercut::Powercut;
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -16,7 +16,7 @@ const LINES: usize = 20;
 const LONGEST_LINE: usize = 8192;
 
 /// Mounts the file system, unless one is mounted already.
-pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
+pub(super) fn mount(work: &Powercut) -> Result<(), ActError> {
     let Some(wanted) = &work.mount else {
         return Ok(());
     };
@@ -31,7 +31,7 @@ pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
     command.arg(&wanted.device).arg(&work.path);
     run_program(&mut command).map_err(|why| {
         let (device, point) = (wanted.device.display(), work.path.display());
-        WorkError::failed(format!("cannot mount {device} on {point}: {why}"))
+        ActError::failed(format!("cannot mount {device} on {point}: {why}"))
     })
 }
 

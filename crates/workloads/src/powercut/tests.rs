@@ -180,7 +180,7 @@ fn streams_write_until_they_are_stopped() {
         observer: &mut recording,
     };
     let ended = run(&bench.work, &mut context);
-    assert!(matches!(ended, Err(WorkError::Stopped)), "{ended:?}");
+    assert!(matches!(ended, Err(ActError::Stopped)), "{ended:?}");
     let on_device = Powercut {
         device: true,
         ..bench.work.clone()

@@ -7,13 +7,13 @@
 //! - `RowWriter`: rows committed by SQLite.
 
 use super::{Findings, StreamStorage, StreamWriter, boot_id, folder};
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_engine::held::{HeldFolder, let_sqlite_in, shown};
+use assay_model::act::powercut::{DurabilityKind, FOLDER, KnownWrites, Powercut, Word};
 use assay_model::rng::SplitMix64;
 use assay_model::wire::NoteWeight;
-use assay_model::work::powercut::{DurabilityKind, FOLDER, KnownWrites, Powercut, Word};
 use rusqlite::{Connection, Error, OpenFlags, params};
 use rustix::fs::{Mode, OFlags, syncfs};
 use rustix::io::ReadWriteFlags;
@@ -41,7 +41,7 @@ enum StreamMessage {
 }
 
 /// Writes until the host stops the work or disconnects, or the power is cut.
-pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), WorkError> {
+pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), ActError> {
     let (writers, _made) = prepare(work, context.seed)?;
     context
         .observer
@@ -55,7 +55,7 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
             let write = move || drive(number, kind, writer, &tell, stop);
             if let Err(error) = Builder::new().spawn_scoped(scope, write) {
                 stop.store(true, Ordering::Relaxed);
-                return Err(WorkError::no_thread(error));
+                return Err(ActError::no_thread(error));
             }
         }
         drop(tell);
@@ -64,8 +64,8 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
     });
     started?;
     match context.stopped() {
-        true => Err(WorkError::Stopped),
-        false => Err(WorkError::failed("all writing streams have ended")),
+        true => Err(ActError::Stopped),
+        false => Err(ActError::failed("all writing streams have ended")),
     }
 }
 
@@ -110,7 +110,7 @@ fn drive(
 }
 
 /// Prepares all streams and the folder of their files; their initial content is durable.
-pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError> {
+pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, ActError> {
     let made = match work.device {
         true => None,
         false => Some(make_anew(work)?),
@@ -135,22 +135,22 @@ pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError>
     }
     if let Some(made) = &made {
         // The files' directory entries must be durable as well.
-        syncfs(made).map_err(|errno| WorkError::call("syncfs", errno))?;
+        syncfs(made).map_err(|errno| ActError::call("syncfs", errno))?;
     }
     Ok((writers, made))
 }
 
 /// Makes a new folder, and removes that of the previous cycle.
-fn make_anew(work: &Powercut) -> Result<HeldFolder, WorkError> {
+fn make_anew(work: &Powercut) -> Result<HeldFolder, ActError> {
     let path = folder(work);
-    let above = HeldFolder::open(&work.path).map_err(|e| WorkError::io("open", &work.path, &e))?;
+    let above = HeldFolder::open(&work.path).map_err(|e| ActError::io("open", &work.path, &e))?;
     match fs::remove_dir_all(above.path().join(FOLDER)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(WorkError::io("remove", &path, &error));
+            return Err(ActError::io("remove", &path, &error));
         }
         _ => {}
     }
-    HeldFolder::make(above.path(), FOLDER).map_err(|error| WorkError::io("make", &path, &error))
+    HeldFolder::make(above.path(), FOLDER).map_err(|error| ActError::io("make", &path, &error))
 }
 
 /// Smallest unit that any device writes.
@@ -258,7 +258,7 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
-    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, ActError> {
         let mut renamer = Self {
             folder: place.folder.to_owned(),
             stream,
@@ -266,7 +266,7 @@ impl Renamer {
         };
         renamer
             .write(0)
-            .map_err(|error| WorkError::io("write", &place.file(), &error))?;
+            .map_err(|error| ActError::io("write", &place.file(), &error))?;
         Ok(renamer)
     }
 }
@@ -346,10 +346,10 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, ActError> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let file = held::open(&place.file(), flags, Mode::RUSR | Mode::WUSR);
-        let file = file.map_err(|errno| WorkError::io("open", &place.file(), &errno.into()))?;
+        let file = file.map_err(|errno| ActError::io("open", &place.file(), &errno.into()))?;
         Ok(Self {
             file: file.into(),
             stream,
@@ -445,9 +445,9 @@ pub(super) struct SlotWriter {
 
 impl SlotWriter {
     /// Fills every slot with content that is not yet a write, and flushes it to the storage.
-    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, ActError> {
         let path = place.file();
-        let failed = |doing, error: io::Error| WorkError::io(doing, &path, &error);
+        let failed = |doing, error: io::Error| ActError::io(doing, &path, &error);
         let plain = open(place, OFlags::empty()).map_err(|error| failed("open", error))?;
         let mut buffer = IoBuf::zeroed(place.kind.bytes());
         for slot in 0..SLOTS {
@@ -609,7 +609,7 @@ pub(super) struct RowWriter {
 }
 
 impl RowWriter {
-    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, ActError> {
         let opened = open_rows(place).and_then(|database| {
             database.execute_batch(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
@@ -618,7 +618,7 @@ impl RowWriter {
             )?;
             Ok(database)
         });
-        let failed = |error: Error| WorkError::failed(format!("{}: {error}", shown(&place.file())));
+        let failed = |error: Error| ActError::failed(format!("{}: {error}", shown(&place.file())));
         Ok(Self {
             database: opened.map_err(failed)?,
             stream,

@@ -7,10 +7,10 @@ use super::read::{open_to_read, read_block};
 use super::stage::Turn;
 use super::write::{Flusher, length, open_to_write, write_block};
 use super::{Play, Scene, free_space};
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::page_cache;
-use assay_model::work::scenario::Copying;
+use assay_model::act::scenario::Copying;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    pub(super) fn new(spec: &'a Copying, scene: &'a Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(spec: &'a Copying, scene: &'a Scene) -> Result<Self, ActError> {
         let (from, to) = (scene.path(&spec.from)?, scene.path(&spec.to)?);
         let source = open_to_read(&from, false, true)?;
         let bytes = length(&source, &from)?;
@@ -68,7 +68,7 @@ impl<'a> Copier<'a> {
         (at, length): (u64, u64),
         buffer: &mut IoBuf,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         read_block(&self.from.0, &self.from.1, at, length, buffer, turn)?;
         if let Some(inflater) = &mut self.inflater {
             let wanted = length * u64::from(self.spec.inflate_percent) / 100;
@@ -90,7 +90,7 @@ impl Play for Copier<'_> {
         Some(self.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let extents = self.extents();
         let written: u64 = extents.iter().map(|(_, length)| length).sum();
         let mut buffer = IoBuf::of(self.spec.block)?;

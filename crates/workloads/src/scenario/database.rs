@@ -2,12 +2,12 @@
 
 use super::stage::Turn;
 use super::{Play, Scene};
-use crate::WorkError;
+use crate::ActError;
 use crate::androbench::database::{Database, ThreadIo, Transaction, detail, keys};
 use assay_engine::held;
+use assay_model::act::androbench::{DatabasePhase, Statement};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::DirectionTotals;
-use assay_model::work::androbench::{DatabasePhase, Statement};
 use assay_stats::histogram::Histogram;
 use rustix::fs::Mode;
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ impl<'a> Transactions<'a> {
         phase: &'a DatabasePhase,
         name: &str,
         scene: &Scene,
-    ) -> Result<Self, WorkError> {
+    ) -> Result<Self, ActError> {
         let folder = scene.root()?.join(format!("database-{name}"));
         held::make_folders(&folder, Mode::RWXU)
-            .map_err(|error| WorkError::io("make", &folder, &error))?;
+            .map_err(|error| ActError::io("make", &folder, &error))?;
         let database = Database::make(phase, &folder)?;
         let mut rng = SplitMix64::new(scene.seed);
         if phase.statements.first() != Some(&Statement::Insert) {
@@ -47,7 +47,7 @@ impl<'a> Transactions<'a> {
         statement: Statement,
         latencies: &mut Histogram,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let mut transaction = Transaction::prepare(&self.database, statement)?;
         for key in keys(self.phase, statement, &mut self.rng) {
             transaction.choose(key, &mut self.rng);
@@ -68,7 +68,7 @@ impl Play for Transactions<'_> {
         Database::files(&self.folder, self.phase.journal)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let before = ThreadIo::look();
         let mut latencies = Histogram::new();
         let mut done = Ok(());

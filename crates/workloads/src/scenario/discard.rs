@@ -3,7 +3,7 @@
 use super::stage::Turn;
 use super::write::{length, open_to_write};
 use super::{Play, Scene};
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::{discard_range, held};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(super) struct Discarding<'a> {
 }
 
 impl<'a> Discarding<'a> {
-    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, ActError> {
         let path = scene.path(name)?;
         let file = open_to_write(scene, &path, false)?;
         Ok(Self {
@@ -43,7 +43,7 @@ impl Play for Discarding<'_> {
         Some(self.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let is_device = self
             .scene
             .device()
@@ -56,7 +56,7 @@ impl Play for Discarding<'_> {
             };
             let length = PIECE.min(self.bytes - at);
             discard_range(&self.file, is_device, at, length)
-                .map_err(|error| WorkError::io("discard", &self.path, &error))?;
+                .map_err(|error| ActError::io("discard", &self.path, &error))?;
             turn.step.discarded_bytes += length;
             turn.over(due_ns);
             turn.tell(length);
@@ -74,10 +74,10 @@ pub(super) struct Deletion<'a> {
 }
 
 impl<'a> Deletion<'a> {
-    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, ActError> {
         let path = scene.path(name)?;
         if scene.device() == Some(&path) {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{name} cannot be removed: discard it"
             )));
         }
@@ -90,17 +90,17 @@ impl Play for Deletion<'_> {
         self.scene.root().into_iter().collect()
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let Some(due_ns) = turn.due()? else {
             return Ok(());
         };
         let meta = fs::symlink_metadata(&self.path);
-        let meta = meta.map_err(|error| WorkError::io("look at", &self.path, &error))?;
+        let meta = meta.map_err(|error| ActError::io("look at", &self.path, &error))?;
         let removed = match meta.is_dir() {
             true => fs::remove_dir_all(&self.path),
             false => held::remove_file(&self.path),
         };
-        removed.map_err(|error| WorkError::io("remove", &self.path, &error))?;
+        removed.map_err(|error| ActError::io("remove", &self.path, &error))?;
         // Deleted blocks are free, and discarded, only after the deletion is on the
         // device.
         let began_ns = turn.meter.now_ns();

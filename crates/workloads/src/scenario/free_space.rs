@@ -1,7 +1,7 @@
 //! Free space in a file system, and the reserve that stays free.
 
 use super::Scene;
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::held::shown;
 use assay_model::units::Bytes;
 use std::path::Path;
@@ -17,9 +17,9 @@ pub(super) struct FreeSpace {
 
 impl FreeSpace {
     /// Determines the free space of a path's file system.
-    pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
+    pub(super) fn of(path: &Path) -> Result<Self, ActError> {
         let stat = rustix::fs::statvfs(path)
-            .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(path)), errno))?;
+            .map_err(|errno| ActError::call(format!("cannot look at {}", shown(path)), errno))?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Self {
@@ -38,7 +38,7 @@ impl FreeSpace {
 }
 
 /// Refuses to write `bytes` more if less than the reserve would remain free.
-pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkError> {
+pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), ActError> {
     let Some(folder) = path
         .parent()
         .filter(|_| scene.device().is_none_or(|d| d != path))
@@ -49,7 +49,7 @@ pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkEr
     if bytes.saturating_add(scene.reserve) <= room.free {
         return Ok(());
     }
-    Err(WorkError::failed(format!(
+    Err(ActError::failed(format!(
         "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
              --scale, or a larger file system",
         shown(path),

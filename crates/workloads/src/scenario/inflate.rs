@@ -4,7 +4,7 @@
 
 use super::stage::Turn;
 use super::{Play, Scene};
-use crate::WorkError;
+use crate::ActError;
 use assay_model::rng::SplitMix64;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
@@ -83,7 +83,7 @@ impl Play for Inflating {
         Some(self.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let mut left = self.bytes;
         while left > 0 {
             let Some(due_ns) = turn.due()? else {

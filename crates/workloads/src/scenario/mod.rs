@@ -21,11 +21,11 @@ mod verify;
 mod write;
 
 use crate::files::write_back;
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
 use assay_engine::held;
+use assay_model::act::ActReport;
+use assay_model::act::scenario::{Action, Command as Wanted, DEVICE, SCENE, Scenario, ScenarioAct};
 use assay_model::units::Nanos;
-use assay_model::work::WorkReport;
-use assay_model::work::scenario::{Act, Action, Command as Wanted, DEVICE, SCENE, Scenario};
 use content::Recipe;
 use copy::Copier;
 use database::Transactions;
@@ -61,7 +61,7 @@ trait Play: Send {
     }
 
     /// Runs the act, while the clock of the turn runs.
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError>;
 }
 
 /// Carries out a scenario.
@@ -69,20 +69,20 @@ trait Play: Send {
 /// # Errors
 /// If it cannot be carried out here, an act fails, or it is stopped. Its files are in the
 /// private folder, which is removed, or on the scratch device.
-pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<ActReport, ActError> {
     check(work)?;
     let scene = Scene::new(work, context)?;
     let mut steps_done = 0;
     for (number, stage) in work.stages.iter().enumerate() {
         if context.stopped() {
-            return Err(WorkError::Stopped);
+            return Err(ActError::Stopped);
         }
         stage::run(stage, &scene, (number as u64, steps_done), context)?;
         let steps = stage.acts.iter().filter(|act| !act.unmeasured).count();
         steps_done += u32::try_from(steps).unwrap_or(u32::MAX);
         context.observer.keep();
     }
-    Ok(WorkReport::Steps)
+    Ok(ActReport::Steps)
 }
 
 /// Prepares the state that an act requires; nothing is measured yet.
@@ -90,10 +90,10 @@ pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkRepo
 /// # Errors
 /// If the state cannot be prepared.
 fn prepare<'a>(
-    act: &'a Act,
+    act: &'a ScenarioAct,
     scene: &'a Scene,
     number: u64,
-) -> Result<Box<dyn Play + 'a>, WorkError> {
+) -> Result<Box<dyn Play + 'a>, ActError> {
     Ok(match &act.action {
         Action::Write(spec) => Box::new(FileWriter::new(spec, scene, number)?),
         Action::Read(spec) => Box::new(FileReader::new(spec, scene)?),
@@ -110,7 +110,7 @@ fn prepare<'a>(
         Action::DropCaches => Box::new(DropCaches::new(scene)),
         // Formatting is left to the observer and handled before.
         Action::Format { .. } => {
-            return Err(WorkError::Refused(
+            return Err(ActError::Refused(
                 "making a file system must be the only act of its stage".to_owned(),
             ));
         }
@@ -121,7 +121,7 @@ fn prepare<'a>(
 struct Pause(Duration);
 
 impl Play for Pause {
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         turn.sleep(self.0)
     }
 }
@@ -142,7 +142,7 @@ impl<'a> DropCaches<'a> {
 }
 
 impl Play for DropCaches<'_> {
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let began_ns = turn.meter.now_ns();
         self.scene.settle()?;
         turn.meter.flushed(began_ns);
@@ -164,7 +164,7 @@ const MOST_BLOCK: u64 = 256 << 20;
 
 /// Refuses a scenario that cannot be carried out. The host has already checked it, in a file with
 /// line numbers; this side does not rely on that. The checks run before anything is written.
-fn check(work: &Scenario) -> Result<(), WorkError> {
+fn check(work: &Scenario) -> Result<(), ActError> {
     let mut names = HashSet::new();
     for stage in &work.stages {
         let foreground = stage.acts.iter().filter(|act| !act.background).count();
@@ -173,7 +173,7 @@ fn check(work: &Scenario) -> Result<(), WorkError> {
                 "a stage must have 1 to {MOST_TOGETHER} acts, one of them in the foreground"
             )));
         }
-        let alone = |act: &Act| matches!(act.action, Action::Format { .. });
+        let alone = |act: &ScenarioAct| matches!(act.action, Action::Format { .. });
         if stage.acts.len() > 1 && stage.acts.iter().any(alone) {
             return Err(refused(
                 "making a file system must be the only act of its stage",
@@ -195,7 +195,7 @@ fn check(work: &Scenario) -> Result<(), WorkError> {
     }
 }
 
-fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
+fn check_act(act: &ScenarioAct, work: &Scenario) -> Result<(), ActError> {
     let name = &act.job.name;
     for file in act.action.files() {
         if file != DEVICE && !is_inside(file) {
@@ -223,8 +223,8 @@ fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
     }
 }
 
-fn refused(problem: &str) -> WorkError {
-    WorkError::Refused(problem.to_owned())
+fn refused(problem: &str) -> ActError {
+    ActError::Refused(problem.to_owned())
 }
 
 /// Interval at which the program is polled.
@@ -241,19 +241,19 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn new(wanted: &'a Wanted, scene: &Scene) -> Result<Self, WorkError> {
+    fn new(wanted: &'a Wanted, scene: &Scene) -> Result<Self, ActError> {
         let root = scene.root()?;
         let path = scene.path("command.stderr")?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
         let said = held::open(&path, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|errno| WorkError::io("make", &path, &errno.into()))?;
+            .map_err(|errno| ActError::io("make", &path, &errno.into()))?;
         let said = File::from(said);
         Ok(Self { wanted, root, said })
     }
 
-    fn failed(&self, why: &str) -> WorkError {
+    fn failed(&self, why: &str) -> ActError {
         let name = self.wanted.words.first().map_or("", String::as_str);
-        WorkError::failed(format!("{name}: {why}{}", self.complaint()))
+        ActError::failed(format!("{name}: {why}{}", self.complaint()))
     }
 
     /// Returns the last line of its standard error.
@@ -268,7 +268,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn start(&self) -> Result<Running, WorkError> {
+    fn start(&self) -> Result<Running, ActError> {
         let Some((program, arguments)) = self.wanted.words.split_first() else {
             return Err(self.failed("names no program to start"));
         };
@@ -287,7 +287,7 @@ impl<'a> Program<'a> {
             .map_err(|error| self.failed(&format!("cannot be started: {error}")))
     }
 
-    fn wait(&self, running: &mut Running, turn: &mut Turn<'_>) -> Result<ExitStatus, WorkError> {
+    fn wait(&self, running: &mut Running, turn: &mut Turn<'_>) -> Result<ExitStatus, ActError> {
         let began = Instant::now();
         let limit = Duration::from_nanos(self.wanted.limit_ns);
         loop {
@@ -312,7 +312,7 @@ impl Play for Program<'_> {
         vec![self.root.clone()]
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         while let Some(due_ns) = turn.due()? {
             let mut running = self.start()?;
             let status = self.wait(&mut running, turn)?;
@@ -379,7 +379,7 @@ struct Planted {
 
 impl Scene {
     /// Prepares the folder, if there is a file system already.
-    fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, WorkError> {
+    fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, ActError> {
         let scene = Self {
             name: work.name.clone(),
             device: work.on_device.then(|| work.path.clone()),
@@ -394,10 +394,10 @@ impl Scene {
     }
 
     /// Sets the folder for files; earlier files are gone.
-    fn settle_in(&self, folder: &Path) -> Result<(), WorkError> {
+    fn settle_in(&self, folder: &Path) -> Result<(), ActError> {
         let root = folder.join(SCENE);
         held::make_folders(&root, Mode::RWXU)
-            .map_err(|error| WorkError::io("make", &root, &error))?;
+            .map_err(|error| ActError::io("make", &root, &error))?;
         *self.known() = SceneFiles {
             root: Some(root),
             ..SceneFiles::default()
@@ -411,9 +411,9 @@ impl Scene {
     }
 
     /// Returns the folder of all files.
-    fn root(&self) -> Result<PathBuf, WorkError> {
+    fn root(&self) -> Result<PathBuf, ActError> {
         self.known().root.clone().ok_or_else(|| {
-            WorkError::Refused(
+            ActError::Refused(
                 "there is no file system on the device yet: put a step that formats it before"
                     .to_owned(),
             )
@@ -421,13 +421,13 @@ impl Scene {
     }
 
     /// Writes back all dirty data in the file system, if there is one.
-    fn settle(&self) -> Result<(), WorkError> {
+    fn settle(&self) -> Result<(), ActError> {
         let root = self.known().root.clone();
         root.map_or(Ok(()), |root| write_back(&root))
     }
 
     /// Returns the path of a file, and creates the folders above it.
-    fn path(&self, name: &str) -> Result<PathBuf, WorkError> {
+    fn path(&self, name: &str) -> Result<PathBuf, ActError> {
         if name == DEVICE {
             return match &self.device {
                 Some(device) => Ok(device.clone()),
@@ -437,7 +437,7 @@ impl Scene {
         let path = self.root()?.join(name);
         if let Some(folder) = path.parent() {
             held::make_folders(folder, Mode::RWXU)
-                .map_err(|error| WorkError::io("make", folder, &error))?;
+                .map_err(|error| ActError::io("make", folder, &error))?;
         }
         Ok(path)
     }

@@ -3,11 +3,11 @@
 use super::stage::Turn;
 use super::write::{length, offsets};
 use super::{Play, Scene};
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::{held, page_cache};
+use assay_model::act::scenario::Reading;
 use assay_model::job::Direction;
-use assay_model::work::scenario::Reading;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -24,7 +24,7 @@ pub(super) struct FileReader<'a> {
 }
 
 impl<'a> FileReader<'a> {
-    pub(super) fn new(spec: &'a Reading, scene: &Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(spec: &'a Reading, scene: &Scene) -> Result<Self, ActError> {
         let path = scene.path(&spec.file)?;
         let file = open_to_read(&path, spec.direct, spec.cold)?;
         if spec.random && !spec.direct {
@@ -51,7 +51,7 @@ impl Play for FileReader<'_> {
         Some(self.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let shuffled = self.spec.random.then_some(self.seed);
         let offsets = offsets(self.bytes, self.spec.block, shuffled);
         let mut buffer = IoBuf::of(self.spec.block)?;
@@ -73,7 +73,7 @@ impl Play for FileReader<'_> {
 }
 
 /// Opens a file of the scene; with `cold`, drops its pages from the page cache.
-pub(super) fn open_to_read(path: &Path, direct: bool, cold: bool) -> Result<File, WorkError> {
+pub(super) fn open_to_read(path: &Path, direct: bool, cold: bool) -> Result<File, ActError> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     if direct {
         flags |= OFlags::DIRECT;
@@ -81,7 +81,7 @@ pub(super) fn open_to_read(path: &Path, direct: bool, cold: bool) -> Result<File
     let opened = held::open(path, flags, Mode::empty());
     let file = opened
         .map(File::from)
-        .map_err(|errno| WorkError::io("open", path, &errno.into()))?;
+        .map_err(|errno| ActError::io("open", path, &errno.into()))?;
     if cold || direct {
         page_cache::evict(&file, path)?;
     }
@@ -96,7 +96,7 @@ pub(super) fn read_block(
     length: u64,
     buffer: &mut IoBuf,
     turn: &mut Turn<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     let began_ns = turn.meter.now_ns();
     // A direct read needs whole sectors, even if the file ends within one.
@@ -115,7 +115,7 @@ pub(super) fn read_block(
         };
         let way = Some(Direction::Read);
         turn.meter.failed(way, at, length, &error);
-        return Err(WorkError::io("read", path, &error));
+        return Err(ActError::io("read", path, &error));
     }
     turn.meter.moved(Direction::Read, length, began_ns);
     Ok(())

@@ -3,10 +3,10 @@
 
 use super::{Play, Scene, prepare};
 use crate::observer::{Meter, Together, nanos};
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::StartLine;
-use assay_model::work::scenario::{Act, ActPace, Action, Deadlines, ScenarioStep, Stage};
-use assay_model::work::{ProgressUnit, StepDetail, WorkProgress};
+use assay_model::act::scenario::{ActPace, Action, Deadlines, ScenarioAct, ScenarioStep, Stage};
+use assay_model::act::{ActProgress, ProgressUnit, StepDetail};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const LOOKS_TO_TELL: u32 = 50;
 
 /// Result of an act.
-type EndedAct = (StepOutcome, Result<(), WorkError>);
+type EndedAct = (StepOutcome, Result<(), ActError>);
 
 /// Runs the acts of a stage, and reports all of them.
 ///
@@ -29,7 +29,7 @@ pub(super) fn run(
     scene: &Scene,
     (number, steps_done): (u64, u32),
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let [first, ..] = &stage.acts[..] else {
         return Ok(());
     };
@@ -80,13 +80,13 @@ fn tell(
     ended: Vec<EndedAct>,
     measured: bool,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let mut first_error = None;
     let mut all = Vec::new();
     for (act, (came, done)) in stage.acts.iter().zip(ended) {
-        let outcome = WorkError::outcome_of(&done);
+        let outcome = ActError::outcome_of(&done);
         // After a stop all acts report it, so another error takes precedence as the cause.
-        if let (None | Some(WorkError::Stopped), Err(error)) = (&first_error, done) {
+        if let (None | Some(ActError::Stopped), Err(error)) = (&first_error, done) {
             first_error = Some(error);
         }
         if !act.unmeasured {
@@ -135,7 +135,7 @@ fn play_all(
                 let gate = &gate;
                 thread::Builder::new().spawn_scoped(scope, move || {
                     if gate.wait().is_none() {
-                        return (StepOutcome::default(), Err(WorkError::Stopped));
+                        return (StepOutcome::default(), Err(ActError::Stopped));
                     }
                     let mut ended = play_one(act, play, signals);
                     if let Some(StepDetail::Scenario(step)) = &mut ended.0.detail {
@@ -149,8 +149,8 @@ fn play_all(
             Ok(threads) => threads,
             Err(error) => {
                 gate.cancel();
-                let words = WorkError::no_thread(error).to_string();
-                let failed = || Err(WorkError::failed(words.clone()));
+                let words = ActError::no_thread(error).to_string();
+                let failed = || Err(ActError::failed(words.clone()));
                 let acts = stage.acts.iter();
                 return acts.map(|_| (StepOutcome::default(), failed())).collect();
             }
@@ -169,12 +169,12 @@ fn play_all(
 
 fn joined(thread: ScopedJoinHandle<'_, EndedAct>) -> EndedAct {
     thread.join().unwrap_or_else(|_| {
-        let error = WorkError::failed("the thread of an act panicked");
+        let error = ActError::failed("the thread of an act panicked");
         (StepOutcome::default(), Err(error))
     })
 }
 
-fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> EndedAct {
+fn play_one(act: &ScenarioAct, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> EndedAct {
     let over = signals.over;
     let mut turn = Turn::start(act.pace, act.background, signals);
     let done = play.play(&mut turn);
@@ -213,7 +213,7 @@ fn follow(
         if looks.is_multiple_of(LOOKS_TO_TELL)
             && let Some(lead) = lead
         {
-            context.observer.progress(&WorkProgress {
+            context.observer.progress(&ActProgress {
                 step: stage.acts[lead].job.name.clone(),
                 steps_done,
                 unit: ProgressUnit::Bytes,
@@ -229,11 +229,11 @@ fn follow(
 /// Makes a file system on the scratch device. The observer does so, because only the agent
 /// can undo it after a kill.
 fn format(
-    act: &Act,
+    act: &ScenarioAct,
     kind: &str,
     scene: &Scene,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let leave = context.observer.leave_file_system();
     let device: Vec<&Path> = scene.device().map(PathBuf::as_path).into_iter().collect();
     let step = ObservedStep {
@@ -257,7 +257,7 @@ fn format(
     }
     let done = made.and_then(|folder| scene.settle_in(&folder));
     if !act.unmeasured {
-        let outcome = WorkError::outcome_of(&done);
+        let outcome = ActError::outcome_of(&done);
         context.observer.ended(outcome, came);
     }
     done
@@ -327,11 +327,11 @@ impl<'a> Turn<'a> {
     /// Waits until the next operation is due; returns that time, or `None` if the act must end.
     ///
     /// # Errors
-    /// [`WorkError::Stopped`] if the scenario must stop.
-    pub(super) fn due(&mut self) -> Result<Option<u64>, WorkError> {
+    /// [`ActError::Stopped`] if the scenario must stop.
+    pub(super) fn due(&mut self) -> Result<Option<u64>, ActError> {
         loop {
             if self.signals.stop.load(Ordering::Relaxed) {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             let now_ns = self.meter.now_ns();
             let too_late = self.pace.limit_ns.is_some_and(|limit| now_ns >= limit);
@@ -371,12 +371,12 @@ impl<'a> Turn<'a> {
     /// Sleeps, until the time is over or the act must end.
     ///
     /// # Errors
-    /// [`WorkError::Stopped`] if the scenario must stop.
-    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), WorkError> {
+    /// [`ActError::Stopped`] if the scenario must stop.
+    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), ActError> {
         let until_ns = self.meter.now_ns().saturating_add(nanos(time));
         loop {
             if self.signals.stop.load(Ordering::Relaxed) {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             let now_ns = self.meter.now_ns();
             if now_ns >= until_ns || self.signals.over.load(Ordering::Relaxed) {
@@ -420,7 +420,7 @@ mod tests {
         over.store(true, Ordering::Relaxed);
         assert_eq!(turn.due().unwrap(), None);
         stop.store(true, Ordering::Relaxed);
-        assert!(matches!(turn.due(), Err(WorkError::Stopped)));
+        assert!(matches!(turn.due(), Err(ActError::Stopped)));
     }
 
     #[test]

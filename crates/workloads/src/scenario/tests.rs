@@ -2,19 +2,19 @@
 
 use super::run;
 use crate::observer::recording::Recording;
-use crate::{Context, WorkError};
+use crate::{ActError, Context};
+use assay_model::act::scenario::{
+    ActPace, Action, Command, Copying, Scenario, ScenarioAct, ScenarioStep, Stage, Sync, Tree,
+    TreeAct, Verifying, Writing,
+};
 use assay_model::job::{Job, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
-use assay_model::work::scenario::{
-    Act, ActPace, Action, Command, Copying, Scenario, ScenarioStep, Stage, Sync, Tree, TreeAct,
-    Verifying, Writing,
-};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-fn act(name: &str, action: Action) -> Act {
-    Act {
+fn act(name: &str, action: Action) -> ScenarioAct {
+    ScenarioAct {
         job: Job::new(name, Rw::Write, Bytes(4096), Bytes(0)),
         unmeasured: false,
         background: false,
@@ -23,7 +23,7 @@ fn act(name: &str, action: Action) -> Act {
     }
 }
 
-fn stage(acts: &[Act]) -> Stage {
+fn stage(acts: &[ScenarioAct]) -> Stage {
     Stage {
         acts: acts.to_vec(),
     }
@@ -71,7 +71,7 @@ fn shell(line: &str, limit_ns: u64) -> Action {
     })
 }
 
-fn carry_out(folder: &Path, stages: Vec<Stage>) -> (Recording, Result<(), WorkError>) {
+fn carry_out(folder: &Path, stages: Vec<Stage>) -> (Recording, Result<(), ActError>) {
     let work = Scenario {
         name: "test".to_owned(),
         path: folder.to_owned(),
@@ -230,7 +230,7 @@ fn what_leads_out_of_its_folder_is_refused_before_anything_is_written() {
     for file in ["../a", "/etc/a", "a/../../b", ""] {
         let stages = vec![stage(&[act("a", write(file, 4096))])];
         let (observer, done) = carry_out(folder.path(), stages);
-        assert!(matches!(done, Err(WorkError::Refused(_))), "{file}");
+        assert!(matches!(done, Err(ActError::Refused(_))), "{file}");
         assert!(observer.steps.is_empty());
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

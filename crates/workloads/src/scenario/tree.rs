@@ -6,14 +6,14 @@ use super::read::{open_to_read, read_block};
 use super::stage::Turn;
 use super::write::{Flusher, open_to_write, write_block};
 use super::{Planted, Play, Scene, free_space};
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_engine::held::shown;
+use assay_model::act::scenario::{Filling, Sync, Tree, TreeAct};
 use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 use assay_model::units::Bytes;
-use assay_model::work::scenario::{Filling, Sync, Tree, TreeAct};
 use assay_stats::histogram::Histogram;
 use rustix::fs::{Advice, FallocateFlags, Mode, fadvise, fallocate};
 use std::fs::File;
@@ -32,13 +32,13 @@ pub(super) fn prepare<'a>(
     spec: &'a Tree,
     scene: &'a Scene,
     number: u64,
-) -> Result<Box<dyn Play + 'a>, WorkError> {
+) -> Result<Box<dyn Play + 'a>, ActError> {
     let root = scene.path(&spec.folder)?;
     let mut rng = SplitMix64::new(scene.seed ^ number << 32);
     let planted = match spec.act {
         TreeAct::Create => sow(spec, scene, &root, &mut rng)?,
         _ => scene.planted(&spec.folder).ok_or_else(|| {
-            WorkError::Refused(format!(
+            ActError::Refused(format!(
                 "{}: no earlier step has made files in it",
                 spec.folder
             ))
@@ -68,19 +68,14 @@ pub(super) fn prepare<'a>(
 }
 
 /// Chooses sizes of new files, and creates folders for them.
-fn sow(
-    spec: &Tree,
-    scene: &Scene,
-    root: &Path,
-    rng: &mut SplitMix64,
-) -> Result<Planted, WorkError> {
+fn sow(spec: &Tree, scene: &Scene, root: &Path, rng: &mut SplitMix64) -> Result<Planted, ActError> {
     let count = spec.files.unwrap_or(1) as usize;
     let sizes: Vec<u64> = (0..count).map(|_| size(spec.sizes, rng)).collect();
     free_space::check(scene, root, sizes.iter().sum())?;
     for folder in 0..count.div_ceil(IN_ONE_FOLDER) {
         let path = root.join(folder_name(folder));
         held::make_folders(&path, Mode::RWXU)
-            .map_err(|error| WorkError::io("make", &path, &error))?;
+            .map_err(|error| ActError::io("make", &path, &error))?;
     }
     Ok(Planted { sizes, removed: 0 })
 }
@@ -133,7 +128,7 @@ impl Forest<'_> {
 
     /// Drops the files from the page cache, and unused dentries and inodes if this user
     /// is root.
-    fn cool(&self) -> Result<(), WorkError> {
+    fn cool(&self) -> Result<(), ActError> {
         for &number in &self.order {
             drop(open_to_read(&self.file(number), false, true)?);
         }
@@ -146,16 +141,16 @@ impl Forest<'_> {
         number: usize,
         buffer: &mut IoBuf,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let path = self.file(number);
         match self.spec.act {
             TreeAct::Create => self.create(number, &path, buffer, turn),
             TreeAct::Read => self.read(number, &path, buffer, turn),
             TreeAct::Stat => held::look(&path)
                 .map(drop)
-                .map_err(|error| WorkError::io("look at", &path, &error)),
+                .map_err(|error| ActError::io("look at", &path, &error)),
             TreeAct::Delete => {
-                held::remove_file(&path).map_err(|error| WorkError::io("remove", &path, &error))
+                held::remove_file(&path).map_err(|error| ActError::io("remove", &path, &error))
             }
         }
     }
@@ -166,7 +161,7 @@ impl Forest<'_> {
         path: &Path,
         buffer: &mut IoBuf,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let file = open_to_write(self.scene, path, false)?;
         let mut flusher = Flusher::new(match self.spec.sync {
             // A file is durable only when all of it is.
@@ -199,7 +194,7 @@ impl Forest<'_> {
         path: &Path,
         buffer: &mut IoBuf,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let file = open_to_read(path, false, false)?;
         let size = self.planted.sizes[number];
         let mut at = size;
@@ -228,7 +223,7 @@ impl Forest<'_> {
         (next < self.planted.sizes.len()).then_some(next)
     }
 
-    fn pass(&mut self, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<usize, WorkError> {
+    fn pass(&mut self, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<usize, ActError> {
         let mut file = self.order.first().copied();
         let mut done = 0;
         while let Some(number) = file.filter(|_| done < self.order.len()) {
@@ -247,7 +242,7 @@ impl Forest<'_> {
     }
 
     /// Flushes all created files at once.
-    fn settle(&self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn settle(&self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let together = matches!(self.spec.sync, Sync::AtEnd | Sync::EveryBytes(_));
         if !together || self.spec.act == TreeAct::Read {
             return Ok(());
@@ -274,7 +269,7 @@ impl Play for Forest<'_> {
         moves.then(|| sizes.sum())
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let mut buffer = IoBuf::of(self.spec.block)?;
         let mut done = self.pass(&mut buffer, turn)?;
         let repeats = turn.again() && self.spec.act != TreeAct::Delete;
@@ -320,7 +315,7 @@ pub(super) struct Filler<'a> {
 }
 
 impl<'a> Filler<'a> {
-    pub(super) fn new(spec: &'a Filling, name: &str, scene: &'a Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(spec: &'a Filling, name: &str, scene: &'a Scene) -> Result<Self, ActError> {
         let root = scene.root()?;
         let path = scene.path(&format!("filler-{name}"))?;
         let file = open_to_write(scene, &path, false)?;
@@ -335,13 +330,13 @@ impl<'a> Filler<'a> {
         })
     }
 
-    fn allocate(&self, bytes: u64) -> Result<(), WorkError> {
+    fn allocate(&self, bytes: u64) -> Result<(), ActError> {
         if bytes == 0 {
             return Ok(());
         }
         fallocate(&self.file, FallocateFlags::empty(), 0, bytes).map_err(|errno| {
             let path = shown(&self.path);
-            WorkError::call(
+            ActError::call(
                 format!(
                     "cannot allocate {} for {path} (to write them all instead, raise \
                      write_at_most)",
@@ -355,13 +350,13 @@ impl<'a> Filler<'a> {
 
 /// Returns the bytes to allocate and the bytes to write, so that the level is reached and the
 /// reserve remains.
-fn plan(spec: &Filling, room: FreeSpace, reserve: u64) -> Result<(u64, u64), WorkError> {
+fn plan(spec: &Filling, room: FreeSpace, reserve: u64) -> Result<(u64, u64), ActError> {
     let used = room.size.saturating_sub(room.free);
     let level = u128::from(room.size) * u128::from(spec.percent.min(100)) / 100;
     let level = u64::try_from(level).unwrap_or(u64::MAX);
     let wanted = level.saturating_sub(used);
     if wanted.saturating_add(reserve) > room.free {
-        return Err(WorkError::failed(format!(
+        return Err(ActError::failed(format!(
             "{} % full would leave less than the reserve of {}: use a larger file system, or \
                  a smaller reserve",
             spec.percent,
@@ -381,7 +376,7 @@ impl Play for Filler<'_> {
         Some(self.plan.1)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let (allocated, written) = self.plan;
         self.allocate(allocated)?;
         turn.step.allocated_bytes = allocated;
@@ -441,7 +436,7 @@ mod tests {
         assert_eq!(size((7, 7), &mut rng), 7);
     }
 
-    fn planned(percent: u8, write_at_most: u64, free: u64) -> Result<(u64, u64), WorkError> {
+    fn planned(percent: u8, write_at_most: u64, free: u64) -> Result<(u64, u64), ActError> {
         let spec = Filling {
             percent,
             write_at_most,

@@ -6,9 +6,9 @@ use super::content::{Recipe, hex};
 use super::read::{open_to_read, read_block};
 use super::stage::Turn;
 use super::{Play, Scene};
-use crate::WorkError;
+use crate::ActError;
 use assay_engine::buffer::IoBuf;
-use assay_model::work::scenario::{Verified, Verifying};
+use assay_model::act::scenario::{Verified, Verifying};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ pub(super) struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    pub(super) fn new(spec: &'a Verifying, scene: &Scene) -> Result<Self, WorkError> {
+    pub(super) fn new(spec: &'a Verifying, scene: &Scene) -> Result<Self, ActError> {
         let Some(recipe) = scene.recipe(&spec.file) else {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{} cannot be verified: no step of this scenario has written all of it in order",
                 spec.file
             )));
@@ -50,7 +50,7 @@ impl Play for Verifier<'_> {
         Some(self.recipe.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let mut buffer = IoBuf::of(self.spec.block)?;
         let mut hasher = Sha256::new();
         let mut bytes = 0;
@@ -79,7 +79,7 @@ impl Play for Verifier<'_> {
         );
         turn.step.verified = Some(found);
         match differs {
-            true => Err(WorkError::failed(message)),
+            true => Err(ActError::failed(message)),
             false => Ok(()),
         }
     }

@@ -3,13 +3,13 @@
 use super::content::{ContentSource, Recipe};
 use super::stage::Turn;
 use super::{Play, Scene, free_space};
-use crate::WorkError;
+use crate::ActError;
 use crate::observer::Meter;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
+use assay_model::act::scenario::{Sync, Writing};
 use assay_model::job::{Direction, FlushCall};
 use assay_model::rng::SplitMix64;
-use assay_model::work::scenario::{Sync, Writing};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ pub(super) struct FileWriter<'a> {
 }
 
 impl<'a> FileWriter<'a> {
-    pub(super) fn new(spec: &'a Writing, scene: &'a Scene, number: u64) -> Result<Self, WorkError> {
+    pub(super) fn new(spec: &'a Writing, scene: &'a Scene, number: u64) -> Result<Self, ActError> {
         let path = scene.path(&spec.file)?;
         let file = open_to_write(scene, &path, spec.direct)?;
         let length = length(&file, &path)?;
@@ -65,7 +65,7 @@ impl<'a> FileWriter<'a> {
         })
     }
 
-    fn one(&mut self, at: u64, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<u64, WorkError> {
+    fn one(&mut self, at: u64, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<u64, ActError> {
         let length = self.spec.block.min(self.spec.bytes - at);
         if self.recipe.is_hole(at) {
             turn.step.hole_bytes += length;
@@ -89,7 +89,7 @@ impl Play for FileWriter<'_> {
         Some(self.spec.bytes)
     }
 
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
         let shuffled = self.spec.random.then_some(self.recipe.seed);
         let offsets = offsets(self.spec.bytes, self.spec.block, shuffled);
         let mut buffer = IoBuf::of(self.spec.block)?;
@@ -138,13 +138,13 @@ pub(super) fn write_block(
     at: u64,
     bytes: &[u8],
     turn: &mut Turn<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let length = bytes.len() as u64;
     let began_ns = turn.meter.now_ns();
     if let Err(error) = file.write_all_at(bytes, at) {
         let direction = Some(Direction::Write);
         turn.meter.failed(direction, at, length, &error);
-        return Err(WorkError::io("write", path, &error));
+        return Err(ActError::io("write", path, &error));
     }
     turn.meter.moved(Direction::Write, length, began_ns);
     Ok(())
@@ -168,7 +168,7 @@ impl Flusher {
         file: &File,
         path: &Path,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         self.unflushed += bytes;
         match self.sync {
             Sync::Each(call) => self.flush(call, file, path, turn, Meter::flushed_group),
@@ -186,7 +186,7 @@ impl Flusher {
         file: &File,
         path: &Path,
         turn: &mut Turn<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         match self.sync {
             Sync::None => Ok(()),
             _ if self.unflushed == 0 => Ok(()),
@@ -203,7 +203,7 @@ impl Flusher {
         path: &Path,
         turn: &mut Turn<'_>,
         count: fn(&mut Meter, u64),
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let began_ns = turn.meter.now_ns();
         let done = match call {
             FlushCall::Fsync => rustix::fs::fsync(file),
@@ -212,7 +212,7 @@ impl Flusher {
         if let Err(errno) = done {
             let error = io::Error::from(errno);
             turn.meter.failed(None, 0, 0, &error);
-            return Err(WorkError::io("flush", path, &error));
+            return Err(ActError::io("flush", path, &error));
         }
         count(&mut turn.meter, began_ns);
         self.unflushed = 0;
@@ -221,7 +221,7 @@ impl Flusher {
 }
 
 /// Opens a file of the scene, creating it if necessary; a device is held exclusively.
-pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<File, WorkError> {
+pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<File, ActError> {
     let is_device = scene.device().is_some_and(|device| device == path);
     let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     flags |= match is_device {
@@ -234,11 +234,11 @@ pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<
     let opened = held::open(path, flags, Mode::RUSR | Mode::WUSR);
     opened
         .map(File::from)
-        .map_err(|errno| WorkError::io("open", path, &errno.into()))
+        .map_err(|errno| ActError::io("open", path, &errno.into()))
 }
 
 /// Returns the length of a file or device.
-pub(super) fn length(file: &File, path: &Path) -> Result<u64, WorkError> {
+pub(super) fn length(file: &File, path: &Path) -> Result<u64, ActError> {
     rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
-        .map_err(|errno| WorkError::io("look at", path, &errno.into()))
+        .map_err(|errno| ActError::io("look at", path, &errno.into()))
 }

@@ -1,7 +1,7 @@
 //! Content of a block: sectors that each name their write, block and position.
 
+use assay_model::act::soak::{HeldContent, SECTOR};
 use assay_model::rng::SplitMix64;
-use assay_model::work::soak::{HeldContent, SECTOR};
 
 /// Words of a sector.
 const WORDS: usize = SECTOR / 8;

@@ -9,17 +9,17 @@ mod content;
 use crate::capacity::{BlockStore, DirectFile, Use};
 use crate::memory::{no_room, stress};
 use crate::observer::{Meter, ProgressReporter};
-use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_engine::held::shown;
+use assay_model::act::soak::{
+    Checkpoint, Fault, Health, HeldContent, Soak, SoakOrder, SoakStep, Stretch,
+};
+use assay_model::act::{ActReport, StepDetail};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
-use assay_model::work::soak::{
-    Checkpoint, Fault, Health, HeldContent, Soak, SoakOrder, SoakStep, Stretch,
-};
-use assay_model::work::{StepDetail, WorkReport};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub fn run(
     work: &Soak,
     around: &dyn Surroundings,
     context: &mut Context<'_>,
-) -> Result<WorkReport, WorkError> {
+) -> Result<ActReport, ActError> {
     let mut soaker = Soaker {
         work,
         around,
@@ -65,9 +65,9 @@ pub fn run(
     drop(beside);
     if work.own_file && !work.keep {
         held::remove_file(&work.path)
-            .map_err(|error| WorkError::io("remove", &work.path, &error))?;
+            .map_err(|error| ActError::io("remove", &work.path, &error))?;
     }
-    Ok(WorkReport::Steps)
+    Ok(ActReport::Steps)
 }
 
 /// Kind of stretch.
@@ -103,7 +103,7 @@ impl Soaker<'_> {
         kind: StretchKind,
         beside: &Beside,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let job = self.job(kind);
         let paths = [self.work.path.as_path()];
         let step = ObservedStep {
@@ -126,7 +126,7 @@ impl Soaker<'_> {
         self.checkpoint.faults += came.faults_seen;
         (self.checkpoint.memory_flips, self.checkpoint.memory_bytes) =
             beside.since(self.work.from.as_ref());
-        let outcome = WorkError::outcome_of(&done);
+        let outcome = ActError::outcome_of(&done);
         let detail = self.step(kind, came);
         let came = StepOutcome {
             measured: Some(measured),
@@ -165,7 +165,7 @@ impl Soaker<'_> {
         meter: &mut Meter,
         came: &mut Came,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let began = self.checkpoint.clone();
         let mut progress = ProgressReporter::new(
             "soak",
@@ -183,7 +183,7 @@ impl Soaker<'_> {
         let mut ended = Ok(());
         while self.checkpoint.next < last && !due(meter) && came.faults_seen == 0 {
             if context.stopped() {
-                ended = Err(WorkError::Stopped);
+                ended = Err(ActError::Stopped);
                 break;
             }
             let around = (&mut *meter, &*context);
@@ -198,7 +198,7 @@ impl Soaker<'_> {
             let written = self.checkpoint.written_bytes - began.written_bytes;
             progress.report(context, written);
         }
-        let is_gone = |ended: &Result<(), WorkError>| matches!(ended, Err(WorkError::Gone { .. }));
+        let is_gone = |ended: &Result<(), ActError>| matches!(ended, Err(ActError::Gone { .. }));
         if !is_gone(&ended) {
             let flushed = self.area.flush(meter, &mut self.checkpoint, context);
             ended = flushed.and(ended);
@@ -210,8 +210,8 @@ impl Soaker<'_> {
         ended
     }
 
-    fn worn_out(&self) -> WorkError {
-        WorkError::Failed {
+    fn worn_out(&self) -> ActError {
+        ActError::Failed {
             message: format!(
                 "{} blocks of {} cannot be written: the soak ends",
                 self.checkpoint.suspects.len(),
@@ -228,7 +228,7 @@ impl Soaker<'_> {
         meter: &mut Meter,
         came: &mut Came,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let name = if kind == StretchKind::Resuming {
             "resume"
         } else {
@@ -238,7 +238,7 @@ impl Soaker<'_> {
         let mut progress = ProgressReporter::new(name, self.steps_done, Some(total));
         for block in 0..self.work.blocks {
             if context.stopped() {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             let newer = kind == StretchKind::Resuming;
             let around = (&mut *meter, &*context);
@@ -302,7 +302,7 @@ struct MemoryCounts {
 
 impl Beside {
     /// Starts the test of `bytes` of memory; does nothing for `None`.
-    fn new(bytes: Option<u64>) -> Result<Self, WorkError> {
+    fn new(bytes: Option<u64>) -> Result<Self, ActError> {
         let counts = Arc::new(MemoryCounts::default());
         let thread = match bytes {
             None => None,
@@ -318,7 +318,7 @@ impl Beside {
                         counts.bytes.fetch_add(bytes, Ordering::Relaxed);
                     }
                 };
-                Some(Builder::new().spawn(run).map_err(WorkError::no_thread)?)
+                Some(Builder::new().spawn(run).map_err(ActError::no_thread)?)
             }
         };
         Ok(Self { counts, thread })
@@ -373,14 +373,14 @@ struct Area {
 
 impl Area {
     /// Opens the device, or the file, which is created at the begin of a run.
-    fn open(work: &Soak) -> Result<Self, WorkError> {
+    fn open(work: &Soak) -> Result<Self, ActError> {
         if work.own_file && work.from.is_none() {
             make(&work.path, work.blocks.saturating_mul(work.block_bytes))?;
         }
         let store = DirectFile::open(&work.path, Use::Write)?;
         let wanted = work.blocks.saturating_mul(work.block_bytes);
         if store.bytes() < wanted {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{} has {} bytes instead of {wanted}: it has changed since the run began",
                 shown(&work.path),
                 store.bytes()
@@ -408,7 +408,7 @@ impl Area {
         checkpoint: &mut Checkpoint,
         (meter, context): (&mut Meter, &Context<'_>),
         came: &mut Came,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let number = checkpoint.next;
         let block = self.order.block_of(number);
         if number >= self.tolerant_until && !checkpoint.suspects.contains(&block) {
@@ -439,13 +439,13 @@ impl Area {
         meter: &mut Meter,
         checkpoint: &mut Checkpoint,
         context: &Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let Err(error) = self.store.flush_counted(meter, 0) else {
             return Ok(());
         };
         meter.is_there(context, checkpoint.written_bytes)?;
         checkpoint.errors += 1;
-        Err(WorkError::Failed {
+        Err(ActError::Failed {
             message: format!("cannot flush the written blocks: {error}"),
             errno: error.raw_os_error(),
         })
@@ -460,7 +460,7 @@ impl Area {
         checkpoint: &mut Checkpoint,
         (meter, context): (&mut Meter, &Context<'_>),
         came: &mut Came,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let last = self.order.last_before(checkpoint.next, block);
         if (last.is_none() && !newer) || checkpoint.suspects.contains(&block) {
             return Ok(());
@@ -568,10 +568,10 @@ impl Came {
 }
 
 /// Creates a file of that length.
-fn make(path: &Path, bytes: u64) -> Result<(), WorkError> {
+fn make(path: &Path, bytes: u64) -> Result<(), ActError> {
     let made = held::create_new(path).map_err(io::Error::from);
     let made = made.and_then(|file| file.set_len(bytes));
-    made.map_err(|error| WorkError::io("make", path, &error))
+    made.map_err(|error| ActError::io("make", path, &error))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::observer::recording::recorded;
-use assay_model::work::soak::{Fault, HeldContent};
+use assay_model::act::soak::{Fault, HeldContent};
 use std::fs;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -33,7 +33,7 @@ fn work(path: &Path, last: u64, from: Option<Checkpoint>) -> Soak {
     }
 }
 
-fn soaked(work: &Soak) -> (Result<WorkReport, WorkError>, Vec<SoakStep>) {
+fn soaked(work: &Soak) -> (Result<ActReport, ActError>, Vec<SoakStep>) {
     let (ended, details) = recorded(|context| run(work, &Mute, context));
     let steps = details.into_iter().filter_map(|detail| match detail {
         StepDetail::Soak(step) => Some(*step),
@@ -195,5 +195,5 @@ fn a_file_that_is_gone_or_too_short_is_refused() {
     assert!(soaked(&work(&path, 16, from.clone())).0.is_err());
     fs::write(&path, "short").unwrap();
     let (ended, _) = soaked(&work(&path, 16, from));
-    assert!(matches!(ended, Err(WorkError::Refused(why)) if why.contains("since the run began")));
+    assert!(matches!(ended, Err(ActError::Refused(why)) if why.contains("since the run began")));
 }

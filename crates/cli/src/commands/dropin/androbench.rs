@@ -10,13 +10,13 @@ use crate::output::{say, show};
 use crate::ui::values::one_of;
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode, phases};
 use assay_lang::tr;
+use assay_model::act::Act;
+use assay_model::act::androbench::{AndroBench, Journal, Phase, Statement, Synchronous};
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, MIB};
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
-use assay_model::work::androbench::{AndroBench, Journal, Phase, Statement, Synchronous};
 use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
 use assay_report::labels::Labels;
 use assay_report::summary::{JobSummary, Summary};
@@ -52,11 +52,11 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
 }
 
 /// Builds the work that the arguments ask for in this folder, and its steps.
-pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Work, Vec<Job>), Failure> {
+pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Act, Vec<Job>), Failure> {
     let phases = phases(&args.wanted()).map_err(Failure::usage)?;
     let steps = phases.iter().flat_map(Phase::jobs).collect();
     let folder = folder.to_owned();
-    let work = Work::AndroBench(Box::new(AndroBench { folder, phases }));
+    let work = Act::AndroBench(Box::new(AndroBench { folder, phases }));
     Ok((work, steps))
 }
 
@@ -76,14 +76,14 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
 }
 
 /// Announces the steps, and the paths that they write.
-fn announce(args: &AndroBenchArgs, work: &Work, steps: usize, bench: &Bench) {
+fn announce(args: &AndroBenchArgs, work: &Act, steps: usize, bench: &Bench) {
     let path = bench.inspection.path.display();
     let trials = match args.trials() {
         1 => "once".to_owned(),
         n => format!("{n} times"),
     };
     let files = match work {
-        Work::AndroBench(work) if work.room().0 > 0 => format!("files of {} and ", work.room()),
+        Act::AndroBench(work) if work.room().0 > 0 => format!("files of {} and ", work.room()),
         _ => String::new(),
     };
     say(&clean(&format!(

@@ -20,6 +20,8 @@ use assay_dialects::iozone;
 use assay_dialects::iozone::table::{Moment, RowText};
 use assay_dialects::iozone::{IozoneCommand, IozoneRequest, marks, table};
 use assay_lang::tr;
+use assay_model::act::iozone::{Iozone, IozoneRow, IozoneStep, Test};
+use assay_model::act::{Act, ActProgress, ActReport, StepDetail};
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
@@ -27,8 +29,6 @@ use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_model::work::iozone::{Iozone, IozoneRow, IozoneStep, Test};
-use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
 use assay_report::matrix::{Matrix, matrices, matrices_in};
 use assay_report::{cache_edge, xlsx};
 use assay_target::Target;
@@ -122,7 +122,7 @@ fn measure(
         command.output.workbook.as_deref(),
     )?;
     let request = Request {
-        work: Work::Iozone(Box::new(command.work.clone())),
+        work: Act::Iozone(Box::new(command.work.clone())),
         steps: Vec::new(),
         trials: command.own.trials,
         seed: random(),
@@ -463,12 +463,12 @@ impl Listener for Listing<'_> {
         Ok(())
     }
 
-    fn progress(&mut self, progress: &WorkProgress) -> Result<(), Failure> {
+    fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
         self.pace.show(&self.voice, Some(progress));
         Ok(())
     }
 
-    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         self.finish_row()?;
         self.begun = 0;
         let again = number < self.command.own.trials;
@@ -531,7 +531,7 @@ impl WorkPace {
     }
 
     /// Draws the live line, if there is one.
-    fn show(&self, voice: &Voice, progress: Option<&WorkProgress>) {
+    fn show(&self, voice: &Voice, progress: Option<&ActProgress>) {
         if !voice.is_live() {
             return;
         }
@@ -555,7 +555,7 @@ fn weight(file_kib: u64, children: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::{IozoneRow, Test};
+    use assay_model::act::iozone::{IozoneRow, Test};
 
     #[test]
     fn the_largest_sizes_have_a_weight() {

@@ -80,7 +80,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
              are asked of two",
         ));
     }
-    let lab = campaign.needs_lab().then(targets::open).transpose()?;
+    let lab = campaign.needs_lab().then(targets::open_lab).transpose()?;
     let places = lab.as_ref().map_or(Ok(Vec::new()), |lab| lab.places())?;
     let parts = parts(&campaign, &places)?;
     if args.dry_run {

@@ -4,12 +4,12 @@ use crate::checks::admission;
 use crate::checks::admission::Need;
 use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
 use crate::exit::Failure;
+use assay_model::act::Act;
+use assay_model::act::capacity::{Capacity, Fill, Task};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_model::work::Work;
-use assay_model::work::capacity::{Capacity, Fill, Task};
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         let steps = steps(&task);
         Ok((
             place,
-            Work::Capacity(Box::new(Capacity { path, task })),
+            Act::Capacity(Box::new(Capacity { path, task })),
             steps,
         ))
     })?;

@@ -4,11 +4,11 @@ use crate::checks::admission::{self, Need};
 use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
 use crate::exit::{EXIT_CODES, Failure};
+use assay_model::act::{Act, Extent};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_model::work::{Extent, Work};
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -75,10 +75,10 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 }
 
 /// Builds the work on the inspected storage, and its steps.
-pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
+pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Act, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);
-    Ok((Work::Extent(Box::new(work)), steps))
+    Ok((Act::Extent(Box::new(work)), steps))
 }
 
 /// Admits the place. A device in use is accepted for reading: only the figures suffer.

@@ -8,13 +8,13 @@ use crate::exit::Failure;
 use crate::jobs::steps;
 use crate::ui::values::parse_time;
 use assay_lang::{counted, tr};
+use assay_model::act::Act;
+use assay_model::act::memory::{Bandwidth, Bit, Kernel, Latency, Memory, MemoryPattern, Stress};
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Feature;
-use assay_model::work::Work;
-use assay_model::work::memory::{Bandwidth, Bit, Kernel, Latency, Memory, MemoryPattern, Stress};
 use assay_target::Target;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -50,7 +50,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         let system = &bench.inspection.system;
         let count = steps.len() + further_steps(args, &system.machine, system.cpus);
         announce(args, memory, count, command.trials);
-        Ok((Place::Memory, Work::Memory(Box::new(work)), steps))
+        Ok((Place::Memory, Act::Memory(Box::new(work)), steps))
     })?;
     done.present(args.shared.json)
 }

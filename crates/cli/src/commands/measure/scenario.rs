@@ -9,12 +9,12 @@ use crate::scenarios::{
 };
 use crate::{config, scenarios};
 use assay_lang::tr;
+use assay_model::act::Act;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection};
-use assay_model::work::Work;
 use assay_report::words::wrap;
 use assay_target::Target;
 use clap::{ArgGroup, Args};
@@ -75,20 +75,20 @@ fn play(
         let resolved = resolve(args, found, &place)?;
         let steps = measured(&resolved);
         announce(args, found, &resolved, steps.len(), bench)?;
-        Ok((place, Work::Scenario(Box::new(resolved.scenario)), steps))
+        Ok((place, Act::Scenario(Box::new(resolved.scenario)), steps))
     })?;
     done.present(args.shared.json)
 }
 
 /// Returns a scenario that a sweep repeats, and its measured acts. The sweep itself checks if the
 /// place may be written.
-pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
+pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Act, Vec<Job>), Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let found = scenarios::find(name)?;
     let place = admit(true, &found, bench)?;
     let resolved = resolve(args, &found, &place)?;
     let steps = measured(&resolved);
-    Ok((Work::Scenario(Box::new(resolved.scenario)), steps))
+    Ok((Act::Scenario(Box::new(resolved.scenario)), steps))
 }
 
 fn resolve(

@@ -11,11 +11,11 @@ use crate::output::{print_json, print_while_read, say};
 use crate::targets::OnArgs;
 use crate::ui::values::parse_time;
 use assay_agent::is_ignored;
+use assay_model::act::watch::{CommandEnd, Phase, Watch, WatchReport, WatchSample};
+use assay_model::act::{Act, ActReport};
 use assay_model::plan::Place;
 use assay_model::units::Nanos;
 use assay_model::wire::{Feature, RunEnd, ToAgent};
-use assay_model::work::watch::{CommandEnd, Phase, Watch, WatchReport, WatchSample};
-use assay_model::work::{Work, WorkReport};
 use assay_report::watch::{Csv, Name, WatchTable, document, sentences};
 use assay_target::Target;
 use clap::Args;
@@ -41,7 +41,7 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     let mut host = start(&watch, target)?;
     let stop = Stop::listen(host.requests(), !watch.command.is_empty())?;
     // Nothing is stored, so that it needs no run.
-    let act = Work::Watch(Box::new(watch.clone()));
+    let act = Act::Watch(Box::new(watch.clone()));
     let order = acts::single("", Place::Memory, act, 0, false);
     let mut seen = Seen {
         voice: Voice::of(args),
@@ -50,7 +50,7 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     };
     let (end, outcome) = acts::once(&mut host, order, &mut seen)?;
     let report = match outcome.and_then(|outcome| outcome.report) {
-        Some(WorkReport::Watch(report)) => report,
+        Some(ActReport::Watch(report)) => report,
         _ => WatchReport::default(),
     };
     if let RunEnd::Failed { error } | RunEnd::DeviceLost { error } = end {
@@ -90,8 +90,8 @@ struct Seen<'a> {
 }
 
 impl Listener for Seen<'_> {
-    fn stands(&mut self, report: &WorkReport) -> Result<(), Failure> {
-        if let WorkReport::Watching(sample) = report {
+    fn stands(&mut self, report: &ActReport) -> Result<(), Failure> {
+        if let ActReport::Watching(sample) = report {
             self.stop.phase(sample.phase);
             if !self.voice.tell(sample)? {
                 self.stop.nobody_reads();

@@ -216,14 +216,14 @@ fn write_run(
     match format {
         Format::Html => html::write_among(&run, standings, out),
         Format::Json => json::write_among(&run, standings, out),
-        Format::Csv => machine::write(&run, out),
+        Format::Csv => machine::write_csv(&run, out),
         Format::Xlsx => match Judged::of_run(&run, args.terms.margin) {
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
         Format::Text => write_mail(&mail(), Form::Text, out),
         Format::Markdown => write_mail(&mail(), Form::Markdown, out),
-        Format::Junit => gate::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Junit => gate::write_junit(&Suite::of_run(&by_condition(run)), out),
         Format::Tap => tap::write(&Suite::of_run(&by_condition(run)), out),
         Format::Lava => lava::write(&Suite::of_run(&by_condition(run)), out),
         Format::Kcidb => {

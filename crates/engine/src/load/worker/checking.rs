@@ -140,8 +140,8 @@ impl Checks {
         let number = match mark.role {
             Role::Check if mark.number != NOT_KNOWN => Some(mark.number),
             Role::Check => None,
-            Role::Work if self.reads && self.was_written(mark.number, unit) => None,
-            Role::Work => return None,
+            Role::Act if self.reads && self.was_written(mark.number, unit) => None,
+            Role::Act => return None,
         };
         Some(Expected {
             offset: unit.offset,
@@ -482,7 +482,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let Some(checks) = self.checks.as_ref() else {
             return;
         };
-        let interrupted = self.phase == Phase::Work && self.shared.is_stopped();
+        let interrupted = self.phase == Phase::Act && self.shared.is_stopped();
         let wanted = match checks.spec.save_state {
             SaveState::Never => false,
             SaveState::WhenStopped => interrupted,

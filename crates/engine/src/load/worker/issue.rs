@@ -32,7 +32,7 @@ pub(super) enum Next {
 pub(super) enum Role {
     /// I/O of the job.
     #[default]
-    Work,
+    Act,
     /// Read-back for verification.
     Check,
 }
@@ -174,7 +174,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return self.over();
         }
         match self.source.next(&self.goal) {
-            Some(step) => self.unit(&step, Role::Work),
+            Some(step) => self.unit(&step, Role::Act),
             None => Next::Over,
         }
     }
@@ -199,7 +199,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.hindered {
             self.count_issued(&write);
         }
-        self.unit(&write, Role::Work)
+        self.unit(&write, Role::Act)
     }
 
     /// Returns the next action when something may delay an I/O.
@@ -257,7 +257,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(wait) = self.obstacle(&given) {
             return Some(wait);
         }
-        let next = self.unit(&given, Role::Work);
+        let next = self.unit(&given, Role::Act);
         if matches!(next, Next::Unit(_)) {
             self.source.taken();
             self.count_issued(&given);
@@ -384,7 +384,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.free.push(buf);
             return Next::Blocked;
         };
-        if role == Role::Work {
+        if role == Role::Act {
             self.goal.take(step.length);
         }
         if self.few_open {
@@ -397,7 +397,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.fill_buffer(&mut buf, step, tag);
         }
         if let Some(checks) = self.checks.as_mut()
-            && (role, step.ddir) == (Role::Work, Ddir::Read)
+            && (role, step.ddir) == (Role::Act, Ddir::Read)
         {
             self.tags.mark(tag).number = checks.number_read();
         }

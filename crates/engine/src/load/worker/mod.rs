@@ -103,7 +103,7 @@ pub(super) struct Finished {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// I/O of the job.
-    Work,
+    Act,
     /// Reading back and verifying all written blocks.
     Check,
 }
@@ -211,7 +211,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             next_lock: None,
             source: parts.source,
             pass_bytes: parts.pass_bytes,
-            phase: Phase::Work,
+            phase: Phase::Act,
             goal: Goal::default(),
             depth: search.as_ref().map_or(depth, DepthSearch::depth),
             in_flight: 0,
@@ -311,7 +311,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     /// Runs one pass of the job's I/O and the flush at its end. `more` is true if another pass
     /// may follow.
     fn work(&mut self, more: bool, since_ns: u64) -> Result<(), EngineError> {
-        self.phase = Phase::Work;
+        self.phase = Phase::Act;
         self.flushed_at_end = false;
         self.goal = Goal::of_pass(self.stream, self.pass_bytes, &self.source);
         if let Some(checks) = self.checks.as_mut() {

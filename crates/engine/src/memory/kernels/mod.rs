@@ -9,7 +9,7 @@ mod portable;
 mod x86;
 
 use super::Region;
-use assay_model::work::memory::{Kernel, Stores, Vectors};
+use assay_model::act::memory::{Kernel, Stores, Vectors};
 use std::io;
 
 /// Number of words of which an array's length is a multiple, so that no loop has a
@@ -161,7 +161,7 @@ macro_rules! loops {
         $set:path, $load:path, $store:path, $stream:path, $add:path, $mul:path, $sum:path
     ) => {
         use super::super::{SCALAR, pair};
-        use assay_model::work::memory::{Kernel, Stores};
+        use assay_model::act::memory::{Kernel, Stores};
         use std::sync::atomic::{Ordering, compiler_fence};
 
         /// Number of words per iteration.

@@ -1,7 +1,7 @@
 //! Plain loops over pieces that compilers vectorize.
 
 use super::{Loop, SCALAR};
-use assay_model::work::memory::{Kernel, Stores};
+use assay_model::act::memory::{Kernel, Stores};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Words of a piece. A compiler fence between two pieces prevents the compiler

@@ -500,7 +500,7 @@ type Xml<'a> = Writer<&'a mut dyn Write>;
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_junit(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     xml.create_element("testsuites")

@@ -221,7 +221,7 @@ fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>)> {
 #[test]
 fn junit_counts_what_it_has() {
     let sides = Sides::new();
-    let xml = written(&Suite::of_comparison(&sides.compared()), super::write);
+    let xml = written(&Suite::of_comparison(&sides.compared()), super::write_junit);
     let elements = elements(&xml);
     let count = |name: &str| {
         elements
@@ -279,11 +279,11 @@ fn hostile_names_stay_text() {
     let mut compared = sides.compared();
     compared.a = samples::HOSTILE;
     for suite in [Suite::of_run(&run), Suite::of_comparison(&compared)] {
-        for write in [super::write as Writer, tap::write, lava::write] {
+        for write in [super::write_junit as Writer, tap::write, lava::write] {
             let text = written(&suite, write);
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         }
-        for write in [super::write as Writer, lava::write] {
+        for write in [super::write_junit as Writer, lava::write] {
             assert!(!written(&suite, write).contains("<script"));
         }
         let tap = written(&suite, tap::write);
@@ -292,7 +292,7 @@ fn hostile_names_stay_text() {
             .filter(|line| line.contains("ok ") && !line.starts_with(' '));
         let results = results.filter(|line| line.starts_with("ok") || line.starts_with("not"));
         assert_eq!(results.count(), suite.cases.len(), "{tap}");
-        elements(&written(&suite, super::write));
+        elements(&written(&suite, super::write_junit));
     }
 }
 

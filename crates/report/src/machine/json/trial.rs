@@ -5,6 +5,7 @@ use super::{Without, rfc3339};
 use crate::machine::parts::parts;
 use crate::results::derived::Derived;
 use assay_judge::Judgement;
+use assay_model::act::StepDetail;
 use assay_model::condition::InForce;
 use assay_model::figures::{Metric, Unit};
 use assay_model::job::{
@@ -15,7 +16,6 @@ use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, Measurement, Outcome, Series,
     TrialRecord,
 };
-use assay_model::work::StepDetail;
 use assay_stats::course::{Course, Level, Settled};
 use assay_stats::derive::label_of;
 use assay_stats::histogram::{Percentile, bucket_bounds};

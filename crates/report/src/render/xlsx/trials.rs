@@ -2,7 +2,7 @@
 //! run, or of all sources of a comparison.
 
 use super::look;
-use crate::machine::{COLUMNS, rows};
+use crate::machine::{COLUMNS, csv_rows};
 use crate::results::comparison::ComparedSource;
 use crate::words::clean;
 use assay_model::figures::Sample;
@@ -37,7 +37,7 @@ pub fn write(
     }
     sheet.set_freeze_panes(1, 2)?;
     sheet.set_repeat_rows(0, 0)?;
-    let measured = runs.iter().flat_map(|run| rows(run));
+    let measured = runs.iter().flat_map(|run| csv_rows(run));
     let imported = others.iter().flat_map(imported);
     let mut last = 0;
     for (row, cells) in (1..).zip(measured.chain(imported)) {

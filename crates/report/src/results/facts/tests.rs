@@ -1,10 +1,10 @@
 use super::*;
 use crate::testing::fixture;
+use assay_model::act::scenario::ScenarioStep;
 use assay_model::figures::{Better, Circumstance};
 use assay_model::job::Purpose;
 use assay_model::plan::PlannedJob;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::scenario::ScenarioStep;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

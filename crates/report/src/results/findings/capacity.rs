@@ -4,12 +4,12 @@ use crate::results::findings::{Finding, Sentence};
 use crate::results::summary::Summary;
 use crate::words::clean;
 use assay_lang::{counted, tr};
-use assay_model::run::Run;
-use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
-use assay_model::work::capacity::{
+use assay_model::act::StepDetail;
+use assay_model::act::capacity::{
     CapacityPart, CapacityStep, Counts, Probed, ProbedKind, SECTOR_BYTES, Tally,
 };
+use assay_model::run::Run;
+use assay_model::units::Bytes;
 
 /// Maximum number of files with differences to name.
 const FILES_NAMED: usize = 10;
@@ -384,7 +384,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::testing::fixture;
-    use assay_model::work::capacity::Class;
+    use assay_model::act::capacity::Class;
 
     fn part(name: &str, offset: u64, classes: &[Class]) -> CapacityPart {
         let mut found = Tally::default();

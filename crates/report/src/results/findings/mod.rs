@@ -11,11 +11,11 @@ use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::words::labels::Labels;
 use crate::words::{clean, numbered, quantity};
 use assay_lang::tr;
+use assay_model::act::StepDetail;
+use assay_model::act::scenario::{Deadlines, ScenarioStep};
 use assay_model::figures::Unit;
 use assay_model::trial::{Outcome, TrialRecord, WENT_AWAY};
 use assay_model::units::Nanos;
-use assay_model::work::StepDetail;
-use assay_model::work::scenario::{Deadlines, ScenarioStep};
 use assay_stats::acts;
 use assay_stats::summary::Summary as Statistics;
 
@@ -400,7 +400,7 @@ mod tests {
         assert!(case.unwrap().reason.contains("DATA LOST"), "{case:?}");
         for (text, word) in [
             (written(|out| tap::write(&suite, out)), "not ok"),
-            (written(|out| gate::write(&suite, out)), "<failure"),
+            (written(|out| gate::write_junit(&suite, out)), "<failure"),
             (written(|out| lava::write(&suite, out)), "RESULT=fail"),
         ] {
             assert!(text.contains(word), "{text}");

@@ -3,11 +3,11 @@
 use crate::results::findings::{Finding, Sentence};
 use crate::words::{clean, percent};
 use assay_lang::{counted, in_english, tr};
+use assay_model::act::StepDetail;
+use assay_model::act::powercut::{CutStep, StreamFound};
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
-use assay_model::work::StepDetail;
-use assay_model::work::powercut::{CutStep, StreamFound};
 use assay_stats::summary::upper_bound;
 use std::collections::BTreeMap;
 

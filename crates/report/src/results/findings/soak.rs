@@ -6,11 +6,11 @@ use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::Summary;
 use crate::words::{clean, quantity};
 use assay_lang::{counted, tr};
+use assay_model::act::soak::{Fault, Health, HeldContent, SoakStep, Stretch};
 use assay_model::figures::Unit;
 use assay_model::run::RunStatus;
 use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::soak::{Fault, Health, HeldContent, SoakStep, Stretch};
 use assay_stats::course::Course;
 
 /// Number of times at which the rate is reported.

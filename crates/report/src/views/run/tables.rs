@@ -12,10 +12,10 @@ use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
 use crate::words::{Tone, clean, numbered, quantity, shorten, width};
 use assay_lang::{tr, translated};
+use assay_model::act::SampleKind;
+use assay_model::act::memory::MemoryStepResult;
 use assay_model::figures::Unit;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::SampleKind;
-use assay_model::work::memory::MemoryStepResult;
 use assay_stats::derive::subject_in_words;
 
 /// Maximum length of a name if space is limited; assay's own names have at most 20 characters with

@@ -1,6 +1,6 @@
 use super::*;
 use crate::androbench::tests::{Recorder, carry_out};
-use assay_model::work::androbench::{DATABASE, Phase, Synchronous, file_names};
+use assay_model::act::androbench::{DATABASE, Phase, Synchronous, file_names};
 use rusqlite::Connection;
 use std::fs;
 use std::io::Write;

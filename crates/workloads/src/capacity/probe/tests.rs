@@ -159,7 +159,7 @@ fn a_device_that_goes_away_is_not_judged() {
         ..Recording::default()
     };
     let ended = probed_by(&mut fake, &AtomicBool::new(false), gone).unwrap_err();
-    assert!(matches!(ended.error, WorkError::Gone { .. }), "{ended:?}");
+    assert!(matches!(ended.error, ActError::Gone { .. }), "{ended:?}");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, ProbeEnd) {
         done: 0,
     });
     let ended = ended.unwrap_err();
-    assert!(matches!(ended.error, WorkError::Stopped));
+    assert!(matches!(ended.error, ActError::Stopped));
     (before, stopping.fake.memory, ended)
 }
 

@@ -11,12 +11,12 @@ mod sweep;
 use super::Steps;
 use crate::memory::{lost_threads, no_room};
 use crate::observer::{ProgressReporter, nanos};
-use crate::{Context, WorkError};
-use assay_model::units::Bytes;
-use assay_model::wire::NoteWeight;
-use assay_model::work::memory::{
+use crate::{ActError, Context};
+use assay_model::act::memory::{
     Bit, Machine, MemoryPattern, MemoryStepResult, Stress, StressStep, Untested, stress_job,
 };
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
 use part::{Swept, ThreadMemory};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,7 +37,7 @@ pub(super) fn run(
     work: &Stress,
     steps: &mut Steps<'_>,
     context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+) -> Result<(), ActError> {
     let machine = steps.around.machine();
     let bytes = bytes_to_test(work, &machine)?;
     let threads = machine.cpus.len().max(1);
@@ -56,7 +56,7 @@ pub(super) fn run(
                 Err(error) => drop(say.send(StressReply::Failed(error))),
             };
             let started = Builder::new().spawn_scoped(scope, life);
-            started.map_err(WorkError::no_thread)?;
+            started.map_err(ActError::no_thread)?;
         }
         drop(say);
         let team = Team {
@@ -99,12 +99,12 @@ pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (
 }
 
 /// Returns the requested number of bytes, or the safe maximum.
-fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
+fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, ActError> {
     let room = machine.room_bytes();
     let safe = room.map(|room| room - LEFT.min(room / 4));
     let bytes = match (work.bytes, safe) {
         (Some(wanted), Some(safe)) if wanted > safe => {
-            return Err(WorkError::Refused(format!(
+            return Err(ActError::Refused(format!(
                 "{} are more than the {} that can be used without starving other processes: choose a \
                  smaller --stress-size",
                 Bytes(wanted),
@@ -114,7 +114,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
         (Some(wanted), _) => wanted,
         (None, Some(safe)) => safe,
         (None, None) => {
-            return Err(WorkError::Refused(
+            return Err(ActError::Refused(
                 "the kernel does not report the available memory: give the amount to test \
                  with --stress-size"
                     .to_owned(),
@@ -122,7 +122,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
         }
     };
     if bytes < LEAST {
-        return Err(WorkError::Refused(format!(
+        return Err(ActError::Refused(format!(
             "{} is too little to test: give {} or more",
             Bytes(bytes),
             Bytes(LEAST)
@@ -162,7 +162,7 @@ struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    fn test(&mut self, steps: &mut Steps<'_>, context: &mut Context<'_>) -> Result<(), WorkError> {
+    fn test(&mut self, steps: &mut Steps<'_>, context: &mut Context<'_>) -> Result<(), ActError> {
         for pass in 1.. {
             if self.work.passes > 0 && pass > self.work.passes {
                 break;
@@ -189,7 +189,7 @@ impl Tester<'_> {
         pass: u32,
         steps: &mut Steps<'_>,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let job = stress_job(pattern);
         let mut phase = 0;
         while phase < pattern.phases() && !self.is_over() {
@@ -202,7 +202,7 @@ impl Tester<'_> {
                     flip.physical = around.physical(flip.address);
                 }
                 phase = step.end_phase;
-                let outcome = WorkError::outcome_of(&ended);
+                let outcome = ActError::outcome_of(&ended);
                 Ok((MemoryStepResult::Stress(step), outcome))
             })?;
             ended?;
@@ -216,7 +216,7 @@ impl Tester<'_> {
         step: &mut StressStep,
         steps_done: u32,
         context: &mut Context<'_>,
-    ) -> Result<(), WorkError> {
+    ) -> Result<(), ActError> {
         let pattern = step.pattern;
         let words = step.tested_bytes / 8;
         let name = format!("{} (pass {})", pattern.name(), step.pass);
@@ -235,7 +235,7 @@ impl Tester<'_> {
             take(step, &swept);
             step.elapsed_ns = nanos(began.elapsed());
             if !swept.iter().all(|swept| swept.whole) {
-                return Err(WorkError::Stopped);
+                return Err(ActError::Stopped);
             }
             step.end_phase += 1;
             self.flip_once(step)?;
@@ -244,7 +244,7 @@ impl Tester<'_> {
     }
 
     /// Flips a bit after the very first phase, if a test of assay requests it.
-    fn flip_once(&mut self, step: &mut StressStep) -> Result<(), WorkError> {
+    fn flip_once(&mut self, step: &mut StressStep) -> Result<(), ActError> {
         if let (Some(bit), false) = (self.work.flip, self.flipped) {
             self.flipped = true;
             step.flipped_on_purpose = Some(bit);
@@ -359,7 +359,7 @@ struct Team<'a> {
 
 impl Team<'_> {
     /// Waits until all threads have their memory.
-    fn parts(&self, bytes: u64) -> Result<Vec<MemoryPlacement>, WorkError> {
+    fn parts(&self, bytes: u64) -> Result<Vec<MemoryPlacement>, ActError> {
         let mut parts = Vec::new();
         for _ in &self.orders {
             match self.heard.recv() {
@@ -378,7 +378,7 @@ impl Team<'_> {
         &self,
         (pattern, phase, seed): (MemoryPattern, u32, u64),
         mut alive: impl FnMut(u64) -> bool,
-    ) -> Result<Vec<Swept>, WorkError> {
+    ) -> Result<Vec<Swept>, ActError> {
         self.done.store(0, Ordering::Relaxed);
         for thread in &self.orders {
             let order = StressRequest::Sweep(pattern, phase, seed);
@@ -398,7 +398,7 @@ impl Team<'_> {
         Ok(all)
     }
 
-    fn flip(&self, bit: Bit) -> Result<(), WorkError> {
+    fn flip(&self, bit: Bit) -> Result<(), ActError> {
         let first = self.orders.first().ok_or_else(lost_threads)?;
         first
             .send(StressRequest::Flip(bit))

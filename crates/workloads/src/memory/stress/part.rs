@@ -2,7 +2,7 @@
 
 use super::sweep::{BLOCK, Ground, Sweep};
 use assay_engine::memory::{Cells, bind_to};
-use assay_model::work::memory::{Bit, BitFlip};
+use assay_model::act::memory::{Bit, BitFlip};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! Sweeps of the patterns: the expected values, and the values written.
 
+use assay_model::act::memory::MemoryPattern;
 use assay_model::rng::SplitMix64;
-use assay_model::work::memory::MemoryPattern;
 
 /// Alternating bits.
 const CHECKERED: u64 = 0x5555_5555_5555_5555;

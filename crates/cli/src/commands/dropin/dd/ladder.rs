@@ -3,11 +3,11 @@
 use crate::exit::Failure;
 use crate::output::print;
 use assay_dialects::dd::{explanation, ways};
+use assay_model::act::copy::FileCopy;
 use assay_model::run::Run;
 use assay_model::text::clean;
 use assay_model::units::Bytes;
 use assay_model::wire::PathKind;
-use assay_model::work::copy::FileCopy;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;

@@ -15,6 +15,8 @@ use crate::output::{print, say, say_part, talk_was_lost};
 use crate::stored::KeepArgs;
 use assay_dialects::dd::{DdCommand, HELP, Invocation, Status, evidence, progress, statistics};
 use assay_dialects::{OwnOptions, dd};
+use assay_model::act::copy::{CopyReport, FLUSHING, FileCopy};
+use assay_model::act::{Act, ActProgress, ActReport, StepDetail};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::storage::{Storage, folder_of};
@@ -22,8 +24,6 @@ use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
 use assay_model::wire::{Feature, Inspection, LoadNote};
-use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy};
-use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
 use assay_target::Target;
 use rustix::fs::{FileType, fstat};
 use signal_hook::consts::SIGPIPE;
@@ -74,7 +74,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     };
     let request = Request {
         steps: steps(&copy),
-        work: Work::Copy(Box::new(copy)),
+        work: Act::Copy(Box::new(copy)),
         trials: own.trials,
         seed: random(),
         // As with dd, naming a device permits to overwrite it.
@@ -375,7 +375,7 @@ impl Listener for Talk {
         Ok(())
     }
 
-    fn progress(&mut self, done: &WorkProgress) -> Result<(), Failure> {
+    fn progress(&mut self, done: &ActProgress) -> Result<(), Failure> {
         let line = progress(done.done, done.elapsed_ns);
         if done.step == FLUSHING {
             self.close();
@@ -388,8 +388,8 @@ impl Listener for Talk {
         Ok(())
     }
 
-    fn stands(&mut self, how: &WorkReport) -> Result<(), Failure> {
-        if let WorkReport::Copy(report) = how {
+    fn stands(&mut self, how: &ActReport) -> Result<(), Failure> {
+        if let ActReport::Copy(report) = how {
             self.tell(report);
         }
         Ok(())

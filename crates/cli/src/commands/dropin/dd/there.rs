@@ -3,10 +3,10 @@
 use crate::checks::admission::{self, not_simulated};
 use crate::driver::host::Host;
 use crate::exit::Failure;
+use assay_model::act::copy::FileCopy;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::wire::{Inspection, PathKind};
-use assay_model::work::copy::FileCopy;
 use std::path::Path;
 
 /// Checks that both ends are on the other machine: the agent has no access to this process's

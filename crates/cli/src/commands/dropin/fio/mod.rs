@@ -24,13 +24,13 @@ use assay_dialects::fio::{
     Eta, FioCommand, Formats, Invocation, JobText, OutputOptions, VERSION, output,
 };
 use assay_judge::judge_load;
+use assay_model::act::Act;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_model::wire::{Feature, LoadNote, NoteWeight};
-use assay_model::work::Work;
 use assay_target::Target;
 use jiff::Zoned;
 use std::ffi::OsString;
@@ -126,7 +126,7 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     let interrupt = host.obey_signals(Interrupts::Caught, || {
         say("assay: stopping; the results so far follow");
     })?;
-    let (act, seed) = (Work::Streams(Box::new(load.clone())), load.entropy);
+    let (act, seed) = (Act::Streams(Box::new(load.clone())), load.entropy);
     let order = acts::single("", Place::Memory, act, seed, true);
     let (_, outcome) = acts::once(&mut host, order, &mut results)?;
     let report = outcome.and_then(|outcome| outcome.streams);

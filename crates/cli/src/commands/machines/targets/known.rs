@@ -78,7 +78,7 @@ fn of_ssh() -> Vec<KnownTarget> {
 }
 
 fn of_lab() -> Result<Vec<KnownTarget>, String> {
-    let lab = targets::open().map_err(|failure| failure.to_string())?;
+    let lab = targets::open_lab().map_err(|failure| failure.to_string())?;
     let places = lab.places().map_err(|error| error.to_string())?;
     let places = places.into_iter().filter_map(|place| {
         let wanted = format!("labgrid:{}", place.name).parse().ok()?;

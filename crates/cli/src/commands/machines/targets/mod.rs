@@ -111,7 +111,7 @@ fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
 }
 
 fn free() -> Result<ExitCode, Failure> {
-    let (freed, ended) = release_stale(&targets::folder()?);
+    let (freed, ended) = release_stale(&targets::lab_journals()?);
     for place in &freed {
         say(&clean(&freed_in_words(place)));
     }

@@ -9,11 +9,11 @@ use crate::driver::runs::unix_ms;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::say;
+use assay_model::act::acts::ActOrder;
+use assay_model::act::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
+use assay_model::act::{Act, ActReport};
 use assay_model::plan::Place;
 use assay_model::wire::{FromAgent, RunEnd};
-use assay_model::work::acts::ActOrder;
-use assay_model::work::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
-use assay_model::work::{Work, WorkReport};
 use assay_target::Target;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub struct Cycles<'a> {
     /// The board.
     pub target: &'a mut dyn Target,
-    /// Work that writes; its task is set for each part of a cycle.
+    /// Act that writes; its task is set for each part of a cycle.
     pub work: Powercut,
     /// Power switch of the board.
     pub switch: Switch,
@@ -88,7 +88,7 @@ impl Cycles<'_> {
     }
 
     fn order(&self, planned: &Planned, task: Task) -> ActOrder {
-        let act = Work::Powercut(Box::new(Powercut {
+        let act = Act::Powercut(Box::new(Powercut {
             task,
             ..self.work.clone()
         }));
@@ -198,7 +198,7 @@ impl Cycles<'_> {
         };
         let (end, outcome) = acts::once(host, self.order(planned, task), &mut Quiet)?;
         match outcome.and_then(|outcome| outcome.report) {
-            Some(WorkReport::Powercut(found)) => Ok(found),
+            Some(ActReport::Powercut(found)) => Ok(found),
             _ => Err(of_end(end)),
         }
     }

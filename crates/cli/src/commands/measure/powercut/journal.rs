@@ -1,7 +1,7 @@
 //! Journal of the writer's messages on the host: they survive if the host process is killed.
 
 use crate::exit::Failure;
-use assay_model::work::powercut::{KnownWrites, Word};
+use assay_model::act::powercut::{KnownWrites, Word};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};

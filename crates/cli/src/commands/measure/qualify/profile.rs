@@ -12,13 +12,13 @@ use crate::interrupt::Interrupts;
 use crate::output::say;
 use crate::{jobs, scenarios, stored};
 use assay_lang::tr;
+use assay_model::act::Act;
+use assay_model::act::acts::Acts;
 use assay_model::plan::{Place, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
 use assay_model::run::Run;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
-use assay_model::work::Work;
-use assay_model::work::acts::Acts;
 use assay_store::Store;
 use assay_target::Target;
 use clap::ValueEnum;
@@ -60,7 +60,7 @@ impl Profile {
 /// Works that follow the suite.
 #[derive(Default)]
 pub struct More {
-    works: Vec<(Work, Vec<PlannedJob>)>,
+    works: Vec<(Act, Vec<PlannedJob>)>,
     times: [Nanos; 2],
 }
 
@@ -110,7 +110,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             *all += time.0;
         }
         let steps = scenarios::measured(&resolved);
-        let work = Work::Scenario(Box::new(resolved.scenario));
+        let work = Act::Scenario(Box::new(resolved.scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {

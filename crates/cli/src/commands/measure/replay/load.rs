@@ -4,11 +4,11 @@ use super::{ReplayArgs, ReplayTarget, Speed};
 use crate::driver::acts::permit_devices;
 use crate::driver::runs;
 use crate::exit::Failure;
+use assay_model::act::ReplayStep;
 use assay_model::job::EngineKind;
 use assay_model::load::blocks::{BlockSizes, RwPattern};
 use assay_model::load::{Extent, Load, PerDirection, Stream, Trace};
 use assay_model::units::Bytes;
-use assay_model::work::ReplayStep;
 use assay_trace::recording::{Description, DirectionUse, Fitted, iolog};
 
 /// Limit on the bytes of an iolog, which leaves room in a message to an agent.

@@ -11,14 +11,14 @@ use crate::driver::measuring::{MeasureArgs, MeasuringCommand, Planned};
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::values::parse_time;
+use assay_model::act::Act;
+use assay_model::act::soak::{SECTOR, Soak};
 use assay_model::device::register::{NVME_SMART, SmartLog, from_hex};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::storage::DeviceIdentity;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_model::work::Work;
-use assay_model::work::soak::{SECTOR, Soak};
 use assay_report::registers;
 use assay_target::Target;
 use clap::Args;
@@ -64,7 +64,7 @@ fn planned(place: Place, work: Soak) -> Planned {
     let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
     let step = |name, rw| Job::new(name, rw, Bytes(work.block_bytes), area);
     let steps = vec![step("soak", Rw::Rw), step("check", Rw::Read)];
-    (place, Work::Soak(Box::new(work)), steps)
+    (place, Act::Soak(Box::new(work)), steps)
 }
 
 fn work(

@@ -7,10 +7,10 @@ use crate::driver::acts;
 use crate::driver::step_progress::StepTalk;
 use crate::exit::Failure;
 use crate::output::say;
+use assay_model::act::StepDetail;
+use assay_model::act::soak::{Checkpoint, Soak};
 use assay_model::run::{Run, RunStatus};
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
-use assay_model::work::soak::{Checkpoint, Soak};
 use assay_target::Target;
 use std::process::ExitCode;
 

@@ -9,13 +9,13 @@ use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::{JobSummary, Summary};
 use crate::words::quantity;
 use assay_lang::{counted, tr};
+use assay_model::act::StepDetail;
+use assay_model::act::memory::{
+    BandwidthStep, Cache, Kernel, LatencyStep, Machine, MemoryStep, MemoryStepResult, Pages, Stores,
+};
 use assay_model::evidence::{CpuState, Evidence};
 use assay_model::figures::Unit;
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
-use assay_model::work::memory::{
-    BandwidthStep, Cache, Kernel, LatencyStep, Machine, MemoryStep, MemoryStepResult, Pages, Stores,
-};
 use assay_stats::figures::{Point, Rise, rises};
 
 /// Returns the findings of a run about main memory; empty for a run of storage.

@@ -4,8 +4,8 @@ use super::steps;
 use crate::results::findings::Sentence;
 use crate::results::summary::Summary;
 use assay_lang::{counted, tr};
+use assay_model::act::memory::{BitFlip, MemoryStep, MemoryStepResult, StressStep};
 use assay_model::units::Bytes;
-use assay_model::work::memory::{BitFlip, MemoryStep, MemoryStepResult, StressStep};
 
 /// Maximum number of flips to list.
 const FLIPS_TOLD: usize = 10;

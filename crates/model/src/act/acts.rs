@@ -1,6 +1,6 @@
 //! Acts of a run, and the slots of its plan in which they are carried out.
 
-use super::Work;
+use super::Act;
 use crate::job::Job;
 use crate::plan::{Place, Plan, PlannedJob, Slot};
 use crate::rng::SplitMix64;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Acts {
     /// The acts; [`Slot::job`] is an index into them.
-    pub acts: Vec<Work>,
+    pub acts: Vec<Act>,
     /// Slots in their order, each with the seed of its order and contents.
     pub slots: Vec<(Slot, u64)>,
     /// Permission to overwrite the data of block devices.
@@ -23,13 +23,13 @@ pub struct Acts {
 
 impl Acts {
     /// One act, `trials` times, as the machine is.
-    pub fn repeated(act: Work, trials: u32, seed: u64, destroy_data: bool) -> Self {
+    pub fn repeated(act: Act, trials: u32, seed: u64, destroy_data: bool) -> Self {
         let slots = (1..=trials).map(|trial| Slot::plain(0, trial)).collect();
         Self::in_slots(act, slots, seed, destroy_data)
     }
 
     /// One act in these slots.
-    pub fn in_slots(act: Work, slots: Vec<Slot>, seed: u64, destroy_data: bool) -> Self {
+    pub fn in_slots(act: Act, slots: Vec<Slot>, seed: u64, destroy_data: bool) -> Self {
         let mut seeds = SplitMix64::new(seed);
         Self {
             acts: vec![act],
@@ -67,7 +67,7 @@ pub struct ActOrder {
     /// `acts`; `jobs` are the steps that count as failed when a condition cannot be made.
     pub plan: Plan,
     /// The acts.
-    pub acts: Vec<Work>,
+    pub acts: Vec<Act>,
     /// Seed of each slot: decides orders and contents.
     pub seeds: Vec<u64>,
     /// Permission to overwrite the data of block devices.

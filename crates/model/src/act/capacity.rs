@@ -5,7 +5,7 @@
 //! in the sequence of all written data, in bytes; each further word is `4294967311` times the
 //! previous one, plus 17. Words have 64 bits in native byte order, as in f3.
 
-use crate::work::WorkSpec;
+use crate::act::ActSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ crate::defaults! {
     }
 }
 
-impl WorkSpec for Capacity {
+impl ActSpec for Capacity {
     fn writes(&self) -> Vec<PathBuf> {
         let writes = match &self.task {
             Task::Fill(fill) => fill.write,

@@ -8,9 +8,9 @@
 //! the last; in odd passes the block of place i is (i a + c) mod n, with a coprime to n:
 //! neighbouring places are far apart, and the mapping is easy to invert.
 
+use crate::act::ActSpec;
 use crate::rng::SplitMix64;
 use crate::storage::DeviceIdentity;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub struct Soak {
     pub from: Option<Checkpoint>,
 }
 
-impl WorkSpec for Soak {
+impl ActSpec for Soak {
     fn writes(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
     }

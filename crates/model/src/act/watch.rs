@@ -8,8 +8,8 @@
 //! `assay_stats::watch`, and its place in `report::watch` and `docs/watch.md`. The agent only
 //! samples.
 
+use crate::act::ActSpec;
 use crate::evidence::DeviceCounters;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct Watch {
     pub drain_limit_ns: u64,
 }
 
-impl WorkSpec for Watch {
+impl ActSpec for Watch {
     fn writes(&self) -> Vec<PathBuf> {
         Vec::new()
     }

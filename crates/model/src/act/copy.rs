@@ -1,11 +1,11 @@
 //! Copying with the options of dd.
 
+use crate::act::ActSpec;
 use crate::measurement::LatencyRecord;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Step of [`crate::work::WorkProgress`] when all data is copied and the output is about to be
+/// Step of [`crate::act::ActProgress`] when all data is copied and the output is about to be
 /// flushed.
 pub const FLUSHING: &str = "flush";
 
@@ -59,7 +59,7 @@ crate::defaults! {
     }
 }
 
-impl WorkSpec for FileCopy {
+impl ActSpec for FileCopy {
     fn writes(&self) -> Vec<PathBuf> {
         let all = std::iter::once(self).chain(&self.then);
         let mut written: Vec<PathBuf> = all.filter_map(|copy| copy.output.clone()).collect();

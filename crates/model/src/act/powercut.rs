@@ -1,6 +1,6 @@
 //! Acknowledged writes until a power cut, and a check of them afterwards.
 
-use crate::work::WorkSpec;
+use crate::act::ActSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct Powercut {
     pub task: Task,
 }
 
-impl WorkSpec for Powercut {
+impl ActSpec for Powercut {
     fn writes(&self) -> Vec<PathBuf> {
         let device = self.device.then(|| self.path.clone());
         device.into_iter().collect()

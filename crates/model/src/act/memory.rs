@@ -3,9 +3,9 @@
 //! No storage takes part. Each step contains the caches, nodes and pages of the machine, because
 //! they are the evidence of its figures.
 
+use crate::act::ActSpec;
 use crate::job::{Job, Purpose, Rw};
 use crate::units::Bytes;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct Memory {
     pub stress: Option<Stress>,
 }
 
-impl WorkSpec for Memory {
+impl ActSpec for Memory {
     fn writes(&self) -> Vec<PathBuf> {
         Vec::new()
     }

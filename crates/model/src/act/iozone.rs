@@ -1,7 +1,7 @@
 //! Tests of iozone on files.
 
+use crate::act::ActSpec;
 use crate::job::OpenSync;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -196,7 +196,7 @@ pub struct Iozone {
     pub mix: Mix,
 }
 
-impl WorkSpec for Iozone {
+impl ActSpec for Iozone {
     fn writes(&self) -> Vec<PathBuf> {
         let mut written = if self.tests.iter().any(|test| test.writes()) {
             self.files.clone()

@@ -1,10 +1,10 @@
 //! Files and databases of AndroBench and Mobibench: phases on files that assay creates and on an
 //! `SQLite` database.
 
+use crate::act::ActSpec;
 use crate::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw};
 use crate::measurement::LatencyRecord;
 use crate::units::Bytes;
-use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub struct AndroBench {
     pub phases: Vec<Phase>,
 }
 
-impl WorkSpec for AndroBench {
+impl ActSpec for AndroBench {
     fn writes(&self) -> Vec<PathBuf> {
         Vec::new()
     }

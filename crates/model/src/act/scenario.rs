@@ -8,11 +8,11 @@
 //! `resolve` and its job in `job` there, a `Play` in `assay_workloads::scenario`, and a line in
 //! `docs/scenarios.md`. A built-in scenario is a file in `cli::scenarios::library`.
 
+use crate::act::ActSpec;
+use crate::act::androbench::{DatabasePhase, DatabaseStep};
 use crate::job::{FlushCall, Job};
 use crate::measurement::LatencyRecord;
 use crate::units::Bytes;
-use crate::work::WorkSpec;
-use crate::work::androbench::{DatabasePhase, DatabaseStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub struct Scenario {
     pub allow_commands: bool,
 }
 
-impl WorkSpec for Scenario {
+impl ActSpec for Scenario {
     fn writes(&self) -> Vec<PathBuf> {
         let device = self.on_device.then(|| self.path.clone());
         device.into_iter().collect()
@@ -67,7 +67,7 @@ impl WorkSpec for Scenario {
 
 impl Scenario {
     /// Returns the acts, in their order.
-    pub fn acts(&self) -> impl Iterator<Item = &Act> {
+    pub fn acts(&self) -> impl Iterator<Item = &ScenarioAct> {
         self.stages.iter().flat_map(|stage| &stage.acts)
     }
 }
@@ -76,12 +76,12 @@ impl Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Acts of the stage, which run at the same time.
-    pub acts: Vec<Act>,
+    pub acts: Vec<ScenarioAct>,
 }
 
 /// An action of a scenario with its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Act {
+pub struct ScenarioAct {
     /// Job that describes the act for judgement; its name is unique in the scenario.
     pub job: Job,
     /// `true` if the act only prepares other acts and is not measured.

@@ -3,7 +3,7 @@
 //!
 //! A *work* is carried out in *steps*; each measured step becomes a trial with separate evidence
 //! ([`crate::trial::TrialRecord`]). Results of a step beyond bytes, I/Os and latencies are in its
-//! [`StepDetail`]; results of the whole work are in its [`WorkReport`].
+//! [`StepDetail`]; results of the whole work are in its [`ActReport`].
 
 pub mod acts;
 pub mod androbench;
@@ -33,7 +33,7 @@ use watch::{Watch, WatchReport, WatchSample};
 /// A work: a measurement that is more than one block job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum Act {
     /// Waves of I/O streams, as a job file of fio describes them.
     Streams(Box<Load>),
     /// Copying as dd does.
@@ -61,7 +61,7 @@ pub enum Work {
 /// Paths and requirements of a kind of work, implemented beside its specification.
 ///
 /// The defaults fit a work that writes a single private place and ends cleanly when it is stopped.
-pub trait WorkSpec {
+pub trait ActSpec {
     /// Returns the files, folders and devices that it may write. Devices must be unused, and files
     /// must neither be swap nor back a loop device in use; the agent checks this before it begins.
     fn writes(&self) -> Vec<PathBuf>;
@@ -139,9 +139,9 @@ pub trait WorkSpec {
     }
 }
 
-impl Work {
+impl Act {
     /// Returns the paths and requirements of this work.
-    pub fn spec(&self) -> &dyn WorkSpec {
+    pub fn spec(&self) -> &dyn ActSpec {
         match self {
             Self::Streams(load) => load.as_ref(),
             Self::Copy(work) => work.as_ref(),
@@ -158,7 +158,7 @@ impl Work {
     }
 
     /// Returns the same as [`Self::spec`], mutable, to replace names of files.
-    pub fn spec_mut(&mut self) -> &mut dyn WorkSpec {
+    pub fn spec_mut(&mut self) -> &mut dyn ActSpec {
         match self {
             Self::Streams(load) => load.as_mut(),
             Self::Copy(work) => work.as_mut(),
@@ -175,7 +175,7 @@ impl Work {
     }
 }
 
-impl WorkSpec for Load {
+impl ActSpec for Load {
     fn writes(&self) -> Vec<PathBuf> {
         let streams = self.streams.iter();
         let writers = streams.filter(|stream| stream.blocks.rw.changes() && !self.readonly);
@@ -297,7 +297,7 @@ impl StepDetail {
 /// Results of a work as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum WorkReport {
+pub enum ActReport {
     /// No results beyond those of the steps.
     Steps,
     /// Report of a copy.
@@ -314,7 +314,7 @@ pub enum WorkReport {
 
 /// Progress of a work, sent a few times a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkProgress {
+pub struct ActProgress {
     /// Description of the current step.
     pub step: String,
     /// Steps done.
@@ -392,7 +392,7 @@ crate::defaults! {
     }
 }
 
-impl WorkSpec for Extent {
+impl ActSpec for Extent {
     fn writes(&self) -> Vec<PathBuf> {
         let writes = self.write && !self.in_folder;
         writes.then(|| self.path.clone()).into_iter().collect()
