@@ -59,8 +59,8 @@ pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<ActRep
 
 #[cfg(not(feature = "sqlite"))]
 fn transact(
-    _phase: &assay_model::act::androbench::DatabasePhase,
-    _folder: &std::path::Path,
+    _phase: &DatabasePhase,
+    _folder: &Path,
     _steps_done: u32,
     _context: &mut Context<'_>,
 ) -> Result<(), ActError> {
