@@ -38,7 +38,7 @@ struct LastResortShared {
 #[derive(Debug, Default)]
 struct LastResortState {
     load: Option<Running>,
-    /// All work is done.
+    /// The session has ended, and nothing is left to do.
     session_over: bool,
     /// Time of the first request to end the session.
     ending_since: Option<Instant>,

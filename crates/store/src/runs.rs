@@ -94,7 +94,8 @@ impl Store {
     /// Opens an existing store, which may be read-only; creates nothing.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`StoreError::Missing`] or [`StoreError::NotMade`] if there is none.
+    /// If the store cannot be opened, as for [`Store::open`]; [`StoreError::Missing`] or
+    /// [`StoreError::NotMade`] if there is no store.
     pub fn open_existing(at: impl Into<Location>) -> Result<Self, StoreError> {
         Self::open_for(&at.into(), Access::Existing)
     }

@@ -49,7 +49,7 @@ pub fn all(source: impl Read) -> io::Result<Vec<u8>> {
 /// Reads the text of a file that [`open`] accepts.
 ///
 /// # Errors
-/// Those of [`open`] and [`all`]; also if the content is not UTF-8.
+/// If [`open`] or [`all`] fails, or the content is not UTF-8.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let read = || String::from_utf8(all(open(path)?)?).map_err(io::Error::other);
     read().map_err(|error| Failure::in_file(path, error))

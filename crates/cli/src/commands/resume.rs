@@ -2,7 +2,7 @@
 
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
-use crate::commands::Command;
+use crate::commands::{Command, command_of};
 use crate::driver::acts::{ActRun, all_slots};
 use crate::driver::host::Host;
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
@@ -195,7 +195,7 @@ pub fn resume_run(
     if run.status == RunStatus::Finished {
         return nothing_missing(&run, json);
     }
-    let acts = run.header.acts.take();
+    let acts = run.header.acts.clone();
     let missing = match &acts {
         Some(acts) => Missing::of_acts(&mut run, acts)?,
         None => Missing::of_jobs(&mut run)?,
@@ -208,8 +208,7 @@ pub fn resume_run(
         "assay: resumes run {}: {}",
         run.header.id, missing.words
     ));
-    run.header.acts = acts;
-    let done = match run.header.acts.clone() {
+    let done = match acts {
         None => jobs(run, store, host, target),
         Some(acts) => carry_out(run, store, host, &acts, missing.done, target),
     };
@@ -226,27 +225,45 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
             paired.with
         ));
     }
-    // Words of an older version need not be understood.
-    match began(run).ok().flatten() {
-        Some(Command::Soak(_)) => refused(format!("is a soak: use assay soak --resume {id}")),
-        Some(Command::Powercut(_)) => {
-            refused(format!("cuts the power: use assay powercut --resume {id}"))
+    // The words may be those of an older version, which need not parse.
+    let words = &run.header.command;
+    match command_of(words) {
+        "soak" => return refused(format!("is a soak: use assay soak --resume {id}")),
+        "powercut" => {
+            return refused(format!("cuts the power: use assay powercut --resume {id}"));
         }
-        Some(Command::Qualify(args)) if args.profile.is_some() => {
-            refused("has scenarios of a profile after its jobs: begin again".to_owned())
+        "qualify" if words.iter().any(|word| word.starts_with("--profile")) => {
+            return refused("has scenarios of a profile after its jobs: begin again".to_owned());
         }
-        Some(Command::Replay(_)) => {
-            refused("replays a trace, which is not stored: begin again".to_owned())
+        "replay" => {
+            return refused("replays a trace, which is not stored: begin again".to_owned());
         }
-        _ => Ok(()),
+        _ => {}
+    }
+    match run.header.acts.is_some() || is_of_jobs(words) {
+        true => Ok(()),
+        false => refused("does not store what it repeats: begin again".to_owned()),
     }
 }
 
-/// The missing part of a run.
+/// `true` if the plan of a run without acts has its jobs. Runs from before protocol 2 have no acts
+/// either: the jobs in their plans only describe the steps of another command.
+fn is_of_jobs(words: &[String]) -> bool {
+    let repeated = words.iter().skip_while(|word| *word != "--").nth(1);
+    match command_of(words) {
+        "qualify" | "mark" | "ping" => true,
+        "sweep" => repeated.is_none_or(|command| command == "mark"),
+        _ => false,
+    }
+}
+
+/// Missing part of a run.
 struct Missing {
-    /// Slots that are missing, and that are done.
+    /// Number of missing slots.
     slots: usize,
+    /// Number of slots that are done.
     done: usize,
+    /// Description for the user.
     words: String,
 }
 
@@ -261,12 +278,6 @@ impl Missing {
         }
         let plan = &run.header.plan;
         let (done, all) = (run.trials.len(), plan.order.len());
-        if all == 0 {
-            return Err(Failure::usage(format!(
-                "run {} was begun by an assay that did not store what it repeats: begin again",
-                run.header.id
-            )));
-        }
         let times = estimate::of_trials(plan);
         let left: u64 = times.iter().skip(done).map(|time| time.0).sum();
         let slots = all.saturating_sub(done);
@@ -399,4 +410,32 @@ fn carry_out(
     let mut done = done?;
     streams.note_mismatches(&mut done);
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plans_of_jobs_are_resumed_without_acts() {
+        let is_of_jobs = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            is_of_jobs(&words)
+        };
+        for words in [
+            "assay qualify /mnt",
+            "/usr/bin/assay sweep /mnt --vary scheduler=all",
+            "assay sweep /mnt --vary scheduler=all -- mark",
+        ] {
+            assert!(is_of_jobs(words), "{words}");
+        }
+        for words in [
+            "assay androbench /mnt",
+            "assay run jobs.fio",
+            "dd if=/dev/zero of=f",
+            "assay sweep /mnt --vary scheduler=all -- dd if=/dev/zero of=f",
+        ] {
+            assert!(!is_of_jobs(words), "{words}");
+        }
+    }
 }

@@ -209,7 +209,9 @@ impl<'a> Execution<'a> {
             host,
             header,
             acts: Some(acts),
-            trials: Trials::after(trials).of_streams(of_streams),
+            trials: Trials::after(trials)
+                .of_streams(of_streams)
+                .expecting(&acts.acts),
             slots: finished,
             unanswered: None,
         }

@@ -5,7 +5,7 @@ use crate::driver::notes::note_in_words;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::progress::{SoFar, Voice};
-use assay_model::act::{ActProgress, ActReport};
+use assay_model::act::{Act, ActProgress, ActReport};
 use assay_model::job::Job;
 use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::TrialRecord;
@@ -15,8 +15,6 @@ use assay_store::Store;
 
 /// Limit on the trials of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
-/// Streams that are taken of one slot.
-const MOST_STREAMS: usize = 1_000_000;
 
 /// Listener to the messages of a plan, a work or a load.
 pub trait Listener {
@@ -111,6 +109,8 @@ pub struct Trials<'a> {
     untold: Vec<Untold>,
     /// Offset that is added to the positions in the agent's count.
     first: u32,
+    /// Number of streams of an act, at most.
+    most_streams: usize,
     /// Reports of the streams of the slot under way.
     streams: Vec<StreamReport>,
     report: Option<LoadReport>,
@@ -120,6 +120,18 @@ impl<'a> Trials<'a> {
     /// Makes trials of streams by `of_streams`.
     pub fn of_streams(self, of_streams: Option<TrialsOfStreams<'a>>) -> Self {
         Self { of_streams, ..self }
+    }
+
+    /// Accepts reports of as many streams as one of these acts has.
+    pub fn expecting(self, acts: &[Act]) -> Self {
+        let streams = acts.iter().map(|act| match act {
+            Act::Streams(load) => load.streams.len(),
+            _ => 0,
+        });
+        Self {
+            most_streams: streams.max().unwrap_or(0),
+            ..self
+        }
     }
 
     /// Continues after trials that are stored.
@@ -174,8 +186,10 @@ impl<'a> Trials<'a> {
                 FromAgent::ActProgress(progress) => listener.progress(&progress)?,
                 FromAgent::ActInterim(report) => listener.stands(&report)?,
                 FromAgent::LoadProgress(progress) => listener.load_progress(&progress)?,
-                FromAgent::LoadStream(_) if self.streams.len() >= MOST_STREAMS => {
-                    return Err(Failure::lost("the agent reports streams without end"));
+                FromAgent::LoadStream(_) if self.streams.len() >= self.most_streams => {
+                    return Err(Failure::lost(
+                        "the agent reports more streams than it was given",
+                    ));
                 }
                 FromAgent::LoadStream(stream) => self.streams.push(*stream),
                 FromAgent::LoadReport(rest) => {

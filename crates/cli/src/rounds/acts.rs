@@ -27,7 +27,8 @@ pub struct RepeatedAct {
     pub name: &'static str,
     /// Feature that its agent must have.
     pub needs: Feature,
-    /// Its files are checked on this machine, so that it is not repeated on another one.
+    /// `true` if the files of the command are checked on this machine, so that it cannot be repeated
+    /// on another one.
     pub is_local: bool,
     /// Makes the act for the inspected place, and its steps as far as they are known beforehand.
     pub make: MakeAct,

@@ -184,8 +184,8 @@ const DIRECTORY_MODE: Mode = Mode::RWXU;
 /// An engine that makes one call per I/O. These engines move no data: a call is for the file as a
 /// whole or for the range of the block, and counts as done with its full length.
 ///
-/// All of them share this type: an indirect call costs little in comparison with the system call,
-/// and the worker loop is not compiled for each of them.
+/// The engines share this type, so that the worker loop is not compiled for each of them: an
+/// indirect call costs little in comparison with the system call.
 #[derive(Debug)]
 struct FileCall {
     call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>,

@@ -1,5 +1,5 @@
 //! Time of the next I/O: rates, pauses, minimum rates, and the proportions between streams.
-//! All times are on the stream's clock, in nanoseconds; this module neither reads a clock nor
+//! Times are on the stream's clock, in nanoseconds; this module neither reads a clock nor
 //! sleeps.
 
 mod depth;

@@ -21,6 +21,8 @@ use crate::rows::annotation;
 use crate::runs;
 use crate::runs::{RUN_COLUMNS, Store, TRIAL_COLUMNS, error_of, run_row};
 use crate::select::status;
+use assay_model::act::Act;
+use assay_model::act::acts::Acts;
 use assay_model::annotation::Annotation;
 use assay_model::run::{RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -561,7 +563,10 @@ fn kept(run: &RawRun) -> &[RawTrial] {
     let header = runs::from_text(&run.header);
     let of_work = header.is_ok_and(|header: RunHeader| {
         // Runs from before protocol 2 have no acts.
-        header.acts.is_some() || header.command.iter().any(|word| word == "--")
+        // A soak continues after its trials.
+        let repeats = |acts: &Acts| !acts.acts.iter().any(|act| matches!(act, Act::Soak(_)));
+        header.acts.as_deref().is_some_and(repeats)
+            || header.command.iter().any(|word| word == "--")
     });
     if !of_work {
         return &run.trials;

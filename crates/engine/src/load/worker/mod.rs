@@ -62,7 +62,7 @@ pub(super) use checking::state_path;
 /// Maximum interval of checks of the stop flag.
 const MAX_TICK_NS: u64 = 100_000_000;
 
-/// All parts of a worker except its engine.
+/// Parts of a worker, except its engine.
 pub(super) struct Parts<'a, C> {
     pub(super) clock: C,
     pub(super) stream: &'a Stream,
