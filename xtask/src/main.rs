@@ -24,6 +24,7 @@ mod prerequisites;
 mod python;
 mod quick;
 mod run;
+mod same_outputs;
 mod servers;
 mod test;
 #[cfg(feature = "measure")]
@@ -91,6 +92,10 @@ cargo xtask COMMAND
                        lines, import cycles, long functions, words of doc comments, shared
                        names; --check: against the limits; --commit: files that a commit
                        touched; CRATE: imports that make its cycles
+  same-outputs PROGRAM [STORE]...
+                       whether an earlier assay writes the same for programs about the same
+                       runs: reports, comparisons and tables of stores of every format, or of
+                       STOREs; each difference with its first line
   words                write the template of translations and merge it into the catalogues
   msrv [--rustc PATH]  check the shipped programs by a compiler of the lowest version that
                        Cargo.toml promises: of rustup, or that at PATH
@@ -124,6 +129,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),
         ["words"] => words::update(),
+        ["same-outputs", rest @ ..] => same_outputs::compare(rest),
         ["msrv", rest @ ..] => msrv::check(rest),
         ["agent-size"] => agents::run_checks(),
         [] | ["help" | "--help" | "-h"] => {

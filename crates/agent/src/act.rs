@@ -68,7 +68,7 @@ fn run_held(runner: &mut Runner<'_>, order: &ActOrder) -> Result<RunEnd, Abort> 
     for act in &mut acts {
         held.push(held_by_name::of_act(act).map_err(Abort::Refused)?);
     }
-    let mut under = Under::new(runner, order)?;
+    let mut under = SlotConditions::new(runner, order)?;
     let ended = run_slots(runner, order, &acts, &mut under);
     under.leave(runner)?;
     ended
@@ -79,7 +79,7 @@ fn run_slots(
     runner: &mut Runner<'_>,
     order: &ActOrder,
     acts: &[Act],
-    under: &mut Under<'_>,
+    under: &mut SlotConditions<'_>,
 ) -> Result<RunEnd, Abort> {
     let mut progress = Progress {
         restore: order.plan.restore,
@@ -122,13 +122,13 @@ fn run_slots(
 }
 
 /// The conditions of the slots.
-struct Under<'a> {
+struct SlotConditions<'a> {
     /// The conditions and the storage whose settings they are of; `None` if there are none.
     set: Option<(Conditions<'a>, Storage)>,
     makes_file_systems: bool,
 }
 
-impl<'a> Under<'a> {
+impl<'a> SlotConditions<'a> {
     fn new(runner: &Runner<'a>, order: &ActOrder) -> Result<Self, Abort> {
         let plan = &order.plan;
         let makes_file_systems = plan.makes_file_systems();

@@ -12,8 +12,6 @@
 
 #[cfg(feature = "works")]
 mod act;
-#[cfg(feature = "works")]
-mod cached;
 mod checkup;
 mod conditions;
 mod devices;
@@ -38,6 +36,7 @@ mod stops;
 mod trial;
 #[cfg(feature = "works")]
 mod watching;
+mod window;
 mod workspace;
 
 pub use assay_engine::held::HeldFolder;

@@ -2,21 +2,17 @@
 //! evidence, and determines the outcome.
 
 use crate::permission::Fatal;
+use crate::window::{Files, Machine, Sampler, Window};
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Observer, Progress, Start, held, measure, page_cache};
-use assay_model::evidence::{Evidence, FileChange, Glance, Snapshot};
+use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
 use assay_model::job::{CacheState, FileState, Job};
 use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::trial::{IoErrorRecord, Measurement, Outcome, TrialRecord};
-use assay_probe::counters;
-use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{glance, snapshot};
-use rustix::fs::ioctl_getflags;
-use std::fs::{File, Metadata};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use assay_probe::snapshot::glance;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -104,7 +100,7 @@ impl Bench<'_> {
                 };
             }
         };
-        let mut watch = TrialWatch::new(self.roots, self.storage, file, tell);
+        let mut watch = TrialWatch::new(self.roots, self.storage, (&path, file), tell);
         let result = measure(job, &path, seed, self.stop, &mut watch);
         Attempt {
             result,
@@ -203,191 +199,78 @@ pub(crate) fn unix_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }
 
-/// Processes named in the evidence.
-const PROCESSES_KEPT: usize = 8;
-
-/// Takes snapshots of the system when the clock starts and stops.
+/// Opens and closes the evidence window of a trial, and forwards the progress.
 pub(crate) struct TrialWatch<'a> {
-    roots: &'a Roots,
-    storage: &'a Storage,
-    /// File of the trial, whose cached pages are examined.
-    file: File,
+    machine: Machine<'a>,
+    window: Window,
     tell: &'a mut dyn FnMut(Progress),
-    metadata: Option<Metadata>,
-    before: Option<Moment>,
-    after: Option<Moment>,
-    glances: Glances,
-}
-
-struct Moment {
-    snapshot: Snapshot,
-    processes: ProcessIoTable,
+    sampler: Sampler,
+    is_open: bool,
+    /// Readings after the clock stopped.
+    after: Option<(Snapshot, Option<Vec<ProcessIo>>)>,
 }
 
 impl<'a> TrialWatch<'a> {
+    /// Watches a trial on an open file.
     pub(crate) fn new(
         roots: &'a Roots,
-        storage: &'a Storage,
-        file: File,
+        storage: &Storage,
+        (path, file): (&Path, File),
         tell: &'a mut dyn FnMut(Progress),
     ) -> Self {
         Self {
-            roots,
-            storage,
-            file,
+            machine: Machine::new(roots),
+            window: Window::new(storage.clone(), Files::opened(path, file)),
             tell,
-            metadata: None,
-            before: None,
+            sampler: Sampler::default(),
+            is_open: false,
             after: None,
-            glances: Glances::default(),
         }
     }
 
     /// Returns the evidence; `None` if the clock never ran.
-    pub(crate) fn into_evidence(self) -> Option<Evidence> {
-        let (before, after) = (self.before?, self.after?);
-        Some(Evidence {
-            storage: self.storage.clone(),
-            queues: counters::queues(self.roots, self.storage),
-            other_processes: busiest(&before.processes, &after.processes, PROCESSES_KEPT),
-            before: before.snapshot,
-            after: after.snapshot,
-            during: self.glances.taken().to_vec(),
-        })
-    }
-
-    /// Takes the counters before anything slow, so that the I/O is measured up to now, or from now
-    /// on.
-    fn counters_first(&self) -> Moment {
-        let counters = snapshot(self.roots, self.storage);
-        let file_cache = page_cache::look(&self.file);
-        Moment {
-            snapshot: Snapshot {
-                file_cache,
-                ..counters
-            },
-            processes: self.processes(),
-        }
-    }
-
-    /// Takes the counters after everything slow, because the clock starts after them.
-    fn counters_last(&self) -> Moment {
-        let processes = self.processes();
-        let file_cache = page_cache::look(&self.file);
-        Moment {
-            snapshot: Snapshot {
-                file_cache,
-                ..snapshot(self.roots, self.storage)
-            },
-            processes,
-        }
-    }
-
-    fn processes(&self) -> ProcessIoTable {
-        ProcessIoTable::take(self.roots, &[std::process::id()])
+    pub(crate) fn into_evidence(mut self) -> Option<Evidence> {
+        let (after, others) = self.after?;
+        let during = self.sampler.taken();
+        Some(
+            self.window
+                .evidence(&mut self.machine, after, others, during),
+        )
     }
 }
 
 impl Observer for TrialWatch<'_> {
     /// Reads the counters as close to the clock start as possible.
     fn clock_starts(&mut self, start: Start) {
-        let queues = counters::queues(self.roots, self.storage);
-        let mut moment = match start {
-            Start::Held => self.counters_last(),
-            Start::Running => self.counters_first(),
-        };
-        moment.snapshot.queues = queues;
-        self.metadata = self.file.metadata().ok();
-        self.before = Some(moment);
+        match start {
+            Start::Running => {
+                self.window.read_counters(&mut self.machine);
+                self.window.read_files(&mut self.machine);
+                self.machine.read_processes();
+            }
+            Start::Held => {
+                self.machine.read_processes();
+                self.window.read_files(&mut self.machine);
+                self.window.read_counters(&mut self.machine);
+            }
+        }
+        self.is_open = true;
     }
 
     fn clock_stopped(&mut self) {
-        let mut after = self.counters_first();
-        after.snapshot.synchronous_files = is_synchronous(&self.file);
-        let metadata = self.metadata.as_ref().zip(self.file.metadata().ok());
-        after.snapshot.file_change = metadata.and_then(|(before, now)| change(before, &now));
-        self.after = Some(after);
+        let counters = self.window.counters_after(&self.machine);
+        let after = self.window.files_after(counters);
+        let others = self.machine.others(self.window.started());
+        self.after = Some((after, others));
     }
 
     fn progress(&mut self, progress: Progress) {
-        // No glances during the ramp.
-        if self.before.is_some() && self.after.is_none() {
-            let roots = self.roots;
-            self.glances.look(progress.elapsed_ns, || glance(roots));
+        // No samples during the ramp.
+        if self.is_open && self.after.is_none() {
+            let roots = self.machine.roots();
+            self.sampler.look(progress.elapsed_ns, || glance(roots));
         }
         (self.tell)(progress);
-    }
-}
-
-/// Returns `true` if the file system writes an open file's data before each write returns (`chattr
-/// +S`); `None` if it does not report that.
-pub(crate) fn is_synchronous(file: impl AsFd) -> Option<bool> {
-    /// `FS_SYNC_FL` (linux/fs.h).
-    const SYNCHRONOUS: u32 = 0x8;
-    let flags = ioctl_getflags(file).ok()?;
-    Some(flags.bits() & SYNCHRONOUS != 0)
-}
-
-/// Returns how a file lost data between two reads of its metadata: it became shorter, or got a hole.
-pub(crate) fn change(before: &Metadata, after: &Metadata) -> Option<FileChange> {
-    let filled = |data: &Metadata, length: u64| data.blocks().saturating_mul(512) >= length;
-    if after.len() < before.len() {
-        Some(FileChange::Shortened)
-    } else if filled(before, before.len()) && !filled(after, before.len()) {
-        Some(FileChange::Punched)
-    } else {
-        None
-    }
-}
-
-/// Initial interval between glances, in nanoseconds.
-const FIRST_STEP_NS: u64 = 1_000_000_000;
-/// Glances that are kept, at most: as many as a chart can show.
-const MOST: usize = 300;
-
-/// Glances of one trial. They contain temperature and dirty pages. The thread that sends the
-/// progress reads them, because it wakes up anyway: once a second, and less often in a long trial.
-#[derive(Debug)]
-pub(crate) struct Glances {
-    taken: Vec<Glance>,
-    step_ns: u64,
-    /// Time of the next glance since the clock started, in nanoseconds.
-    due_ns: u64,
-}
-
-impl Default for Glances {
-    fn default() -> Self {
-        Self {
-            taken: Vec::new(),
-            step_ns: FIRST_STEP_NS,
-            due_ns: FIRST_STEP_NS,
-        }
-    }
-}
-
-impl Glances {
-    /// Takes a glance if one is due, `elapsed_ns` after the clock started. When there are
-    /// too many, every other one is dropped and the interval is doubled.
-    pub(crate) fn look(&mut self, elapsed_ns: u64, look: impl FnOnce() -> Glance) {
-        if elapsed_ns < self.due_ns {
-            return;
-        }
-        self.taken.push(look());
-        if self.taken.len() >= MOST {
-            let mut keep = false;
-            self.taken.retain(|_| {
-                keep = !keep;
-                !keep
-            });
-            self.step_ns *= 2;
-        }
-        // If the thread woke up late, missed glances are skipped.
-        self.due_ns = elapsed_ns - elapsed_ns % self.step_ns + self.step_ns;
-    }
-
-    /// Returns the kept glances, in order.
-    pub(crate) fn taken(&self) -> &[Glance] {
-        &self.taken
     }
 }
 
@@ -433,9 +316,10 @@ mod tests {
         mkfifoat(CWD, &account, Mode::RUSR | Mode::WUSR).unwrap();
         let roots = Roots::under(folder.path());
         let storage = storage();
-        let file = tempfile::tempfile().unwrap();
+        let data = tempfile::NamedTempFile::new().unwrap();
+        let opened = (data.path(), data.reopen().unwrap());
         let mut tell = |_| {};
-        let mut watch = TrialWatch::new(&roots, &storage, file, &mut tell);
+        let mut watch = TrialWatch::new(&roots, &storage, opened, &mut tell);
         let processes_ns = std::thread::scope(|scope| {
             let walk = scope.spawn(|| {
                 // The open returns when the reader opens the pipe; the reader then waits until it is
@@ -448,7 +332,7 @@ mod tests {
             watch.clock_starts(start);
             walk.join().unwrap()
         });
-        watch.before.unwrap().snapshot.at_ns < processes_ns
+        watch.window.counters_read_at_ns() < processes_ns
     }
 
     #[test]
@@ -469,51 +353,14 @@ mod tests {
             ..Job::new("ramp", Rw::RandRead, Bytes::kib(4), Bytes::mib(1))
         };
         let (roots, storage) = (Roots::default(), storage());
+        let opened = (data.path(), data.reopen().unwrap());
         let mut tell = |_| {};
-        let mut watch = TrialWatch::new(&roots, &storage, data.reopen().unwrap(), &mut tell);
+        let mut watch = TrialWatch::new(&roots, &storage, opened, &mut tell);
         let begin_ns = now_ns();
         let never = AtomicBool::new(false);
         measure(&job, data.path(), 1, &never, &mut watch).unwrap();
         let evidence = watch.into_evidence().unwrap();
         assert!(evidence.before.at_ns >= begin_ns + ramp.0);
         assert!(evidence.after.at_ns > evidence.before.at_ns);
-    }
-
-    /// Simulates progress four times a second; returns the times of the glances, in
-    /// seconds.
-    fn looked(seconds: u64) -> Vec<u64> {
-        let mut glances = Glances::default();
-        for quarter in 1..=4 * seconds {
-            let elapsed_ns = quarter * 250_000_000;
-            glances.look(elapsed_ns, || Glance {
-                at_ns: elapsed_ns,
-                ..Glance::default()
-            });
-        }
-        let taken = glances.taken().iter();
-        taken.map(|glance| glance.at_ns / 1_000_000_000).collect()
-    }
-
-    #[test]
-    fn it_looks_once_a_second_and_not_at_all_in_a_short_trial() {
-        assert!(looked(0).is_empty());
-        assert_eq!(looked(3), [1, 2, 3]);
-    }
-
-    #[test]
-    fn a_long_trial_is_looked_at_evenly_and_keeps_few() {
-        for seconds in [299, 300, 301, 599, 3_600, 100_000] {
-            let times = looked(seconds);
-            assert!(times.len() < MOST, "{seconds} s: {}", times.len());
-            let steps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
-            assert!(
-                steps.iter().all(|step| *step == steps[0]),
-                "{seconds} s: {steps:?}"
-            );
-            assert!(
-                times[0] == steps[0] && times.len() > MOST / 3,
-                "{seconds} s"
-            );
-        }
     }
 }

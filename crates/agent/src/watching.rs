@@ -6,8 +6,8 @@
 
 mod drain;
 
-use crate::cached;
 use crate::inspect::storage_of;
+use crate::window;
 use assay_model::act::watch::{
     CommandEnd, DiskCounters, Drain, Phase, Watch, WatchReport, WatchSample,
 };
@@ -554,7 +554,7 @@ impl NamedFiles {
         let mut files: Vec<PathBuf> = paths(command).into_iter().filter(changed).collect();
         files.sort_unstable();
         files.dedup();
-        let pages = cached::pages(&files)?;
+        let pages = window::pages(&files)?;
         let held: u64 = files.iter().map(|file| self.most_dirtied(file)).sum();
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let left_running = !descendants(roots, u32::try_from(own).ok()?).is_empty();

@@ -57,7 +57,7 @@ impl Host {
         self.requests.write_all(bytes).unwrap();
     }
 
-    fn hear(&mut self) -> Option<FromAgent> {
+    fn receive(&mut self) -> Option<FromAgent> {
         receive(&mut self.answers).unwrap()
     }
 
@@ -67,7 +67,7 @@ impl Host {
 
     /// Hears the answer to a greeting.
     fn greeting(&mut self) -> Greeting {
-        match self.hear() {
+        match self.receive() {
             Some(FromAgent::Hello(agent)) => agent,
             other => panic!("no greeting: {other:?}"),
         }
@@ -75,14 +75,14 @@ impl Host {
 
     /// Hears until a trial runs.
     fn await_trial(&mut self) {
-        while !matches!(self.hear(), Some(FromAgent::Progress { .. })) {}
+        while !matches!(self.receive(), Some(FromAgent::Progress { .. })) {}
     }
 
     /// Stores what comes, and says how the run ended and what the trials were.
     fn follow(&mut self) -> (RunEnd, Vec<Outcome>) {
         let mut outcomes = Vec::new();
         loop {
-            match self.hear().expect("the agent goes on") {
+            match self.receive().expect("the agent goes on") {
                 FromAgent::TrialDone(record) => outcomes.push(record.outcome),
                 FromAgent::KeepTrials { position, .. } => self.ask(&ToAgent::Stored { position }),
                 FromAgent::LoadNote(note) => panic!("{}", note.text),
@@ -97,7 +97,7 @@ impl Host {
     fn report(&mut self) -> LoadReport {
         let mut streams = Vec::new();
         loop {
-            match self.hear().expect("the agent goes on") {
+            match self.receive().expect("the agent goes on") {
                 FromAgent::LoadStream(stream) => streams.push(*stream),
                 FromAgent::LoadReport(rest) => return LoadReport { streams, ..*rest },
                 FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
@@ -109,7 +109,7 @@ impl Host {
     /// Hears until a load does I/O.
     fn await_load(&mut self) {
         let runs = |progress: &LoadProgress| progress.streams.iter().any(|s| s.ios.read > 0);
-        while !matches!(self.hear(), Some(FromAgent::LoadProgress(p)) if runs(&p)) {}
+        while !matches!(self.receive(), Some(FromAgent::LoadProgress(p)) if runs(&p)) {}
     }
 
     fn close(mut self) -> Result<(), FrameError> {
@@ -235,9 +235,9 @@ fn a_newer_host_is_understood_as_far_as_both_know() {
     }}));
     assert_eq!(host.greeting().newest, NEWEST);
     host.say(&json!({"inspect": {"path": "/", "of_tomorrow": true}}));
-    assert!(matches!(host.hear(), Some(FromAgent::Inspected(_))));
+    assert!(matches!(host.receive(), Some(FromAgent::Inspected(_))));
     host.say(&json!({"tomorrow": {}}));
-    match host.hear() {
+    match host.receive() {
         Some(FromAgent::Refused(refusal)) => {
             assert!(refusal.message.contains("unknown variant `tomorrow`"));
         }
@@ -356,7 +356,7 @@ fn trials_get_new_test_files_where_writing_these_takes_little_time() {
         host.ask(&run(&plan(folder.path(), 3, job.clone())));
         let mut files = Vec::new();
         loop {
-            match host.hear().expect("the agent goes on") {
+            match host.receive().expect("the agent goes on") {
                 FromAgent::KeepTrials { position, .. } => {
                     let file = fs::metadata(&data).unwrap();
                     assert_eq!(file.len(), 1 << 20);
@@ -406,7 +406,7 @@ fn a_stream_cut_within_a_message_is_an_error_and_ends_the_run() {
 fn what_is_not_a_message_ends_the_session_and_the_host_is_told() {
     let mut host = Host::start();
     host.raw(&[2, 0, 0, 0, b'h', b'i']);
-    match host.hear() {
+    match host.receive() {
         Some(FromAgent::Refused(refusal)) => {
             assert!(!refusal.usage);
             assert!(
@@ -511,7 +511,7 @@ fn a_device_that_is_not_the_one_that_was_inspected_is_left_alone() {
     let mut host = Host::start();
     let path = node.clone();
     host.ask(&ToAgent::Inspect { path });
-    assert!(matches!(host.hear(), Some(FromAgent::Inspected(_))));
+    assert!(matches!(host.receive(), Some(FromAgent::Inspected(_))));
     let name = node.to_str().unwrap();
     device.detach().unwrap();
     let _exchanged = or_skip!(Undo::after(
@@ -530,7 +530,7 @@ fn a_device_that_is_not_the_one_that_was_inspected_is_left_alone() {
     writes.streams[0].files.paths = vec![node];
     for order in [run(&writer), run_load(writes)] {
         host.ask(&order);
-        match host.hear() {
+        match host.receive() {
             Some(FromAgent::Refused(refusal)) => {
                 let words = [
                     "is not the device that was inspected",

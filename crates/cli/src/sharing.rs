@@ -6,7 +6,7 @@ use crate::output::{print, print_json, say};
 use crate::stored::lookup::StoreArgs;
 use crate::stored::series::refresh_after_push;
 use crate::ui::destination::Destination;
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use crate::{config, stored};
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
@@ -240,7 +240,7 @@ pub fn copy(
     which: &Which,
     again: bool,
 ) -> (TransferTally, Option<Failure>) {
-    let voice = Voice::new();
+    let messages = Messages::new();
     let of = match which {
         Which::All => 0,
         Which::These(ids) => ids.len(),
@@ -248,7 +248,7 @@ pub fn copy(
     let mut tell = |tally: &TransferTally| {
         let seen = tally.seen();
         let added = tally.added.len();
-        voice.show(seen, of.max(seen), &tr!("{added} copied", added));
+        messages.show(seen, of.max(seen), &tr!("{added} copied", added));
     };
     let mut prepare = |parcels: &mut [Parcel]| match direction {
         Direction::Push => add_facts(parcels),
@@ -270,7 +270,7 @@ pub fn copy(
         Which::All => transfer.everything(&mut tally),
         Which::These(ids) => transfer.these(ids, &mut tally),
     };
-    voice.clear();
+    messages.clear();
     let failure = copied.err().map(|error| other.failure(error));
     (tally, failure)
 }

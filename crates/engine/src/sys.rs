@@ -476,7 +476,7 @@ mod tests {
 
     #[test]
     fn all_who_wait_hear_the_first_decision() {
-        for (open_first, heard) in [(true, Some(7)), (false, None)] {
+        for (open_first, received) in [(true, Some(7)), (false, None)] {
             let line = StartLine::default();
             std::thread::scope(|scope| {
                 let waiting: Vec<_> = (0..4).map(|_| scope.spawn(|| line.wait())).collect();
@@ -486,10 +486,10 @@ mod tests {
                 line.cancel();
                 line.open(8);
                 for worker in waiting {
-                    assert_eq!(worker.join().unwrap(), heard);
+                    assert_eq!(worker.join().unwrap(), received);
                 }
             });
-            assert_eq!(line.wait(), heard, "for those who come late too");
+            assert_eq!(line.wait(), received, "for those who come late too");
         }
     }
 

@@ -13,7 +13,7 @@ use std::{fmt, io};
 const KEPT: usize = 1 << 20;
 /// Received bytes after which an acknowledgement is sent at once. It is well below
 /// [`KEPT`], so the peer does not wait for an acknowledgement.
-const WORTH_TELLING: u64 = 256 << 10;
+const ACK_AFTER_BYTES: u64 = 256 << 10;
 
 /// Next task for a connection.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct LinkSide {
     outgoing: Outgoing,
     incoming: Incoming,
     /// Time of the last packet from the peer.
-    pub(crate) heard: Instant,
+    pub(crate) received: Instant,
     /// Number of the current connection; threads of an earlier one stop.
     pub(crate) connection: u64,
     /// `true` while the current connection is up.
@@ -74,7 +74,7 @@ impl LinkSide {
         Self {
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            heard: Instant::now(),
+            received: Instant::now(),
             connection: 0,
             connected: false,
             given_up: None,
@@ -146,7 +146,7 @@ impl LinkSide {
             None => now,
             Some((told, when)) => {
                 let news = self.incoming.arrived - told;
-                match news >= WORTH_TELLING || (news > 0 && self.incoming.ended) {
+                match news >= ACK_AFTER_BYTES || (news > 0 && self.incoming.ended) {
                     true => now,
                     false => when + times.sign,
                 }
@@ -164,7 +164,7 @@ impl LinkSide {
 
     /// Processes a packet from the peer.
     pub(crate) fn take(&mut self, packet: Packet, now: Instant) -> Result<(), NotOfThisVersion> {
-        self.heard = now;
+        self.received = now;
         match packet {
             Packet::Seen(arrived) => self.outgoing.arrived(arrived),
             // The peer sends data only after the first acknowledgement, which contains

@@ -86,7 +86,7 @@ impl Link {
     pub fn await_silence(&self, since: Instant, goes_on: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         while goes_on() {
-            let silent = state.heard.max(since).elapsed();
+            let silent = state.received.max(since).elapsed();
             if silent >= self.times.silence || state.given_up.is_some() {
                 return true;
             }
@@ -102,7 +102,7 @@ impl Link {
 
     /// Returns the time since the last packet from the peer.
     pub fn silent_for(&self) -> Duration {
-        self.lock().heard.elapsed()
+        self.lock().received.elapsed()
     }
 
     /// Stops waiting for the peer. Bytes that have arrived can still be read; then
@@ -182,7 +182,7 @@ impl Link {
             while !state.may_take() && state.connection == number && state.given_up.is_none() {
                 // This side does not read while its buffer is full; the peer is not
                 // silent.
-                state.heard = Instant::now();
+                state.received = Instant::now();
                 state = self.wait(state, self.times.sign);
             }
             if state.connection != number || state.given_up.is_some() {

@@ -1,6 +1,6 @@
 //! Search for changes in all series of one job.
 
-use crate::events::{self, Surroundings};
+use crate::events::{self, Circumstances};
 use assay_model::figures::{Better, ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 use assay_model::verdict::Verdict;
 use assay_stats::changes::{
@@ -66,13 +66,13 @@ pub fn job(
     for of in &searched {
         let changes = match of.series.better.and_then(|_| found.next()) {
             Some((changes, (input, opinions))) => {
-                let surroundings = events::around(store, &of.points, &changes)?;
+                let circumstances = events::around(store, &of.points, &changes)?;
                 let dates = Dates {
                     input,
                     opinions,
                     rules: &rules,
                 };
-                let stored = |change| stored(of, change, &surroundings, &dates);
+                let stored = |change| stored(of, change, &circumstances, &dates);
                 changes.iter().map(stored).collect()
             }
             None => Vec::new(),
@@ -109,7 +109,7 @@ impl Searched<'_> {
 fn stored(
     of: &Searched<'_>,
     change: &ChangePoint,
-    surroundings: &Surroundings,
+    circumstances: &Circumstances,
     dates: &Dates<'_>,
 ) -> SeriesChange {
     SeriesChange {
@@ -123,7 +123,7 @@ fn stored(
         before: side(change.before),
         after: side(change.after),
         p: change.p,
-        events: events::at(&of.points, change.index, surroundings),
+        events: events::at(&of.points, change.index, circumstances),
         method: change.method.to_owned(),
         accepted: change.accepted,
     }

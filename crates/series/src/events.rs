@@ -6,12 +6,12 @@ use assay_store::{Store, StoreError};
 use std::collections::BTreeMap;
 
 /// Values of circumstances, by run and then by name of the circumstance.
-pub type Surroundings = BTreeMap<String, BTreeMap<String, String>>;
+pub type Circumstances = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Runs by which a change may be misplaced; events between these runs count too.
 const OFF: usize = 1;
 
-/// Reads the surroundings of the runs around changes.
+/// Reads the circumstances of the runs around changes.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -19,11 +19,11 @@ pub fn around(
     store: &Store,
     points: &[SeriesPoint],
     changes: &[ChangePoint],
-) -> Result<Surroundings, StoreError> {
+) -> Result<Circumstances, StoreError> {
     let places = changes.iter().flat_map(|change| near(change.index));
     let runs = places.filter_map(|place| points.get(place));
     let runs: Vec<&str> = runs.map(|point| point.run.as_str()).collect();
-    store.surroundings(&runs)
+    store.circumstances(&runs)
 }
 
 /// Indices of the points on both sides of a change.
@@ -37,12 +37,12 @@ fn near(index: usize) -> impl Iterator<Item = usize> {
 pub fn at(
     points: &[SeriesPoint],
     index: usize,
-    surroundings: &Surroundings,
+    circumstances: &Circumstances,
 ) -> Vec<CircumstanceChange> {
     let all = Circumstance::ALL.into_iter();
     let found = all.filter_map(|circumstance| {
         let name = circumstance.name();
-        let value = |place: usize| surroundings.get(&points.get(place)?.run)?.get(name);
+        let value = |place: usize| circumstances.get(&points.get(place)?.run)?.get(name);
         let differing = |off: usize| {
             let before = value(index.checked_sub(1 + off)?)?;
             let after = value(index + off)?;

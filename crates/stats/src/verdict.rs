@@ -500,7 +500,7 @@ impl Display for Note {
             Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
             Self::NotOfDevice(what) => f.write_str(&tr!("measured: {what}; only figures of the device decide", what = measured(Some(what)))),
             Self::MeasuredNotRecorded => f.write_str(
-                tr!("what results that were made elsewhere measured is not recorded: the device, or a page cache"),
+                tr!("imported results do not record whether they measured the device or the page cache"),
             ),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::Deterministic => f.write_str(tr!("deterministic, no spread: a simulated device computes the same in every trial, so the figures are compared as they are")),

@@ -149,7 +149,7 @@ fn facts_become_points_of_series_and_are_not_asked_for_again(bed: &Bed) {
     let unchecked = store.unchecked_series().unwrap();
     assert_eq!(unchecked.len(), 1, "metrics of one job are one group");
     assert_eq!(unchecked[0].len(), 2);
-    let known = store.surroundings(&["a", "gone"]).unwrap();
+    let known = store.circumstances(&["a", "gone"]).unwrap();
     assert_eq!(known.len(), 1);
     assert_eq!(known["a"]["kernel"], "6.1");
 }

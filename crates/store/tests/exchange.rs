@@ -300,7 +300,7 @@ fn what_was_said_last_of_a_change_counts_in_both_directions(bed: &Bed) {
     assert_eq!(copy(&mut far, &mut here).opinions, 1);
     assert!(said(&here).contains(&of_one(OpinionState::False, 20)));
 
-    // What was withdrawn is not brought back by those who did not hear of it.
+    // What was withdrawn is not brought back by those who did not receive of it.
     let (_c, mut third) = store();
     copy(&mut here, &mut third);
     here.remove_opinion(SERIES, "one").unwrap();
@@ -411,7 +411,7 @@ fn push_of(from: &mut Store) -> Vec<u8> {
 }
 
 /// The store of who hears only this.
-fn heard(said: &[u8]) -> Vec<(String, Option<String>, Option<u64>)> {
+fn received(said: &[u8]) -> Vec<(String, Option<String>, Option<u64>)> {
     let (folder, to) = store();
     // How it ends is its own business.
     let _ = answer(said, std::io::sink(), |_| Ok(AnsweringRole::Receive(to)));
@@ -431,10 +431,10 @@ fn a_link_that_is_cut_anywhere_leaves_whole_runs_only() {
     filled(&mut from);
     let all = contents(&mut from);
     let said = push_of(&mut from);
-    assert_eq!(heard(&said), all);
+    assert_eq!(received(&said), all);
     let step = (said.len() / 60).max(1);
     for length in (0..said.len()).step_by(step) {
-        assert_eq!(heard(&said[..length]), [], "cut after {length} bytes");
+        assert_eq!(received(&said[..length]), [], "cut after {length} bytes");
     }
 }
 
@@ -452,7 +452,7 @@ fn what_is_changed_on_the_way_is_not_stored() {
         let place = usize::try_from(random >> 33).unwrap() % said.len();
         let mut changed = said.clone();
         changed[place] ^= 1 << (random >> 61);
-        for (id, sha256, _) in heard(&changed) {
+        for (id, sha256, _) in received(&changed) {
             let same = all
                 .iter()
                 .any(|known| (&known.0, &known.1) == (&id, &sha256));

@@ -264,13 +264,13 @@ impl<'a> Boot<'a> {
     /// Reads all lines of a listing.
     pub(crate) fn listing(mut self) -> Result<Vec<String>, Fault> {
         let mut lines = Vec::new();
-        let mut heard = 0;
-        while heard < MOST_CHATTER {
+        let mut received = 0;
+        while received < MOST_CHATTER {
             let line = self.line().map_err(|fault| match lines.is_empty() {
                 true => Fault::NotReached,
                 false => fault,
             })?;
-            heard += line.len() + 1;
+            received += line.len() + 1;
             match line.strip_prefix(MARK) {
                 Some("end") => return Ok(lines),
                 Some(found) => lines.push(found.to_owned()),

@@ -157,8 +157,8 @@ impl<P: Program> Remote<P> {
         })?;
         let complaints = child.stderr.take().map(Complaints::listen);
         let complaints = complaints.unwrap_or_default();
-        let heard = complaints.clone();
-        let mut session = AgentSession::over(child, Box::new(move || heard.last()), PARTING);
+        let received = complaints.clone();
+        let mut session = AgentSession::over(child, Box::new(move || received.last()), PARTING);
         let failed = |error: io::Error| Failed {
             fault: Fault::Failed(error.to_string()),
             complaints: Complaints::default(),
@@ -662,7 +662,7 @@ impl Complaints {
     /// Reads a stream to its end on a new thread. Without a thread there are no messages.
     pub(crate) fn listen(stderr: impl Read + Send + 'static) -> Self {
         let complaints = Self::default();
-        let heard = complaints.clone();
+        let received = complaints.clone();
         let (reads, reading) = channel();
         *complaints
             .0
@@ -671,7 +671,7 @@ impl Complaints {
             .unwrap_or_else(PoisonError::into_inner) = Some(reading);
         let _ = Builder::new().spawn(move || {
             let _until_the_end: Sender<()> = reads;
-            heard.read(stderr);
+            received.read(stderr);
         });
         complaints
     }

@@ -417,9 +417,9 @@ mod tests {
     fn an_agent_talks_over_its_standard_streams() {
         let mut session = Local::new("cat", &[]).start().unwrap();
         session.writer.take().unwrap().write_all(b"hello").unwrap();
-        let mut heard = String::new();
-        session.reader.read_to_string(&mut heard).unwrap();
-        assert_eq!(heard, "hello");
+        let mut received = String::new();
+        session.reader.read_to_string(&mut received).unwrap();
+        assert_eq!(received, "hello");
     }
 
     #[test]
@@ -428,9 +428,9 @@ mod tests {
         let mut local = Local::new("bash", &["-c", script, "name"]);
         let mut session = local.start_in_front().unwrap();
         session.writer.take().unwrap().write_all(b"word\n").unwrap();
-        let mut heard = String::new();
-        session.reader.read_to_string(&mut heard).unwrap();
-        assert_eq!(heard, "got word\n", "and the stream ends with the agent");
+        let mut received = String::new();
+        session.reader.read_to_string(&mut received).unwrap();
+        assert_eq!(received, "got word\n", "and the stream ends with the agent");
     }
 
     #[test]

@@ -369,7 +369,7 @@ fn card_io() -> &'static str {
 fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
     let console = keeper.stdout.take();
     let console = console.ok_or_else(|| Unavailable("the board is mute".to_owned()))?;
-    let (told, heard) = channel();
+    let (told, received) = channel();
     std::thread::spawn(move || {
         let mut console = BufReader::new(console);
         let mut line = Vec::new();
@@ -387,7 +387,7 @@ fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
     let mut said: Vec<String> = Vec::new();
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let Ok(line) = heard.recv_timeout(left) else {
+        let Ok(line) = received.recv_timeout(left) else {
             let last = said.iter().rev().take(3).rev().cloned().collect::<Vec<_>>();
             let last = last.join(" / ");
             return Err(Unavailable(format!(

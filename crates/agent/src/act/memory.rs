@@ -4,12 +4,12 @@ use assay_engine::memory::usable_cpus;
 use assay_model::act::memory::Machine;
 use assay_probe::roots::Roots;
 use assay_probe::{memory, system};
-use assay_workloads::memory::Surroundings;
+use assay_workloads::memory::MachineInfo;
 
 /// This machine, read from files of its kernel.
 pub(super) struct Here<'a>(pub(super) &'a Roots);
 
-impl Surroundings for Here<'_> {
+impl MachineInfo for Here<'_> {
     fn machine(&self) -> Machine {
         memory::machine(self.0, usable_cpus())
     }

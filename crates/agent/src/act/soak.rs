@@ -4,7 +4,7 @@ use crate::devices::ask;
 use crate::inspect::storage_of;
 use assay_model::act::soak::Health;
 use assay_probe::roots::Roots;
-use assay_workloads::soak::Surroundings;
+use assay_workloads::soak::DeviceHealth;
 use std::path::Path;
 
 /// Device behind a path.
@@ -13,7 +13,7 @@ pub(super) struct Behind<'a> {
     pub(super) path: &'a Path,
 }
 
-impl Surroundings for Behind<'_> {
+impl DeviceHealth for Behind<'_> {
     fn health(&self) -> Option<Health> {
         let storage = storage_of(self.roots, self.path);
         let mut layer = storage.device()?.clone();

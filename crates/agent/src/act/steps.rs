@@ -1,7 +1,6 @@
 //! Evidence for the steps of a work, and the messages about them to the host.
 
 use super::{Progress, Scratch, SlotAct};
-use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
 use crate::conditions::Conditions;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
@@ -9,39 +8,24 @@ use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::plan::Runner;
 use crate::trial::{not_begun, unix_ms};
+use crate::window::{FileReads, Files, Machine, Window};
 use assay_engine::goes_away;
 use assay_model::act::powercut::Word;
 use assay_model::act::{Act, ActProgress, ActReport};
 use assay_model::condition::InForce;
-use assay_model::evidence::{Evidence, FileCache, QueueSettings, Snapshot};
+use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
-use assay_probe::counters;
-use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{self, look_around, with_surroundings};
 use assay_probe::stack::device_gone;
 use assay_workloads::{ActError, ObservedStep, Observer, StepOutcome, Together};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// Processes named in the evidence.
-const PROCESSES_KEPT: usize = 8;
-/// Age up to which an earlier look at all processes is reused. A look takes milliseconds, too
-/// long before each step of a few milliseconds.
-const YOUNG: Duration = Duration::from_secs(1);
-/// Shortest step after which the processes are examined again.
-const SHORT: Duration = Duration::from_millis(200);
-/// Age up to which earlier machine data is reused before a step, and longest step after which
-/// it is not read again.
-const MOMENT: Duration = Duration::from_millis(20);
 
 /// Conditions in force while a work is carried out.
 #[derive(Clone, Copy)]
@@ -75,11 +59,7 @@ pub(super) struct Steps<'a> {
     looked_up: BTreeMap<PathBuf, Storage>,
     /// Storage of files by folder.
     folders: BTreeMap<PathBuf, Storage>,
-    processes: Option<(Instant, ProcessIoTable)>,
-    /// Last snapshot of the machine, and its time.
-    around: Option<(Instant, Snapshot)>,
-    /// Last queue settings of a storage, and their time.
-    queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
+    machine: Machine<'a>,
     step: Option<UnderWay>,
     /// File systems on the scratch device of a scenario.
     scratch: Scratch<'a>,
@@ -92,11 +72,10 @@ pub(super) struct Steps<'a> {
 /// A step in progress.
 struct UnderWay {
     job: Job,
-    paths: Vec<PathBuf>,
-    held: HeldFiles,
     started_unix_ms: u64,
-    /// Time at which the clock started, and the snapshot before it.
-    before: Option<(Instant, Snapshot)>,
+    /// Open since the clock started; `None` for a step without files.
+    window: Option<Window>,
+    /// Readings after the clock stopped.
     after: Option<Snapshot>,
 }
 
@@ -118,9 +97,7 @@ impl<'a> Steps<'a> {
             place: None,
             looked_up: BTreeMap::new(),
             folders: BTreeMap::new(),
-            processes: None,
-            around: None,
-            queues: None,
+            machine: Machine::for_short_steps(runner.roots),
             step: None,
             scratch,
             unkept: false,
@@ -141,7 +118,7 @@ impl<'a> Steps<'a> {
         self.place = None;
         self.looked_up.clear();
         self.folders.clear();
-        self.queues = None;
+        self.machine.forget_queues();
     }
 
     /// Records steps as failed, because they could not begin.
@@ -206,81 +183,30 @@ impl<'a> Steps<'a> {
         storage
     }
 
-    fn look_at_processes(&mut self) {
-        let table = ProcessIoTable::take(self.roots, &[std::process::id()]);
-        self.processes = Some((Instant::now(), table));
-    }
-
-    /// Reads counters before a step, with machine data: for steps that follow each other
-    /// closely, the earlier data is reused.
-    fn before(&mut self, storage: &Storage) -> Snapshot {
-        let old = |(taken, _): &(Instant, Snapshot)| taken.elapsed() > MOMENT;
-        if self.around.as_ref().is_none_or(old) {
-            let mut around = Snapshot::default();
-            look_around(self.roots, &mut around);
-            self.around = Some((Instant::now(), around));
+    /// Returns what the window of a step reads of its files.
+    fn files_of(&self, step: ObservedStep<'_>) -> Files {
+        let one = matches!(step.paths, [_]);
+        let mut files = Files::new(FileReads {
+            parts: one && self.act.act.spec().is_filter(),
+            holes: one && step.job.rw.reads() && step.job.direct,
+            no_changes: false,
+        });
+        for path in step.paths {
+            files.add(path, (step.job.offset.0, step.job.size.0));
         }
-        let around = self.around.as_ref().map(|(_, around)| around.clone());
-        let counters = snapshot::counters(self.roots, storage);
-        with_surroundings(counters, around.unwrap_or_default())
-    }
-
-    /// Reads counters after a step; machine data only if the step was not too short.
-    fn after(&mut self, storage: &Storage, started: Instant) -> Snapshot {
-        let long = started.elapsed() > MOMENT;
-        let mut after = snapshot::counters(self.roots, storage);
-        if long {
-            look_around(self.roots, &mut after);
+        // Other works remove files while their clock runs.
+        if matches!(self.act.act, Act::Copy(_) | Act::Iozone(_)) {
+            files.hold();
         }
-        after
-    }
-
-    /// Returns the cached pages of the region that a copy uses; other steps use whole files.
-    fn region(&self, held: &HeldFiles, step: ObservedStep<'_>) -> Option<FileCache> {
-        let part = region_of(step.job, step.paths).filter(|_| self.act.act.spec().is_filter())?;
-        pages_of_parts(std::iter::once((&*held.path(part.0), part.1, part.2)))
-    }
-
-    /// Returns the queue settings of a storage, cached for [`YOUNG`]: they rarely change.
-    fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
-        if let Some((taken, of, known)) = &self.queues
-            && of == storage
-            && taken.elapsed() < YOUNG
-        {
-            return known.clone();
-        }
-        let queues = counters::queues(self.roots, storage);
-        self.queues = Some((Instant::now(), storage.clone(), queues.clone()));
-        queues
+        files
     }
 
     /// Returns the evidence of a step whose clock ran.
-    fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
-        let storage = self.storage(&borrowed(&step.paths))?;
-        let (started, before) = step.before.as_ref()?;
-        let after = step.after.clone()?;
-        let other_processes = self.others_since(*started);
-        Some(Evidence {
-            queues: self.queues(&storage),
-            storage,
-            before: before.clone(),
-            after,
-            // No glances: the step runs on the thread that would take them.
-            other_processes,
-            during: Vec::new(),
-        })
-    }
-
-    /// Returns other processes that did I/O since a step began; `None` if it was too short to
-    /// examine them.
-    fn others_since(&mut self, started: Instant) -> Option<Vec<assay_model::evidence::ProcessIo>> {
-        if started.elapsed() < SHORT {
-            return None;
-        }
-        let (_, before) = self.processes.take()?;
-        self.look_at_processes();
-        let (_, after) = self.processes.as_ref()?;
-        busiest(&before, after, PROCESSES_KEPT)
+    fn evidence(&mut self, step: &mut UnderWay) -> Option<Evidence> {
+        let (window, after) = step.window.take().zip(step.after.take())?;
+        let others = self.machine.others(window.started());
+        // No samples: the step runs on the thread that would take them.
+        Some(window.evidence(&mut self.machine, after, others, &[]))
     }
 }
 
@@ -291,78 +217,41 @@ impl Observer for Steps<'_> {
         });
         self.step = Some(UnderWay {
             job: step.job.clone(),
-            paths: Vec::new(),
-            held: HeldFiles::default(),
             started_unix_ms: unix_ms(),
-            before: None,
+            window: None,
             after: None,
         });
     }
 
     /// Reads the counters last, because the clock starts right afterwards.
     fn clock_starts(&mut self, step: ObservedStep<'_>) {
-        let old = |(taken, _): &(Instant, ProcessIoTable)| taken.elapsed() > YOUNG;
-        if self.processes.as_ref().is_none_or(old) {
-            self.look_at_processes();
-        }
+        self.machine.read_processes();
         let Some(storage) = self.storage(step.paths) else {
             return;
         };
-        // Other works remove files while their clock runs.
-        let held = match self.act.act {
-            Act::Copy(_) | Act::Iozone(_) => HeldFiles::hold(step.paths.iter().copied()),
-            _ => HeldFiles::default(),
-        };
-        let queues = self.queues(&storage);
-        let (file_cache, region_cache) = (pages(step.paths), self.region(&held, step));
-        let part = (step.job.rw.reads() && step.job.direct).then_some(step);
-        let before = Snapshot {
-            file_cache,
-            region_cache,
-            queues,
-            holes: part.and_then(|part| holes(region_of(part.job, part.paths).into_iter())),
-            ..self.before(&storage)
-        };
+        let mut window = Window::new(storage, self.files_of(step));
+        window.read_files(&mut self.machine);
+        window.read_counters(&mut self.machine);
         if let Some(under_way) = &mut self.step {
-            under_way.held = held;
-            under_way.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
-            under_way.before = Some((Instant::now(), before));
+            under_way.window = Some(window);
         }
     }
 
     /// Reads the counters first, before slow operations.
     fn clock_stopped(&mut self) {
-        let Some(mut step) = self.step.take() else {
-            return;
-        };
-        if let Some(storage) = self.storage(&borrowed(&step.paths)) {
-            let started = step
-                .before
-                .as_ref()
-                .map_or_else(Instant::now, |(at, _)| *at);
-            let counters = self.after(&storage, started);
-            let paths = step.paths.iter().map(|path| step.held.path(path));
-            let paths: Vec<Cow<'_, Path>> = paths.collect();
-            let observed = ObservedStep {
-                job: &step.job,
-                paths: &borrowed(&step.paths),
-            };
-            step.after = Some(Snapshot {
-                file_cache: pages(&paths),
-                region_cache: self.region(&step.held, observed),
-                synchronous_files: are_synchronous(&paths),
-                file_change: step.held.change(),
-                ..counters
-            });
+        if let Some(step) = &mut self.step
+            && let Some(window) = &step.window
+        {
+            let counters = window.counters_after(&self.machine);
+            step.after = Some(window.files_after(counters));
         }
-        self.step = Some(step);
     }
 
     fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
-        let Some(step) = self.step.take() else {
+        let Some(mut step) = self.step.take() else {
             return;
         };
-        let evidence = self.evidence(&step);
+        let evidence = self.evidence(&mut step);
         let is_gone = |storage: &_| device_gone(self.roots, storage);
         let failed =
             matches!(&came.detail, Some(assay_model::act::StepDetail::Copy(copy)) if copy.failed);
@@ -387,10 +276,10 @@ impl Observer for Steps<'_> {
     }
 
     fn ended_together(&mut self, all: Vec<Together>) {
-        let Some(step) = self.step.take() else {
+        let Some(mut step) = self.step.take() else {
             return;
         };
-        let evidence = self.evidence(&step);
+        let evidence = self.evidence(&mut step);
         for (index, one) in (0..).zip(&all) {
             let SlotAct { trial, seed, .. } = self.act;
             let (job, outcome) = (one.job.clone(), one.outcome.clone());
@@ -459,18 +348,6 @@ fn is_plainly_in(path: &Path, folder: &Path) -> bool {
         (Err(error), Ok(_)) => error.kind() == ErrorKind::NotFound,
         (_, Err(_)) => false,
     }
-}
-
-/// Returns the part of its only file that a job uses: offset and length.
-fn region_of<'a>(job: &Job, paths: &[&'a Path]) -> Option<(&'a Path, u64, u64)> {
-    let [path] = paths else {
-        return None;
-    };
-    Some((path, job.offset.0, job.size.0))
-}
-
-fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
-    paths.iter().map(PathBuf::as_path).collect()
 }
 
 /// Returns the common storage of all paths. If they differ, the counters of one device would

@@ -3,41 +3,31 @@
 use super::disks::Disks;
 use super::send_report;
 use super::stops::Stops;
-use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
 use crate::frame::FrameError;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
-use crate::trial::Glances;
-use assay_engine::held;
+use crate::window::{FileReads, Files, Machine, Sampler, Window};
 use assay_engine::load::{LoadObserver, Note, Turn};
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::Snapshot;
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, WaveEvidence};
 use assay_model::load::{Load, Stream};
 use assay_model::storage::Storage;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
-use assay_probe::counters;
-use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{counters as counted, glance, snapshot};
+use assay_probe::snapshot::glance;
 use assay_probe::stack::device_gone;
-use rustix::fs::{Mode, OFlags};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Processes named in the evidence.
-const PROCESSES_KEPT: usize = 8;
-
-/// Takes snapshots of the system when a wave starts and ends, and forwards messages of the engine.
+/// Opens and closes an evidence window for each storage of a wave, and forwards messages of the
+/// engine.
 pub(super) struct LoadWatch<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
     load: &'a Load,
     disks: Disks,
-    under_way: Option<Wave>,
+    under_way: Option<Wave<'a>>,
     /// Evidence of the waves that have ended.
     evidence: Vec<WaveEvidence>,
     /// Description of a device that disappeared.
@@ -47,26 +37,27 @@ pub(super) struct LoadWatch<'a> {
 }
 
 /// A wave in progress.
-struct Wave {
+struct Wave<'a> {
     number: u32,
+    machine: Machine<'a>,
     places: Vec<WatchedStorage>,
-    processes: ProcessIoTable,
     began: Instant,
-    glances: Glances,
-    /// Block devices of the wave. The kernel drops the pages of a block device when its last
-    /// descriptor is closed, but they are examined after the streams have closed it.
-    _held: Vec<File>,
+    sampler: Sampler,
 }
 
 /// One storage that a wave works on.
 struct WatchedStorage {
-    storage: Storage,
-    /// Files of the wave on this storage, each with the begin and end of its part.
-    files: BTreeMap<PathBuf, (u64, u64)>,
-    held: HeldFiles,
+    window: Window,
     streams: Vec<u32>,
-    before: Snapshot,
     stops: Stops,
+}
+
+/// Files of a wave on one storage.
+struct Place {
+    storage: Storage,
+    /// Files, each with the begin and end of its part.
+    files: BTreeMap<PathBuf, (u64, u64)>,
+    streams: Vec<u32>,
 }
 
 impl<'a> LoadWatch<'a> {
@@ -111,8 +102,8 @@ impl<'a> LoadWatch<'a> {
     }
 
     /// Returns the storages of a wave with the streams and files on each.
-    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<WatchedStorage> {
-        let mut places: Vec<WatchedStorage> = Vec::new();
+    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
         for (stream, paths) in files {
             // Regular files in one folder are on the same storage.
             let mut last: Option<(&Path, usize)> = None;
@@ -129,46 +120,58 @@ impl<'a> LoadWatch<'a> {
         places
     }
 
-    /// Returns true if a stream on this storage asks for its disks to be shown.
-    fn shows_disks(&self, place: &WatchedStorage) -> bool {
-        place
-            .streams(self.load)
-            .any(|stream| stream.stats.disk_util)
+    /// Returns true if one of the streams has a property.
+    fn any_stream(&self, streams: &[u32], has: impl Fn(&Stream) -> bool) -> bool {
+        let streams = streams.iter();
+        let mut streams = streams.filter_map(|&index| self.load.streams.get(index as usize));
+        streams.any(has)
     }
 
-    /// Returns the evidence of a wave up to now. The counters are read first, before slow
-    /// operations.
-    fn evidence_of(&self, wave: &Wave) -> Vec<WaveEvidence> {
-        let places = wave.places.iter();
-        let mut after: Vec<Snapshot> = places
-            .map(|place| snapshot(self.roots, &place.storage))
-            .collect();
-        for (place, after) in wave.places.iter().zip(&mut after) {
-            place.look_at_files(after);
-            after.synchronous_files = are_synchronous(&place.paths());
-            // Trims of a file punch holes, which would look like lost data.
-            let trims = place.streams(self.load).any(|stream| stream.blocks.rw.trim);
-            after.file_change = place.held.change().filter(|_| !trims);
+    /// Returns what the window of a storage reads of its files.
+    fn files_of(&self, place: &Place) -> Files {
+        let mut files = Files::new(FileReads {
+            parts: true,
+            holes: true,
+            no_changes: self.any_stream(&place.streams, |stream| stream.blocks.rw.trim),
+        });
+        for (path, (begin, end)) in &place.files {
+            files.add(path, (*begin, end - begin));
         }
-        let processes = processes(self.roots);
-        let others = busiest(&wave.processes, &processes, PROCESSES_KEPT);
-        wave.places
-            .iter()
-            .zip(after)
-            .map(|(place, after)| WaveEvidence {
-                wave: wave.number,
-                streams: place.streams.clone(),
-                evidence: Evidence {
-                    storage: place.storage.clone(),
-                    queues: counters::queues(self.roots, &place.storage),
-                    before: place.before.clone(),
-                    after,
-                    during: wave.glances.taken().to_vec(),
-                    other_processes: others.clone(),
-                },
-                stops: place.stops.to_vec(),
-            })
-            .collect()
+        // Holding a file would keep its blocks allocated after its removal.
+        let removes = |stream: &Stream| {
+            let files = &stream.files;
+            files.unlink || files.unlink_each_loop || !stream.engine.kind.moves_data()
+        };
+        if !self.any_stream(&place.streams, removes) {
+            files.hold();
+        }
+        files.hold_devices();
+        files
+    }
+}
+
+impl Wave<'_> {
+    /// Returns the evidence of the wave up to now. The counters are read first, before slow
+    /// operations.
+    fn evidence(&mut self) -> Vec<WaveEvidence> {
+        let machine = &mut self.machine;
+        let places = self.places.iter();
+        let counters = places.map(|place| place.window.counters_after(machine));
+        let counters: Vec<Snapshot> = counters.collect();
+        let places = self.places.iter().zip(counters);
+        let after = places.map(|(place, counters)| place.window.files_after(counters));
+        let after: Vec<Snapshot> = after.collect();
+        let others = machine.others(self.began);
+        let places = self.places.iter().zip(after);
+        let evidence = places.map(|(place, after)| WaveEvidence {
+            wave: self.number,
+            streams: place.streams.clone(),
+            evidence: place
+                .window
+                .evidence(machine, after, others.clone(), self.sampler.taken()),
+            stops: place.stops.to_vec(),
+        });
+        evidence.collect()
     }
 }
 
@@ -185,54 +188,32 @@ impl LoadObserver for LoadWatch<'_> {
 
     /// Reads the counters last, because the clocks start right afterwards.
     fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
-        let mut places = self.places(files);
-        let nodes = files.iter().flat_map(|(_, paths)| paths);
-        let held = nodes.filter_map(|(path, _)| block_device(path)).collect();
-        for place in &places {
-            if self.shows_disks(place) {
+        let mut machine = Machine::new(self.roots);
+        machine.read_processes();
+        let mut places = Vec::new();
+        for place in self.places(files) {
+            if self.any_stream(&place.streams, |stream| stream.stats.disk_util) {
                 self.disks.add(self.roots, &place.storage);
             }
+            let files = self.files_of(&place);
+            places.push(WatchedStorage {
+                window: Window::new(place.storage, files),
+                streams: place.streams,
+                stops: Stops::default(),
+            });
         }
-        let processes = processes(self.roots);
-        let cached = places.iter_mut().map(|place| {
-            // Holding a file would keep its blocks allocated after its removal.
-            let removes = |stream: &Stream| {
-                let files = &stream.files;
-                files.unlink || files.unlink_each_loop || !stream.engine.kind.moves_data()
-            };
-            if !place.streams(self.load).any(removes) {
-                place.held = HeldFiles::hold(place.files.keys().map(PathBuf::as_path));
-            }
-            let mut cached = Snapshot {
-                holes: holes(
-                    place
-                        .parts()
-                        .iter()
-                        .map(|(path, at, length)| (&**path, *at, *length)),
-                ),
-                queues: counters::queues(self.roots, &place.storage),
-                ..Snapshot::default()
-            };
-            place.look_at_files(&mut cached);
-            cached
-        });
-        let cached: Vec<Snapshot> = cached.collect();
-        for (place, cached) in places.iter_mut().zip(cached) {
-            place.before = Snapshot {
-                file_cache: cached.file_cache,
-                region_cache: cached.region_cache,
-                queues: cached.queues,
-                holes: cached.holes,
-                ..snapshot(self.roots, &place.storage)
-            };
+        for place in &mut places {
+            place.window.read_files(&mut machine);
+        }
+        for place in &mut places {
+            place.window.read_counters(&mut machine);
         }
         self.under_way = Some(Wave {
             number: wave,
+            machine,
             places,
-            processes,
             began: Instant::now(),
-            glances: Glances::default(),
-            _held: held,
+            sampler: Sampler::default(),
         });
     }
 
@@ -244,10 +225,9 @@ impl LoadObserver for LoadWatch<'_> {
     }
 
     fn wave_ended(&mut self, _wave: u32) {
-        if let Some(wave) = self.under_way.take() {
-            let evidence = self.evidence_of(&wave);
-            self.evidence.extend(evidence);
-            let mut places = wave.places.iter().map(|place| &place.storage);
+        if let Some(mut wave) = self.under_way.take() {
+            self.evidence.extend(wave.evidence());
+            let mut places = wave.places.iter().map(|place| &place.window.storage);
             if let Some(gone) = places.find(|storage| device_gone(self.roots, storage)) {
                 let lost = || format!("{} went away", gone.words());
                 self.lost.get_or_insert_with(lost);
@@ -259,7 +239,7 @@ impl LoadObserver for LoadWatch<'_> {
         if let Some(wave) = &mut self.under_way {
             let elapsed_ns = u64::try_from(wave.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let roots = self.roots;
-            wave.glances.look(elapsed_ns, || glance(roots));
+            wave.sampler.look(elapsed_ns, || glance(roots));
         }
         self.outbox.tell(&FromAgent::LoadProgress(progress.clone()));
     }
@@ -267,8 +247,8 @@ impl LoadObserver for LoadWatch<'_> {
     fn interim(&mut self, mut report: LoadReport) {
         report.interim = true;
         report.evidence.clone_from(&self.evidence);
-        if let Some(wave) = &self.under_way {
-            report.evidence.extend(self.evidence_of(wave));
+        if let Some(wave) = &mut self.under_way {
+            report.evidence.extend(wave.evidence());
         }
         report.disks = self.disks.uses(self.roots);
         let sent = send_report(self.outbox, report);
@@ -276,7 +256,7 @@ impl LoadObserver for LoadWatch<'_> {
     }
 }
 
-impl WatchedStorage {
+impl Place {
     fn add(&mut self, stream: u32, path: &Path, part: FilePart) {
         if self.streams.last() != Some(&stream) {
             self.streams.push(stream);
@@ -286,34 +266,9 @@ impl WatchedStorage {
         let known = known.or_insert((part.offset, end));
         *known = (known.0.min(part.offset), known.1.max(end));
     }
+}
 
-    /// Returns the paths of the files as they were when the wave started.
-    fn paths(&self) -> Vec<Cow<'_, Path>> {
-        self.files.keys().map(|path| self.held.path(path)).collect()
-    }
-
-    /// Returns the parts of the files that the streams use: offset and length.
-    fn parts(&self) -> Vec<(Cow<'_, Path>, u64, u64)> {
-        let parts = self.files.iter();
-        let parts = parts.map(|(path, (begin, end))| (self.held.path(path), *begin, end - begin));
-        parts.collect()
-    }
-
-    fn streams<'l>(&'l self, load: &'l Load) -> impl Iterator<Item = &'l Stream> {
-        let streams = self.streams.iter();
-        streams.filter_map(|&index| load.streams.get(index as usize))
-    }
-
-    /// Records the cached pages of the files, and of the parts that the streams use.
-    fn look_at_files(&self, snapshot: &mut Snapshot) {
-        snapshot.file_cache = pages(&self.paths());
-        let parts = self.parts();
-        let parts = parts
-            .iter()
-            .map(|(path, at, length)| (&**path, *at, *length));
-        snapshot.region_cache = pages_of_parts(parts);
-    }
-
+impl WatchedStorage {
     /// Records that clocks of streams stop or continue, unless none of the streams uses this
     /// storage.
     fn turn(&mut self, roots: &Roots, turn: Turn, streams: &[u32]) {
@@ -322,8 +277,7 @@ impl WatchedStorage {
         if here.is_empty() {
             return;
         }
-        let mut now = counted(roots, &self.storage);
-        self.look_at_files(&mut now);
+        let now = self.window.meanwhile(roots);
         match turn {
             Turn::Stops => self.stops.stopped(here, now),
             Turn::GoesOn => self.stops.go_on(&here, &now),
@@ -333,7 +287,7 @@ impl WatchedStorage {
 
 /// Returns the index of the entry with this storage, which is added if necessary. Two paths are on
 /// the same storage if their mounts and their devices are the same.
-fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
+fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
     let same = |known: &Storage| {
         known.mount == storage.mount
             && known.backing == storage.backing
@@ -342,34 +296,18 @@ fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
     if let Some(at) = places.iter().position(|place| same(&place.storage)) {
         return at;
     }
-    places.push(WatchedStorage {
+    places.push(Place {
         storage,
         files: BTreeMap::new(),
-        held: HeldFiles::default(),
         streams: Vec::new(),
-        before: Snapshot::default(),
-        stops: Stops::default(),
     });
     places.len() - 1
-}
-
-/// Opens the block device at a path; `None` for anything else.
-fn block_device(path: &Path) -> Option<File> {
-    if !path.metadata().ok()?.file_type().is_block_device() {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-    held::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
 /// Returns `true` if a path may be on another storage than its folder: anything except a regular
 /// file.
 fn is_node(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
-}
-
-fn processes(roots: &Roots) -> ProcessIoTable {
-    ProcessIoTable::take(roots, &[std::process::id()])
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
     let (link, reader, writer) = link(times);
     let (watched, greeted) = (link.clone(), link.clone());
     Builder::new().spawn(move || watched.watch())?;
-    Builder::new().spawn(move || Door::new(greeted, times).stand(&listener))?;
+    Builder::new().spawn(move || RelayListener::new(greeted, times).serve(&listener))?;
     let served = serve_from(reader, writer, Some(folder.to_owned()));
     link.await_delivery();
     // If this fails, the shell that started the agent removes the folder.
@@ -42,13 +42,13 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
 /// Accepts relays, one at a time. A new relay replaces an old one, whose connection may be dead
 /// without an error.
 #[derive(Clone)]
-struct Door {
+struct RelayListener {
     link: Link,
     times: Times,
     inside: Arc<Mutex<Option<UnixStream>>>,
 }
 
-impl Door {
+impl RelayListener {
     fn new(link: Link, times: Times) -> Self {
         Self {
             link,
@@ -57,17 +57,17 @@ impl Door {
         }
     }
 
-    fn stand(&self, listener: &UnixListener) {
+    fn serve(&self, listener: &UnixListener) {
         for stream in listener.incoming().flatten().filter(is_ours) {
-            let door = self.clone();
+            let listener = self.clone();
             // If no thread can be started, the connection is closed, and the peer connects again.
-            let _ = Builder::new().spawn(move || door.answer(stream));
+            let _ = Builder::new().spawn(move || listener.answer(stream));
         }
     }
 
     fn answer(&self, mut stream: UnixStream) {
         match purpose(&mut stream) {
-            Some(Purpose::Relay) => self.let_in(&stream),
+            Some(Purpose::Relay) => self.accept(&stream),
             Some(Purpose::End) => self.end(&mut stream),
             None => {}
         }
@@ -94,7 +94,7 @@ impl Door {
         }
     }
 
-    fn let_in(&self, stream: &UnixStream) {
+    fn accept(&self, stream: &UnixStream) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = inside.take() {
             let _ = before.shutdown(Shutdown::Both);
@@ -122,11 +122,11 @@ mod tests {
     use std::time::Instant;
 
     /// Collects the successive answers to a sibling, without repetitions.
-    fn answers(door: &Door, last: u8) -> Vec<u8> {
+    fn answers(listener: &RelayListener, last: u8) -> Vec<u8> {
         let since = Instant::now();
-        let mut answers = vec![door.future()];
+        let mut answers = vec![listener.future()];
         while answers.last() != Some(&last) && since.elapsed() < Duration::from_secs(60) {
-            answers.push(door.future());
+            answers.push(listener.future());
             answers.dedup();
         }
         answers
@@ -140,12 +140,12 @@ mod tests {
             silence: Duration::from_millis(200),
         };
         let (link, _reader, _writer) = link(times);
-        let door = Door::new(link, times);
+        let listener = RelayListener::new(link, times);
         let (relay, _cable_is_out) = UnixStream::pair().unwrap();
-        let inside = door.clone();
-        std::thread::spawn(move || inside.let_in(&relay));
-        let answers = answers(&door, ENDS);
-        assert!(door.link.is_connected());
+        let inside = listener.clone();
+        std::thread::spawn(move || inside.accept(&relay));
+        let answers = answers(&listener, ENDS);
+        assert!(listener.link.is_connected());
         assert!(answers.ends_with(&[ASK_AGAIN, ENDS]), "{answers:?}");
     }
 }

@@ -376,7 +376,7 @@ fn carry_out(
     let Run { header, trials, .. } = run;
     store.reopen_run(&header.id, &stored::this_process(), trials.len())?;
     let mut talk = SlotTalk::new(done, acts.slots.len());
-    let (stopping, voice) = (header.stopping.clone(), talk.voice.clone());
+    let (stopping, messages) = (header.stopping.clone(), talk.messages.clone());
     let conditions = header.plan.conditions.len();
     let rounds = Rounds {
         conditions,
@@ -387,7 +387,7 @@ fn carry_out(
         under_conditions::enough(rounds, &stopping, under_conditions::used(&header, &trials));
     let mut enough = |header: &RunHeader, so_far: SoFarOfPlan<'_>| match conditions {
         0 => all_slots(header, so_far),
-        _ => sweep(header, so_far, &voice),
+        _ => sweep(header, so_far, &messages),
     };
     let load = match acts.acts.first() {
         Some(Act::Streams(load)) => (**load).clone(),

@@ -3,7 +3,7 @@
 use crate::driver::host::Host;
 use crate::driver::plans::{Execution, SoFarOfPlan};
 use crate::driver::runs::{Done, Ending, header, run_id};
-use crate::driver::trials::{Heard, Listener, SlotOutcome, Trials, TrialsOfStreams};
+use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, Trials, TrialsOfStreams};
 use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts};
@@ -51,18 +51,18 @@ pub fn once(
     let (mut trials, mut outcome) = (Trials::default().expecting(&order.acts), None);
     host.run_acts(order)?;
     loop {
-        match trials.hear(host, ("", None), listener)? {
-            Heard::Slot(_) if outcome.is_some() => {
+        match trials.receive(host, ("", None), listener)? {
+            AgentEvent::Slot(_) if outcome.is_some() => {
                 return Err(Failure::lost(
                     "the agent reported more slots than were planned",
                 ));
             }
-            Heard::Slot(ended) => {
+            AgentEvent::Slot(ended) => {
                 // An agent that cannot read it has ended; its last messages follow.
                 let _ = host.stored(ended.position);
                 outcome = Some(*ended);
             }
-            Heard::Done(end) => return Ok((end, outcome)),
+            AgentEvent::Done(end) => return Ok((end, outcome)),
         }
     }
 }
@@ -239,8 +239,9 @@ impl<'a> ActRun<'a> {
     ) -> Result<Done, Failure> {
         let (acts, done, of_streams) = (self.acts, self.done, self.of_streams);
         let mut execution = Execution::of_acts(host, &self.header, acts, done, of_streams);
-        let hear = |execution: &mut Execution<'_>| execution.hear(self.store.as_mut(), listener);
-        let ended = execution.run_until(interrupt, hear, |so_far| enough(&self.header, so_far));
+        let receive =
+            |execution: &mut Execution<'_>| execution.receive(self.store.as_mut(), listener);
+        let ended = execution.run_until(interrupt, receive, |so_far| enough(&self.header, so_far));
         let mut ending = ended.unwrap_or_else(Ending::of_failure);
         // Trials of an agent that is gone are kept too.
         ending.and_noted(execution.keep(self.store.as_mut(), listener));

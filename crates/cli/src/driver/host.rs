@@ -260,13 +260,13 @@ impl Host {
         }
     }
 
-    /// Sends a plan to the agent; its messages then come from [`Host::hear`].
+    /// Sends a plan to the agent; its messages then come from [`Host::receive`].
     pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
         let plan = Box::new(plan.clone());
         self.send(&ToAgent::Run { plan })
     }
 
-    /// Asks the agent to carry out acts; [`Host::hear`] receives its messages.
+    /// Asks the agent to carry out acts; [`Host::receive`] receives its messages.
     pub fn run_acts(&self, order: ActOrder) -> Result<(), Failure> {
         let order = Box::new(order);
         self.send(&ToAgent::RunActs { order })
@@ -297,7 +297,7 @@ impl Host {
     }
 
     /// Receives the next message of the agent.
-    pub fn hear(&mut self) -> Result<FromAgent, Failure> {
+    pub fn receive(&mut self) -> Result<FromAgent, Failure> {
         let received = receive(&mut self.session.reader);
         if received.is_err() {
             self.give_up();
@@ -363,7 +363,7 @@ impl Host {
     fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
         match self.requests.send(request) {
             // After a failed send, the last message received may give the reason.
-            Ok(()) | Err(FrameError::Link(_)) => self.hear(),
+            Ok(()) | Err(FrameError::Link(_)) => self.receive(),
             Err(error) => Err(self.lost_by(&error)),
         }
     }

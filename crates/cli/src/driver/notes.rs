@@ -11,7 +11,7 @@ pub struct Repeats(BTreeMap<String, (NoteWeight, u64)>);
 
 impl Repeats {
     /// Returns the line to print for a note; `None` for a repeated one.
-    pub fn hear(&mut self, note: &LoadNote) -> Option<String> {
+    pub fn receive(&mut self, note: &LoadNote) -> Option<String> {
         let line = note_in_words(note);
         if let Some((_, more)) = self.0.get_mut(&line) {
             *more += 1;
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn what_comes_again_is_counted() {
         let mut repeats = Repeats::default();
-        let mut heard = |text: &str| {
-            repeats.hear(&LoadNote {
+        let mut received = |text: &str| {
+            repeats.receive(&LoadNote {
                 weight: NoteWeight::Error,
                 text: text.to_owned(),
             })
         };
-        let lines = ["b", "a", "b", "c", "b", "c"].map(&mut heard);
+        let lines = ["b", "a", "b", "c", "b", "c"].map(&mut received);
         let said = |text: &str| Some(format!("assay: error: {text}"));
         assert_eq!(lines, [said("b"), said("a"), None, said("c"), None, None]);
         let again = ["b (and 2 more times)", "c (and once more)"];

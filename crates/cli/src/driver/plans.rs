@@ -6,14 +6,14 @@ use crate::driver::announce::announce;
 use crate::driver::host::{Host, Requests};
 use crate::driver::runs::{Done, Ending, header, run_id};
 use crate::driver::slot_talk::SlotTalk;
-use crate::driver::trials::{Heard, Listener, Trials, TrialsOfStreams};
+use crate::driver::trials::{AgentEvent, Listener, Trials, TrialsOfStreams};
 use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::stored;
 use crate::stored::KeepArgs;
-use crate::ui::progress::{Progress, SoFar, Voice, steps};
+use crate::ui::progress::{Messages, Progress, SoFar, steps};
 use assay_model::act::acts::{ActOrder, Acts};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
@@ -82,7 +82,7 @@ impl Prepared {
         mut self,
         plan: Plan,
         target: &mut dyn Target,
-        enough: impl FnMut(SoFarOfPlan<'_>, &Voice) -> bool,
+        enough: impl FnMut(SoFarOfPlan<'_>, &Messages) -> bool,
     ) -> Result<Done, Failure> {
         let (duration, store) = ((estimate::of_plan(&plan), None), &mut self.store);
         let machine = self.host.target();
@@ -95,7 +95,7 @@ impl Prepared {
 }
 
 /// For a plan of which all slots are wanted.
-pub fn never_enough(_: SoFarOfPlan<'_>, _: &Voice) -> bool {
+pub fn never_enough(_: SoFarOfPlan<'_>, _: &Messages) -> bool {
     false
 }
 
@@ -126,10 +126,10 @@ pub enum SlotDisplay {
 
 impl SlotDisplay {
     /// Output of messages above the live line.
-    pub const fn voice(&self) -> &Voice {
+    pub const fn messages(&self) -> &Messages {
         match self {
-            Self::Jobs(progress) => &progress.voice,
-            Self::Acts(talk) => &talk.voice,
+            Self::Jobs(progress) => &progress.messages,
+            Self::Acts(talk) => &talk.messages,
         }
     }
 }
@@ -143,8 +143,8 @@ struct Shown<'a> {
 }
 
 impl Listener for Shown<'_> {
-    fn voice(&self) -> Option<&Voice> {
-        Some(&self.progress.voice)
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.progress.messages)
     }
 
     fn preparing(&mut self, done: Bytes, total: Bytes) {
@@ -261,7 +261,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Ends the run at the agent; its end is still to be [received](Self::hear).
+    /// Ends the run at the agent; its end is still to be [received](Self::receive).
     pub fn cancel(&mut self) {
         self.unanswered = None;
         self.host.requests().cancel();
@@ -271,7 +271,7 @@ impl<'a> Execution<'a> {
     pub fn run_until(
         &mut self,
         interrupt: &Interrupt,
-        mut hear: impl FnMut(&mut Self) -> Result<Heard, Failure>,
+        mut receive: impl FnMut(&mut Self) -> Result<AgentEvent, Failure>,
         mut enough: impl FnMut(SoFarOfPlan<'_>) -> bool,
     ) -> Result<Ending, Failure> {
         if self.is_whole() && enough(self.so_far()) {
@@ -284,14 +284,14 @@ impl<'a> Execution<'a> {
         }
         let mut over = false;
         let end = loop {
-            match hear(self)? {
-                Heard::Done(RunEnd::Cancelled) if over => break RunEnd::Finished,
-                Heard::Done(end) => break end,
-                Heard::Slot(_) if self.is_whole() && enough(self.so_far()) => {
+            match receive(self)? {
+                AgentEvent::Done(RunEnd::Cancelled) if over => break RunEnd::Finished,
+                AgentEvent::Done(end) => break end,
+                AgentEvent::Slot(_) if self.is_whole() && enough(self.so_far()) => {
                     over = true;
                     self.cancel();
                 }
-                Heard::Slot(_) => self.next_slot()?,
+                AgentEvent::Slot(_) => self.next_slot()?,
             }
         };
         Ok(Ending::of(end, interrupt.exit_code()))
@@ -304,15 +304,15 @@ impl<'a> Execution<'a> {
     }
 
     /// Receives messages until a slot, or the run, has ended.
-    pub fn hear(
+    pub fn receive(
         &mut self,
         store: Option<&mut Store>,
         listener: &mut dyn Listener,
-    ) -> Result<Heard, Failure> {
-        let heard = self
+    ) -> Result<AgentEvent, Failure> {
+        let received = self
             .trials
-            .hear(self.host, (&self.header.id, store), listener)?;
-        if let Heard::Slot(outcome) = &heard {
+            .receive(self.host, (&self.header.id, store), listener)?;
+        if let AgentEvent::Slot(outcome) = &received {
             self.unanswered = Some(outcome.position);
             self.slots += 1;
             let planned = match self.acts {
@@ -325,13 +325,13 @@ impl<'a> Execution<'a> {
                 ));
             }
         }
-        Ok(heard)
+        Ok(received)
     }
 }
 
 impl Recorder<'_> {
     /// Receives messages until a slot, or the run, has ended.
-    pub fn hear(&mut self, execution: &mut Execution<'_>) -> Result<Heard, Failure> {
+    pub fn receive(&mut self, execution: &mut Execution<'_>) -> Result<AgentEvent, Failure> {
         match &mut self.display {
             SlotDisplay::Jobs(progress) => {
                 let mut shown = Shown {
@@ -339,9 +339,9 @@ impl Recorder<'_> {
                     header: execution.header,
                     next: execution.slots,
                 };
-                execution.hear(Some(self.store), &mut shown)
+                execution.receive(Some(self.store), &mut shown)
             }
-            SlotDisplay::Acts(talk) => execution.hear(Some(self.store), talk),
+            SlotDisplay::Acts(talk) => execution.receive(Some(self.store), talk),
         }
     }
 }
@@ -360,17 +360,17 @@ pub fn execute(
     header: &RunHeader,
     store: &mut Store,
     done: Vec<TrialRecord>,
-    mut enough: impl FnMut(SoFarOfPlan<'_>, &Voice) -> bool,
+    mut enough: impl FnMut(SoFarOfPlan<'_>, &Messages) -> bool,
 ) -> Executed {
     let progress = Progress::new(steps(&header.plan, &estimate::of_trials(&header.plan)));
-    let voice = progress.voice.clone();
+    let messages = progress.messages.clone();
     let display = SlotDisplay::Jobs(progress);
     let mut recorder = Recorder { store, display };
     let agents = vec![host.requests()];
     let mut execution = Execution::new(host, header, done);
-    let ended = interruptible(agents, &voice, |interrupt| {
-        let hear = |execution: &mut Execution<'_>| recorder.hear(execution);
-        execution.run_until(interrupt, hear, |so_far| enough(so_far, &voice))
+    let ended = interruptible(agents, &messages, |interrupt| {
+        let receive = |execution: &mut Execution<'_>| recorder.receive(execution);
+        execution.run_until(interrupt, receive, |so_far| enough(so_far, &messages))
     });
     Executed {
         trials: execution.finish(),
@@ -382,16 +382,16 @@ pub fn execute(
 /// signal as well.
 pub fn interruptible<T>(
     agents: Vec<Requests>,
-    voice: &Voice,
+    messages: &Messages,
     work: impl FnOnce(&Interrupt) -> T,
 ) -> Result<(T, Option<u8>), Failure> {
-    let on_signal = voice.clone();
+    let on_signal = messages.clone();
     let interrupt = Interrupt::catch(move || {
         on_signal.say("stopping after this I/O; finished trials are kept");
         agents.iter().for_each(Requests::cancel);
     })?;
     let done = work(&interrupt);
-    voice.clear();
+    messages.clear();
     Ok((done, interrupt.exit_code()))
 }
 

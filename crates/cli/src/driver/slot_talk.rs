@@ -2,7 +2,7 @@
 
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
-use crate::ui::progress::{Forecast, Voice, in_brief, name_of, time_left};
+use crate::ui::progress::{Forecast, Messages, in_brief, name_of, time_left};
 use assay_model::act::ActReport;
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Display of the repetitions on standard error.
 pub struct SlotTalk {
     /// Output of messages above the live line.
-    pub voice: Voice,
+    pub messages: Messages,
     of: usize,
     /// Number of repetitions that have ended, and of those that had ended before the resume.
     done: usize,
@@ -26,7 +26,7 @@ impl SlotTalk {
     /// Makes a display for `of` repetitions, of which `done` have ended.
     pub fn new(done: usize, of: usize) -> Self {
         Self {
-            voice: Voice::new(),
+            messages: Messages::new(),
             of,
             done,
             before: done,
@@ -37,7 +37,7 @@ impl SlotTalk {
 
     /// Removes the live line.
     pub fn close(&self) {
-        self.voice.clear();
+        self.messages.clear();
     }
 
     /// Returns the remaining time, once a repetition has shown how long one takes.
@@ -83,13 +83,13 @@ fn is_completed(step: &TrialRecord) -> bool {
 }
 
 impl Listener for SlotTalk {
-    fn voice(&self) -> Option<&Voice> {
-        Some(&self.voice)
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.messages)
     }
 
     fn started(&mut self, job: &Job) -> Result<(), Failure> {
         let text = format!("{:>10}  {}", self.left(), job.name);
-        self.voice.show(self.done, self.of, &text);
+        self.messages.show(self.done, self.of, &text);
         Ok(())
     }
 
@@ -102,9 +102,9 @@ impl Listener for SlotTalk {
         self.done += 1;
         let steps = std::mem::take(&mut self.steps);
         // On a terminal the live line is enough, unless something failed.
-        if !self.voice.is_live() || !steps.iter().all(is_completed) {
+        if !self.messages.is_live() || !steps.iter().all(is_completed) {
             for line in self.lines(&steps) {
-                self.voice.say(&line);
+                self.messages.say(&line);
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
-use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
+use crate::ui::progress::{Forecast, Messages, in_brief, time_left};
 use assay_model::act::{ActProgress, ActReport, ProgressUnit};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
@@ -11,7 +11,7 @@ use assay_model::units::{Bytes, BytesPerSec, Nanos};
 
 /// Display of the steps on standard error.
 pub struct StepTalk {
-    voice: Voice,
+    messages: Messages,
     steps: usize,
     trial: u32,
 }
@@ -20,7 +20,7 @@ impl StepTalk {
     /// Makes a display for a work with `steps` steps per repetition.
     pub fn new(steps: usize) -> Self {
         Self {
-            voice: Voice::new(),
+            messages: Messages::new(),
             steps,
             trial: 1,
         }
@@ -28,7 +28,7 @@ impl StepTalk {
 
     /// Removes the live line.
     pub fn close(&self) {
-        self.voice.clear();
+        self.messages.clear();
     }
 
     fn far(&self, progress: &ActProgress) -> String {
@@ -73,20 +73,20 @@ fn rate(done: u64, elapsed_ns: u64) -> BytesPerSec {
 }
 
 impl Listener for StepTalk {
-    fn voice(&self) -> Option<&Voice> {
-        Some(&self.voice)
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.messages)
     }
 
     fn started(&mut self, job: &Job) -> Result<(), Failure> {
-        self.voice.show(0, self.steps, &job.name);
+        self.messages.show(0, self.steps, &job.name);
         Ok(())
     }
 
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
         self.trial = trial.trial;
-        if !self.voice.is_live() || trial.outcome != Outcome::Completed {
+        if !self.messages.is_live() || trial.outcome != Outcome::Completed {
             let (name, number) = (&trial.job.name, trial.trial);
-            self.voice
+            self.messages
                 .say(&format!("{name} #{number}: {}", in_brief(trial)));
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Listener for StepTalk {
 
     fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
         let done = usize::try_from(progress.steps_done).unwrap_or(0);
-        self.voice.show(done, self.steps, &self.far(progress));
+        self.messages.show(done, self.steps, &self.far(progress));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::driver::host::Host;
 use crate::driver::notes::note_in_words;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::ui::progress::{SoFar, Voice};
+use crate::ui::progress::{Messages, SoFar};
 use assay_model::act::{Act, ActProgress, ActReport};
 use assay_model::job::Job;
 use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -19,14 +19,14 @@ const MOST_TRIALS: usize = 1_000_000;
 /// Listener to the messages of a plan, a work or a load.
 pub trait Listener {
     /// Returns the live line, which notes must not break.
-    fn voice(&self) -> Option<&Voice> {
+    fn messages(&self) -> Option<&Messages> {
         None
     }
     /// Called for a note of the agent.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         let line = note_in_words(note);
-        self.voice()
-            .map_or_else(|| say(&line), |voice| voice.say(&line));
+        self.messages()
+            .map_or_else(|| say(&line), |messages| messages.say(&line));
         Ok(())
     }
     /// Called while the test file of a plan is being written.
@@ -65,7 +65,7 @@ pub trait Listener {
 }
 
 /// Event that needs an answer.
-pub enum Heard {
+pub enum AgentEvent {
     /// A slot of the plan ended, and its trials are stored. The agent waits for
     /// [`Host::stored`] with the position of the outcome.
     Slot(Box<SlotOutcome>),
@@ -90,7 +90,7 @@ pub struct SlotOutcome {
 pub type TrialsOfStreams<'a> = Box<dyn FnMut(&LoadReport, u32) -> Vec<TrialRecord> + 'a>;
 
 /// An event that the listener hears of once the trials that ended are stored.
-enum Untold {
+enum PendingEvent {
     Started(Box<Job>),
     /// Index of the trial.
     Ended(usize),
@@ -106,7 +106,7 @@ pub struct Trials<'a> {
     /// Number of trials that are stored.
     kept: usize,
     /// Events since trials were last stored, in their order.
-    untold: Vec<Untold>,
+    pending: Vec<PendingEvent>,
     /// Offset that is added to the positions in the agent's count.
     first: u32,
     /// Number of streams of an act, at most.
@@ -145,21 +145,21 @@ impl<'a> Trials<'a> {
     }
 
     /// Receives messages until a slot or the plan ends. Without a store nothing is kept.
-    pub fn hear(
+    pub fn receive(
         &mut self,
         host: &mut Host,
         (run_id, mut store): (&str, Option<&mut Store>),
         listener: &mut dyn Listener,
-    ) -> Result<Heard, Failure> {
+    ) -> Result<AgentEvent, Failure> {
         loop {
-            match host.hear()? {
+            match host.receive()? {
                 FromAgent::LoadNote(note) => listener.note(&note)?,
                 FromAgent::Preparing { done, total } => listener.preparing(done, total),
-                FromAgent::TrialStarted { job } if self.untold.is_empty() => {
+                FromAgent::TrialStarted { job } if self.pending.is_empty() => {
                     listener.started(&job)?;
                 }
-                FromAgent::TrialStarted { job } if self.untold.len() < 2 * MOST_TRIALS => {
-                    self.untold.push(Untold::Started(job));
+                FromAgent::TrialStarted { job } if self.pending.len() < 2 * MOST_TRIALS => {
+                    self.pending.push(PendingEvent::Started(job));
                 }
                 FromAgent::TrialStarted { .. } => return Err(without_end()),
                 FromAgent::Progress {
@@ -177,7 +177,7 @@ impl<'a> Trials<'a> {
                         let outcome = self.slot_ended(position, slot)?;
                         self.keep((run_id, store.as_deref_mut()), listener)?;
                         listener.repeated(outcome.trial, outcome.report.as_ref())?;
-                        return Ok(Heard::Slot(Box::new(outcome)));
+                        return Ok(AgentEvent::Slot(Box::new(outcome)));
                     }
                     self.keep((run_id, store.as_deref_mut()), listener)?;
                     // An agent that cannot read it has ended; its last messages follow.
@@ -202,7 +202,7 @@ impl<'a> Trials<'a> {
                         false => self.report = Some(report),
                     }
                 }
-                FromAgent::Done { end } => return Ok(Heard::Done(end)),
+                FromAgent::Done { end } => return Ok(AgentEvent::Done(end)),
                 stray => host.pass_over(&stray)?,
             }
         }
@@ -242,7 +242,7 @@ impl<'a> Trials<'a> {
             return Err(without_end());
         }
         record.position = u32::try_from(next).unwrap_or(u32::MAX);
-        self.untold.push(Untold::Ended(next));
+        self.pending.push(PendingEvent::Ended(next));
         self.all.push(record);
         Ok(())
     }
@@ -262,10 +262,10 @@ impl<'a> Trials<'a> {
         if saved.is_ok() {
             self.kept = self.all.len();
         }
-        let untold = std::mem::take(&mut self.untold);
-        let told = untold.iter().try_for_each(|event| match event {
-            Untold::Started(job) => listener.started(job),
-            Untold::Ended(index) => listener.ended(&self.all[*index]),
+        let pending = std::mem::take(&mut self.pending);
+        let told = pending.iter().try_for_each(|event| match event {
+            PendingEvent::Started(job) => listener.started(job),
+            PendingEvent::Ended(index) => listener.ended(&self.all[*index]),
         });
         saved.map_err(Failure::failed).and(told)
     }

@@ -12,7 +12,7 @@ use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
 use crate::stored;
-use crate::ui::progress::{Voice, in_brief};
+use crate::ui::progress::{Messages, in_brief};
 use assay_lang::tr;
 use assay_model::act::acts::Acts;
 use assay_model::act::{Act, ActReport, ReplayStep};
@@ -74,9 +74,9 @@ impl RepeatedLoad {
         let begun = store.begin_run(&header, &stored::this_process());
         begun.map_err(Failure::failed)?;
         let mut follower = Follower::new(of);
-        let voice = follower.voice.clone();
+        let messages = follower.messages.clone();
         let interrupt = host.obey_signals(Interrupts::Caught, move || {
-            voice.say("stopping; finished trials are kept");
+            messages.say("stopping; finished trials are kept");
         })?;
         let streams = StreamTrials {
             load: &self.load,
@@ -196,7 +196,7 @@ fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan
 
 /// Shows the repetitions on standard error.
 struct Follower {
-    voice: Voice,
+    messages: Messages,
     /// Trials that ended.
     done: usize,
     of: usize,
@@ -208,7 +208,7 @@ struct Follower {
 impl Follower {
     fn new(of: usize) -> Self {
         Self {
-            voice: Voice::new(),
+            messages: Messages::new(),
             done: 0,
             of,
             number: 1,
@@ -219,9 +219,9 @@ impl Follower {
     /// Prints how often notes were repeated, and removes the live line.
     fn close(&mut self) {
         for (_, line) in self.repeats.close() {
-            self.voice.say(&line);
+            self.messages.say(&line);
         }
-        self.voice.clear();
+        self.messages.clear();
     }
 }
 
@@ -230,7 +230,7 @@ impl Listener for Follower {
         // Repeated notes belong to the repetition before its figures.
         self.close();
         self.done += 1;
-        self.voice.say(&format!(
+        self.messages.say(&format!(
             "[{}/{}] {} #{}: {}",
             trial.position + 1,
             self.of,
@@ -248,8 +248,8 @@ impl Listener for Follower {
     }
 
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        if let Some(line) = self.repeats.hear(note) {
-            self.voice.say(&line);
+        if let Some(line) = self.repeats.receive(note) {
+            self.messages.say(&line);
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl Listener for Follower {
         let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
         let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
         let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
-        self.voice.show(self.done, self.of, &text);
+        self.messages.show(self.done, self.of, &text);
         Ok(())
     }
 }

@@ -150,7 +150,7 @@ pub fn earlier(store: &Store, sides: [&[FigureSource]; 2]) -> Result<[Earlier; 2
             let unknown = points.iter().map(|point| point.run.as_str());
             let unknown = unknown.chain([run.as_str()]);
             let unknown: Vec<&str> = unknown.filter(|run| !units.contains_key(*run)).collect();
-            for (run, mut facts) in store.surroundings(&unknown)? {
+            for (run, mut facts) in store.circumstances(&unknown)? {
                 units.insert(run, facts.remove(Circumstance::Unit.name()));
             }
             let is_earlier = |point: &&SeriesPoint| {

@@ -4,7 +4,7 @@
 use crate::config;
 use crate::driver::announce::minutes;
 use crate::exit::Failure;
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::run::Stopping;
@@ -71,14 +71,14 @@ impl<'a> Stopper<'a> {
     pub fn is_enough(
         &mut self,
         rounds: u32,
-        voice: &Voice,
+        messages: &Messages,
         found: impl Fn() -> ComparisonsSoFar,
     ) -> bool {
         let own = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Nanos(own.saturating_add(self.used.0));
         let decision = self.decide(rounds, now, found);
         if let Some(line) = decision.says {
-            voice.say(&line);
+            messages.say(&line);
         }
         decision.enough
     }

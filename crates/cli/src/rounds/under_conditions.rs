@@ -3,7 +3,7 @@
 use super::stopper::{ComparisonsSoFar, Spread, Stopper};
 use crate::driver::host::Host;
 use crate::driver::plans::{self, Executed, SoFarOfPlan};
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use assay_model::run::{RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
@@ -35,7 +35,7 @@ pub fn execute_jobs(
         planned: plan.order.last().map_or(0, |last| last.trial),
     };
     let mut enough = enough(rounds, &header.stopping, used(header, &done));
-    let enough = |so_far: SoFarOfPlan<'_>, voice: &Voice| enough(header, so_far, voice);
+    let enough = |so_far: SoFarOfPlan<'_>, messages: &Messages| enough(header, so_far, messages);
     plans::execute(host, header, store, done, enough)
 }
 
@@ -61,18 +61,18 @@ pub fn enough<'a>(
     rounds: Rounds,
     stopping: &'a Stopping,
     used: Nanos,
-) -> impl FnMut(&RunHeader, SoFarOfPlan<'_>, &Voice) -> bool + use<'a> {
+) -> impl FnMut(&RunHeader, SoFarOfPlan<'_>, &Messages) -> bool + use<'a> {
     let alpha = alpha_of_pair(rounds.conditions, stopping);
     let mut stopper = Stopper::new(stopping, alpha, rounds.planned, 1, used);
     let per_round = rounds.slots.max(1);
-    move |header, SoFarOfPlan { trials, slots }, voice| {
+    move |header, SoFarOfPlan { trials, slots }, messages| {
         // The first round conditions the storage.
         let rounds = u32::try_from(slots / per_round).ok();
         let Some(rounds) = rounds.and_then(|all| all.checked_sub(1)) else {
             return false;
         };
         slots.is_multiple_of(per_round)
-            && stopper.is_enough(rounds, voice, || found(header, trials))
+            && stopper.is_enough(rounds, messages, || found(header, trials))
     }
 }
 

@@ -401,7 +401,7 @@ impl OpinionArgs {
                     "no change of these series begins with run {run}: assay trend SERIES names the \
                      run of each change"
                 ),
-                None => format!("nothing was said of changes that begin with run {run}"),
+                None => format!("no opinion is stored on a change that begins with run {run}"),
             }));
         }
         for series in &meant {

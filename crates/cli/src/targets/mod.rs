@@ -13,7 +13,7 @@ use crate::interrupt::end_links_with_this;
 use crate::output::say;
 use crate::stored::lookup::data_folder;
 use crate::ui::address;
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use crate::ui::values::parse_unit;
 use crate::{child, config};
 use assay_model::annotation::parse_tag;
@@ -229,7 +229,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
 
 /// Prints the state of a link, without breaking a live line.
 fn tell(line: &str) {
-    Voice::new().say(&format!("assay: {}", clean(line)));
+    Messages::new().say(&format!("assay: {}", clean(line)));
 }
 
 /// Returns the path of this program.

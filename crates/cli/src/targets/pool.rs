@@ -193,7 +193,7 @@ impl Crew {
                 return Event::Nothing;
             }
             match self.told.recv_timeout(FRAME.min(deadline - now)) {
-                Ok(TaskMessage::Line(number, line)) => self.hear(number, &line),
+                Ok(TaskMessage::Line(number, line)) => self.receive(number, &line),
                 Ok(TaskMessage::Ended { number, code, out }) => {
                     if let Some(ended) = self.ended(number, code, out) {
                         return Event::Ended(ended);
@@ -209,7 +209,7 @@ impl Crew {
         }
     }
 
-    fn hear(&mut self, number: usize, line: &str) {
+    fn receive(&mut self, number: usize, line: &str) {
         if let Some(reported) = Reported::read(line) {
             self.block.show(number, &reported);
             return;
@@ -223,7 +223,7 @@ impl Crew {
             member.claims(claim);
             return;
         }
-        let line = member.hear(line);
+        let line = member.receive(line);
         let line = format!("{}: {line}", member.name);
         self.block.say(&clean(&line));
     }
@@ -410,7 +410,7 @@ impl Member {
     }
 
     /// Returns a line as it is to be shown. If it is that of a failure, the reason is kept.
-    pub fn hear<'a>(&mut self, line: &'a str) -> &'a str {
+    pub fn receive<'a>(&mut self, line: &'a str) -> &'a str {
         let Some(failure) = child::read_failure(line) else {
             return line;
         };

@@ -4,7 +4,7 @@
 //! - [`Progress`]: the display of one run.
 //! - [`LiveBlock`]: live lines at the end of a terminal, one for each run under way.
 //! - [`Forecast`]: the remaining time of a run.
-//! - [`Voice`]: messages that keep the live line intact.
+//! - [`Messages`]: messages that keep the live line intact.
 //!
 //! A live line never fills the terminal's width. `indicatif` (0.18) pads each of its lines to the
 //! last column, independent of the template (`DrawState::draw_to_term`); the `^C` that a terminal
@@ -36,7 +36,7 @@ use std::time::Instant;
 /// Display of a run's progress.
 pub struct Progress {
     /// Output for other messages during the run.
-    pub voice: Voice,
+    pub messages: Messages,
     forecast: Forecast,
     /// Names of the trials, in their order.
     names: Vec<String>,
@@ -86,7 +86,7 @@ impl Progress {
         let kinds: Vec<usize> = steps.iter().map(|step| step.kind).collect();
         let expected: Vec<Nanos> = steps.iter().map(|step| step.expected).collect();
         Self {
-            voice: Voice::new(),
+            messages: Messages::new(),
             forecast: Forecast::new(&kinds, &expected),
             names: steps.into_iter().map(|step| step.name).collect(),
             place: 0,
@@ -109,9 +109,10 @@ impl Progress {
         let left = time_left(Nanos(rest.0 + self.forecast.left(self.place, Nanos(0)).0));
         let what = tr!("writing the test file, {done} of {total}", done, total);
         let text = format!("{}  {rate:>11}  {what}", pad_left(&left, 10));
-        self.voice.show(self.place, self.names.len(), &text);
-        if done == total && !self.voice.is_live() && before != Some(total) {
-            self.voice.say(&tr!("wrote the test file, {total}", total));
+        self.messages.show(self.place, self.names.len(), &text);
+        if done == total && !self.messages.is_live() && before != Some(total) {
+            self.messages
+                .say(&tr!("wrote the test file, {total}", total));
         }
     }
 
@@ -146,19 +147,19 @@ impl Progress {
         let left = time_left(self.forecast.left(self.place, spent));
         let name = self.names.get(self.place).map_or("", String::as_str);
         let text = format!("{left:>10}  {rate:>11}  {name}");
-        self.voice.show(self.place, self.names.len(), &text);
+        self.messages.show(self.place, self.names.len(), &text);
     }
 
     /// Shows the result of the trial at `place`.
     pub fn ended(&mut self, place: u32, record: &TrialRecord) {
         let spent = self.spent();
         self.forecast.took(place as usize, spent);
-        if self.voice.is_live() && record.outcome == Outcome::Completed {
+        if self.messages.is_live() && record.outcome == Outcome::Completed {
             return;
         }
         let trials = self.names.len();
         let digits = trials.to_string().len();
-        self.voice.say(&format!(
+        self.messages.say(&format!(
             "[{:>digits$}/{trials}] {}: {}",
             place + 1,
             self.names.get(place as usize).map_or("", String::as_str),
@@ -475,7 +476,7 @@ const BETWEEN: char = '\u{1f}';
 /// Output of messages on standard error that keeps the live line intact. The live line exists only
 /// on a terminal, or in a child process, whose parent shows it. Can be used from several threads.
 #[derive(Clone)]
-pub struct Voice {
+pub struct Messages {
     /// Live line; `None` if it cannot be redrawn.
     shown: Option<Arc<Mutex<String>>>,
     /// `true` if the parent process shows the line.
@@ -517,8 +518,8 @@ pub fn is_live() -> bool {
     io::stderr().is_terminal() && !dumb
 }
 
-impl Voice {
-    /// Makes a voice, with a live line if the terminal can redraw its last line, or the parent shows it.
+impl Messages {
+    /// Makes the output, with a live line if the terminal can redraw its last line, or the parent shows it.
     pub fn new() -> Self {
         let is_reported = child::this().is_some_and(|part| part.live);
         Self {

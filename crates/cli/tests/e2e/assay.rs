@@ -165,7 +165,7 @@ pub struct Running {
     process: Process,
     /// Lines of standard error.
     lines: Receiver<String>,
-    heard: Vec<String>,
+    received: Vec<String>,
     out: JoinHandle<String>,
 }
 
@@ -192,7 +192,7 @@ impl Running {
         Self {
             process,
             lines,
-            heard: Vec::new(),
+            received: Vec::new(),
             out,
         }
     }
@@ -214,20 +214,20 @@ impl Running {
     /// Waits for so many lines that fit.
     pub fn await_lines(&mut self, what: &str, count: usize, fits: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + HANG;
-        while self.heard.iter().filter(|line| fits(line)).count() < count {
-            if !self.hear(deadline) {
-                panic!("it ended before {what}: {:#?}", self.heard);
+        while self.received.iter().filter(|line| fits(line)).count() < count {
+            if !self.receive(deadline) {
+                panic!("it ended before {what}: {:#?}", self.received);
             }
         }
     }
 
     /// Takes the next line; false when there are no more.
-    fn hear(&mut self, deadline: Instant) -> bool {
+    fn receive(&mut self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
-            Ok(line) if left > Duration::ZERO => self.heard.push(line),
+            Ok(line) if left > Duration::ZERO => self.received.push(line),
             Err(RecvTimeoutError::Disconnected) => return false,
-            Ok(_) | Err(RecvTimeoutError::Timeout) => panic!("it hangs: {:#?}", self.heard),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => panic!("it hangs: {:#?}", self.received),
         }
         true
     }
@@ -249,9 +249,9 @@ impl Running {
     /// Waits for the end.
     pub fn end(mut self) -> Ended {
         let deadline = Instant::now() + HANG;
-        while self.hear(deadline) {}
+        while self.receive(deadline) {}
         let status = self.process.wait().expect("it can be waited for");
-        let err = self.heard;
+        let err = self.received;
         assert!(
             !err.iter().any(|line| line.contains("panicked")),
             "{err:#?}"

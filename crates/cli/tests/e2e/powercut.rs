@@ -168,7 +168,7 @@ fn a_drive_that_honours_flushes_keeps_what_it_acknowledged() {
     assert_eq!(bench.journals(), Vec::<PathBuf>::new());
 }
 
-/// The host is killed while the power is off: what it had heard is checked by the next one.
+/// The host is killed while the power is off: what it had received is checked by the next one.
 #[test]
 fn a_killed_host_leaves_a_cycle_that_counts() {
     needs!("mkfs.ext4");
@@ -189,8 +189,8 @@ fn a_killed_host_leaves_a_cycle_that_counts() {
     // The link is cut by then, and all words have come.
     until("the power is off", || waiting.exists());
     let journal = bench.journals().into_iter().map(fs::read_to_string);
-    let heard: String = journal.map(|text| text.expect("a journal")).collect();
-    assert!(heard.contains("\ncut "), "{heard}");
+    let received: String = journal.map(|text| text.expect("a journal")).collect();
+    assert!(received.contains("\ncut "), "{received}");
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
     fs::remove_file(&held).expect("it is there");
@@ -203,7 +203,9 @@ fn a_killed_host_leaves_a_cycle_that_counts() {
     let first = run["trials"][0]["detail"]["found"]["streams"].as_array();
     for (number, stream) in first.expect("streams").iter().enumerate() {
         let start = format!("a {number} ");
-        let mut lines = heard.lines().filter_map(|line| line.strip_prefix(&start));
+        let mut lines = received
+            .lines()
+            .filter_map(|line| line.strip_prefix(&start));
         let last = lines.next_back().unwrap_or("0");
         assert_eq!(stream["acknowledged"].to_string(), last, "{stream:#}");
     }

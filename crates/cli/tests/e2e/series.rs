@@ -195,7 +195,7 @@ fn projects_are_kept_apart_and_alike_runs_change_nothing() {
     let why = bed.refused(&["trend", "nonsense words"]);
     assert!(why.contains("no series"), "{why}");
     let why = bed.refused(&["series", "--withdraw", "last"]);
-    assert!(why.contains("nothing was said"), "{why}");
+    assert!(why.contains("no opinion is stored"), "{why}");
     let gate = bed.run(&["series", "--gate", "--project", "c"]);
     gate.assert_code(2);
     assert!(gate.out.contains("no such series"), "{}", gate.out);

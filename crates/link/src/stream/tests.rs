@@ -35,14 +35,14 @@ fn both_sides_hear_all_over_one_connection() {
     let ends = connect(&a, &b);
     write_a.write_all(b"question").unwrap();
     drop(write_a);
-    let mut heard = String::new();
-    read_b.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "question");
+    let mut received = String::new();
+    read_b.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "question");
     write_b.write_all(b"answer").unwrap();
     drop(write_b);
-    let mut heard = String::new();
-    read_a.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "answer");
+    let mut received = String::new();
+    read_a.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "answer");
     b.await_delivery();
     assert!(!b.is_given_up());
     // Nobody hangs up by itself: that is up to who has made the connection.
@@ -58,9 +58,9 @@ fn a_stream_goes_on_over_the_next_connection() {
     let written = text.clone();
     let writing = spawn(move || write_a.write_all(&written).unwrap());
     let reading = spawn(move || {
-        let mut heard = Vec::new();
-        read_b.read_to_end(&mut heard).unwrap();
-        heard
+        let mut received = Vec::new();
+        read_b.read_to_end(&mut received).unwrap();
+        received
     });
     // Each connection carries a bit more than the one before; the last one all.
     for bytes in [0, 5, 9, 100, 70_000, 1 << 20, 3 << 20, u64::MAX] {
@@ -88,11 +88,11 @@ fn who_is_given_up_is_read_to_the_end_of_what_arrived() {
     let (b, _read_b, mut write_b) = link(TIMES);
     let _ends = connect(&a, &b);
     write_b.write_all(b"word").unwrap();
-    let mut heard = [0; 4];
-    read_a.read_exact(&mut heard).unwrap();
+    let mut received = [0; 4];
+    read_a.read_exact(&mut received).unwrap();
     a.give_up(Some("gone".to_owned()));
     a.give_up(None);
-    assert_eq!(read_a.read(&mut heard).unwrap_err().to_string(), "gone");
+    assert_eq!(read_a.read(&mut received).unwrap_err().to_string(), "gone");
     assert!(write_a.write(b"x").is_err());
 }
 
@@ -114,7 +114,7 @@ fn silence_is_noticed_and_ends_a_link_at_last() {
 #[test]
 fn a_new_connection_has_its_time() {
     let (link, _reader, _writer) = link(TIMES);
-    link.change(|state| state.heard -= TIMES.silence);
+    link.change(|state| state.received -= TIMES.silence);
     let looks = std::cell::Cell::new(0);
     let silent = link.await_silence(Instant::now(), || {
         looks.set(looks.get() + 1);

@@ -28,7 +28,7 @@ impl Store {
         };
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            let at_unix_ms = after_what_was_said(t, &said)?.unwrap_or(said.at_unix_ms);
+            let at_unix_ms = later_than_stored(t, &said)?.unwrap_or(said.at_unix_ms);
             put(t, &SaidOfChange { at_unix_ms, ..said })?;
             Ok(())
         })
@@ -49,7 +49,7 @@ impl Store {
                 author: String::new(),
                 at_unix_ms: now_unix_ms(),
             };
-            if let Some(at_unix_ms) = after_what_was_said(t, &withdrawn)? {
+            if let Some(at_unix_ms) = later_than_stored(t, &withdrawn)? {
                 put(
                     t,
                     &SaidOfChange {
@@ -92,7 +92,7 @@ impl Store {
 
 /// Returns a time for an opinion that is later than the stored one on the same change, even if the
 /// clocks of the two authors differ; `None` if none is stored.
-fn after_what_was_said(
+fn later_than_stored(
     t: &mut SqlSession<'_>,
     now: &SaidOfChange,
 ) -> Result<Option<u64>, StoreError> {

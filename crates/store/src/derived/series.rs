@@ -226,7 +226,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn surroundings(
+    pub fn circumstances(
         &self,
         runs: &[&str],
     ) -> Result<BTreeMap<String, BTreeMap<String, String>>, StoreError> {

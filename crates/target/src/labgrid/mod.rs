@@ -229,7 +229,7 @@ impl Wire {
         let reader = std::mem::replace(&mut session.reader, Box::new(std::io::empty()));
         let lines = BufReader::new(reader);
         let mut wire = Self { lines, session };
-        let hello: Hello = wire.hear().map_err(|error| error.at(coordinator))?;
+        let hello: Hello = wire.receive().map_err(|error| error.at(coordinator))?;
         match hello.version == VERSION {
             true => Ok((wire, hello.name)),
             false => Err(LabError::Lost(
@@ -242,12 +242,12 @@ impl Wire {
         let writer = self.session.writer.as_mut();
         let sent = writer.is_some_and(|writer| writeln!(writer, "{request}").is_ok());
         match sent {
-            true => self.hear(),
+            true => self.receive(),
             false => Err(LabError::Lost("its session has ended".to_owned())),
         }
     }
 
-    fn hear<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
+    fn receive<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
         let watchdog = self.session.must_answer_within(PATIENCE);
         let watchdog = watchdog.map_err(|error| LabError::Lost(error.to_string()))?;
         let mut line = String::new();

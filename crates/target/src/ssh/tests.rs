@@ -88,11 +88,11 @@ fn the_agent_runs_in_a_private_folder_that_goes_with_it() {
             .unwrap()
             .write_all(b"\0hi\xff")
             .unwrap();
-        let mut heard = Vec::new();
-        session.reader.read_to_end(&mut heard).unwrap();
+        let mut received = Vec::new();
+        session.reader.read_to_end(&mut received).unwrap();
         let mut expected = format!("{}/agent\n", there[0].display()).into_bytes();
         expected.extend(b"\0hi\xff");
-        assert_eq!(heard, expected);
+        assert_eq!(received, expected);
         drop(session);
         assert!(machine.left(temporary).is_empty(), "{temporary:?}");
     }

@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use std::{fs, io};
-use step::{Came, Child, ChildrenState, StepSetup, Together};
+use step::{Child, ChildResult, ChildrenState, StepSetup, Together};
 
 /// Age of the last stored step after which steps are stored. Waiting for the store after
 /// each step of a few milliseconds would take longer than the steps.
@@ -398,7 +398,7 @@ impl StepSetup<'_> {
         shared: &ChildrenState<'_>,
         gates: &Gates,
         ready: SyncSender<ChildMessage<Result<(), ActError>>>,
-        done: SyncSender<ChildMessage<Came>>,
+        done: SyncSender<ChildMessage<ChildResult>>,
     ) -> Result<(), ActError> {
         own_file_table();
         let (mut child, told) = match Child::ready(self.wanted(number), buffers, shared, number) {
@@ -423,7 +423,7 @@ impl StepSetup<'_> {
         shared: &ChildrenState<'_>,
         gates: &Gates,
         is_ready: &Receiver<ChildMessage<Result<(), ActError>>>,
-        is_done: &Receiver<ChildMessage<Came>>,
+        is_done: &Receiver<ChildMessage<ChildResult>>,
         context: &mut Context<'_>,
     ) -> Result<Together, ActError> {
         let ready = is_ready.iter().take(self.files.len());
@@ -449,11 +449,11 @@ impl StepSetup<'_> {
     fn follow(
         &self,
         shared: &ChildrenState<'_>,
-        is_done: &Receiver<ChildMessage<Came>>,
+        is_done: &Receiver<ChildMessage<ChildResult>>,
         context: &mut Context<'_>,
-    ) -> Vec<ChildMessage<Came>> {
+    ) -> Vec<ChildMessage<ChildResult>> {
         let progress = self.progress();
-        let mut words: Vec<ChildMessage<Came>> = Vec::new();
+        let mut words: Vec<ChildMessage<ChildResult>> = Vec::new();
         while words.len() < self.files.len() {
             match is_done.recv_timeout(EVERY) {
                 Ok(word) => {

@@ -42,7 +42,7 @@ pub(super) struct StepSetup<'a> {
 
 /// Results of the children, and the time from the start to the last end.
 pub(super) struct Together {
-    pub(super) children: Vec<Came>,
+    pub(super) children: Vec<ChildResult>,
     pub(super) parent: Duration,
 }
 
@@ -300,7 +300,7 @@ impl StepSetup<'_> {
     }
 }
 
-fn totals(children: &[Came], writes: bool, row: IozoneRow) -> DirectionTotals {
+fn totals(children: &[ChildResult], writes: bool, row: IozoneRow) -> DirectionTotals {
     let mut latency = Histogram::new();
     let mut ios = 0;
     for came in children.iter().filter(|came| came.writes == writes) {
@@ -357,7 +357,7 @@ impl<'a> ChildrenState<'a> {
 
 /// Results of a child.
 #[derive(Debug, Default)]
-pub(super) struct Came {
+pub(super) struct ChildResult {
     pub(super) figures: Figures,
     pub(super) writes: bool,
     pub(super) ios: u64,
@@ -419,11 +419,11 @@ impl<'a> Child<'a> {
 
     /// Runs the measured part. After a failure, the result covers the part before it. `tell` is
     /// called a few times a second with the bytes done; its time is not counted.
-    pub(super) fn measure(&mut self, tell: &mut dyn FnMut(u64)) -> Came {
+    pub(super) fn measure(&mut self, tell: &mut dyn FnMut(u64)) -> ChildResult {
         let work = self.wanted.work;
-        let mut came = Came {
+        let mut came = ChildResult {
             writes: self.wanted.writes,
-            ..Came::default()
+            ..ChildResult::default()
         };
         let cpu = thread_cpu_use();
         let start = Instant::now();
@@ -451,7 +451,7 @@ impl<'a> Child<'a> {
     }
 
     /// Carries out the flush and the close that count as part of the measurement.
-    fn finish(&mut self, start: Instant, came: &mut Came) {
+    fn finish(&mut self, start: Instant, came: &mut ChildResult) {
         let work = self.wanted.work;
         if work.flush
             && let Some(access) = &mut self.access
@@ -495,7 +495,12 @@ impl<'a> Child<'a> {
     }
 
     /// Processes all records with one clock reading each, and returns the time spent on other work.
-    fn pass(&mut self, start: Instant, tell: &mut dyn FnMut(u64), came: &mut Came) -> Duration {
+    fn pass(
+        &mut self,
+        start: Instant,
+        tell: &mut dyn FnMut(u64),
+        came: &mut ChildResult,
+    ) -> Duration {
         let work = self.wanted.work;
         let Some(access) = &mut self.access else {
             return Duration::ZERO;

@@ -106,7 +106,7 @@ fn with_threads(
     let barrier = SpinBarrier::of(threads);
     let began = Instant::now();
     std::thread::scope(|scope| {
-        let (say, words_heard) = channel();
+        let (reply_tx, reply_rx) = channel();
         let mut orders = Vec::new();
         for number in 0..threads as usize {
             let (order, to_do) = channel();
@@ -115,15 +115,15 @@ fn with_threads(
                 .cpus
                 .get(number % machine.cpus.len().max(1))
                 .copied();
-            let (say, barrier) = (say.clone(), &barrier);
-            let life = move || serve(cpu, words, began, barrier, &to_do, &say);
+            let (reply_tx, barrier) = (reply_tx.clone(), &barrier);
+            let life = move || serve(cpu, words, began, barrier, &to_do, &reply_tx);
             let started = Builder::new().spawn_scoped(scope, life);
             started.map_err(ActError::no_thread)?;
         }
-        drop(say);
+        drop(reply_tx);
         let team = Team {
             orders,
-            heard: words_heard,
+            replies: reply_rx,
         };
         team.measure(work, bytes, steps, context)
     })
@@ -136,13 +136,13 @@ fn serve(
     began: Instant,
     barrier: &SpinBarrier,
     orders: &Receiver<PassRequest>,
-    say: &Sender<BandwidthReply>,
+    reply_tx: &Sender<BandwidthReply>,
 ) {
     let cpu = cpu.filter(|&cpu| bind_to(cpu));
     let mut arrays = match Arrays::new(words) {
         Ok(arrays) => arrays,
         Err(error) => {
-            let _ = say.send(BandwidthReply::Ready(Err(error)));
+            let _ = reply_tx.send(BandwidthReply::Ready(Err(error)));
             return;
         }
     };
@@ -155,21 +155,21 @@ fn serve(
         ranges: ranges.collect(),
     };
     // Without a receiver, no requests follow either.
-    let _ = say.send(BandwidthReply::Ready(Ok(place)));
+    let _ = reply_tx.send(BandwidthReply::Ready(Ok(place)));
     for order in orders {
         let faults = major_faults();
         barrier.wait();
         let start = nanos(began.elapsed());
         arrays.pass(order.kernel, order.stores);
         let pass = (start, nanos(began.elapsed()));
-        let _ = say.send(BandwidthReply::Done(pass, major_faults() - faults));
+        let _ = reply_tx.send(BandwidthReply::Done(pass, major_faults() - faults));
     }
 }
 
 /// Threads that wait for requests.
 struct Team {
     orders: Vec<Sender<PassRequest>>,
-    heard: Receiver<BandwidthReply>,
+    replies: Receiver<BandwidthReply>,
 }
 
 impl Team {
@@ -232,7 +232,7 @@ impl Team {
     fn places(&self, bytes: u64) -> Result<Vec<ArrayPlacement>, ActError> {
         let mut places = Vec::new();
         for _ in &self.orders {
-            match self.heard.recv() {
+            match self.replies.recv() {
                 Ok(BandwidthReply::Ready(Ok(place))) => places.push(place),
                 Ok(BandwidthReply::Ready(Err(error))) => return Err(no_room(3 * bytes, &error)),
                 Ok(BandwidthReply::Done(..)) | Err(_) => return Err(lost_threads()),
@@ -250,7 +250,7 @@ impl Team {
         }
         let (mut first, mut last, mut faults) = (u64::MAX, 0, 0);
         for _ in &self.orders {
-            let Ok(BandwidthReply::Done((start, end), own_faults)) = self.heard.recv() else {
+            let Ok(BandwidthReply::Done((start, end), own_faults)) = self.replies.recv() else {
                 return Err(lost_threads());
             };
             faults += own_faults;

@@ -13,7 +13,7 @@ use assay_model::trial::Outcome;
 use std::io;
 
 /// Machine information that only the agent can look up.
-pub trait Surroundings {
+pub trait MachineInfo {
     /// Returns caches, nodes and available memory.
     fn machine(&self) -> Machine;
     /// Returns the number of thermal throttling events since boot, over all CPUs.
@@ -30,7 +30,7 @@ pub trait Surroundings {
 /// If there is not enough memory, or the work was stopped.
 pub fn run(
     work: &Memory,
-    around: &dyn Surroundings,
+    around: &dyn MachineInfo,
     context: &mut Context<'_>,
 ) -> Result<ActReport, ActError> {
     let mut steps = Steps { done: 0, around };
@@ -49,7 +49,7 @@ pub fn run(
 /// Steps of a work, which are reported to the observer one after the other.
 struct Steps<'a> {
     done: u32,
-    around: &'a dyn Surroundings,
+    around: &'a dyn MachineInfo,
 }
 
 impl Steps<'_> {

@@ -7,7 +7,7 @@ use assay_model::act::memory::{
 /// A machine with a small cache, whose addresses are physical ones less a page.
 struct Small;
 
-impl Surroundings for Small {
+impl MachineInfo for Small {
     fn machine(&self) -> Machine {
         Machine {
             cpus: assay_engine::memory::usable_cpus(),

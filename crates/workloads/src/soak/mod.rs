@@ -32,7 +32,7 @@ const INTERVAL: Nanos = Nanos::secs(1);
 const MOST_SUSPECTS: usize = 64;
 
 /// Device information that only the agent can look up.
-pub trait Surroundings {
+pub trait DeviceHealth {
     /// Returns the device's current health.
     fn health(&self) -> Option<Health>;
 }
@@ -44,7 +44,7 @@ pub trait Surroundings {
 /// soak can be resumed.
 pub fn run(
     work: &Soak,
-    around: &dyn Surroundings,
+    around: &dyn DeviceHealth,
     context: &mut Context<'_>,
 ) -> Result<ActReport, ActError> {
     let mut soaker = Soaker {
@@ -81,7 +81,7 @@ enum StretchKind {
 /// A soak in progress.
 struct Soaker<'a> {
     work: &'a Soak,
-    around: &'a dyn Surroundings,
+    around: &'a dyn DeviceHealth,
     area: Area,
     checkpoint: Checkpoint,
     steps_done: u32,
@@ -113,7 +113,7 @@ impl Soaker<'_> {
         context.observer.begins(step);
         context.observer.clock_starts(step);
         let mut meter = Meter::start(job.interval.0);
-        let mut came = Came::default();
+        let mut came = StretchResult::default();
         let done = match kind {
             StretchKind::Writing => self.write(&mut meter, &mut came, context),
             StretchKind::Resuming | StretchKind::Checking => {
@@ -139,7 +139,7 @@ impl Soaker<'_> {
     }
 
     /// Builds the step of a stretch from its result.
-    fn step(&self, kind: StretchKind, came: Came) -> SoakStep {
+    fn step(&self, kind: StretchKind, came: StretchResult) -> SoakStep {
         let block = self.work.block_bytes;
         SoakStep {
             of: match kind {
@@ -163,7 +163,7 @@ impl Soaker<'_> {
     fn write(
         &mut self,
         meter: &mut Meter,
-        came: &mut Came,
+        came: &mut StretchResult,
         context: &mut Context<'_>,
     ) -> Result<(), ActError> {
         let began = self.checkpoint.clone();
@@ -226,7 +226,7 @@ impl Soaker<'_> {
         &mut self,
         kind: StretchKind,
         meter: &mut Meter,
-        came: &mut Came,
+        came: &mut StretchResult,
         context: &mut Context<'_>,
     ) -> Result<(), ActError> {
         let name = if kind == StretchKind::Resuming {
@@ -349,7 +349,7 @@ const FAULTS_KEPT: usize = 64;
 
 /// Result of a stretch.
 #[derive(Default)]
-struct Came {
+struct StretchResult {
     faults_seen: u64,
     faults: Vec<Fault>,
     /// Writes after the checkpoint, up to the last one that is complete.
@@ -407,7 +407,7 @@ impl Area {
         &mut self,
         checkpoint: &mut Checkpoint,
         (meter, context): (&mut Meter, &Context<'_>),
-        came: &mut Came,
+        came: &mut StretchResult,
     ) -> Result<(), ActError> {
         let number = checkpoint.next;
         let block = self.order.block_of(number);
@@ -459,7 +459,7 @@ impl Area {
         newer: bool,
         checkpoint: &mut Checkpoint,
         (meter, context): (&mut Meter, &Context<'_>),
-        came: &mut Came,
+        came: &mut StretchResult,
     ) -> Result<(), ActError> {
         let last = self.order.last_before(checkpoint.next, block);
         if (last.is_none() && !newer) || checkpoint.suspects.contains(&block) {
@@ -496,7 +496,7 @@ impl Area {
 
     /// Returns true if the block read belongs, at least in part, to a write after the checkpoint,
     /// which was not flushed and may or may not have completed.
-    fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut Came) -> bool {
+    fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut StretchResult) -> bool {
         let newest = content::newest(self.found.block(), self.seed, block);
         // A number far beyond the checkpoint is not a write of this run.
         let latest = checkpoint
@@ -558,7 +558,7 @@ impl Area {
     }
 }
 
-impl Came {
+impl StretchResult {
     fn fault(&mut self, fault: Fault) {
         self.faults_seen += 1;
         if self.faults.len() < FAULTS_KEPT {

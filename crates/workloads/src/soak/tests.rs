@@ -8,7 +8,7 @@ use std::path::Path;
 
 struct Mute;
 
-impl Surroundings for Mute {
+impl DeviceHealth for Mute {
     fn health(&self) -> Option<Health> {
         None
     }

@@ -15,7 +15,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, prints_to_terminal, say};
 use crate::stored::KeepArgs;
 use crate::stored::lookup::write_file;
-use crate::ui::progress::{Forecast, Voice, time_left};
+use crate::ui::progress::{Forecast, Messages, time_left};
 use assay_dialects::iozone;
 use assay_dialects::iozone::table::{Moment, RowText};
 use assay_dialects::iozone::{IozoneCommand, IozoneRequest, marks, table};
@@ -357,21 +357,21 @@ struct Listing<'a> {
     holds: bool,
     /// Number of started steps in this repetition.
     begun: usize,
-    voice: Voice,
+    messages: Messages,
     pace: WorkPace,
 }
 
 impl<'a> Listing<'a> {
     fn new(command: &'a IozoneCommand, opening: String) -> Self {
-        let voice = Voice::new();
+        let messages = Messages::new();
         Self {
             command,
             opening: Some(opening),
             row: None,
             held: String::new(),
-            holds: voice.is_live() && prints_to_terminal(),
+            holds: messages.is_live() && prints_to_terminal(),
             begun: 0,
-            voice,
+            messages,
             pace: WorkPace::new(&command.work, command.own.trials),
         }
     }
@@ -384,7 +384,7 @@ impl<'a> Listing<'a> {
         if self.holds && !self.held.ends_with('\n') {
             return Ok(());
         }
-        self.voice.clear();
+        self.messages.clear();
         let text = std::mem::take(&mut self.held);
         print(|out| out.write_all(text.as_bytes()))
     }
@@ -415,7 +415,7 @@ impl<'a> Listing<'a> {
 
     /// Ends an unfinished line.
     fn end(mut self) -> Result<(), Failure> {
-        self.voice.clear();
+        self.messages.clear();
         self.finish_row()?;
         self.holds = false;
         self.write("")
@@ -423,8 +423,8 @@ impl<'a> Listing<'a> {
 }
 
 impl Listener for Listing<'_> {
-    fn voice(&self) -> Option<&Voice> {
-        Some(&self.voice)
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.messages)
     }
 
     fn started(&mut self, _job: &Job) -> Result<(), Failure> {
@@ -459,12 +459,12 @@ impl Listener for Listing<'_> {
                 self.write(table::CLOSING)?;
             }
         }
-        self.pace.show(&self.voice, None);
+        self.pace.show(&self.messages, None);
         Ok(())
     }
 
     fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
-        self.pace.show(&self.voice, Some(progress));
+        self.pace.show(&self.messages, Some(progress));
         Ok(())
     }
 
@@ -531,8 +531,8 @@ impl WorkPace {
     }
 
     /// Draws the live line, if there is one.
-    fn show(&self, voice: &Voice, progress: Option<&ActProgress>) {
-        if !voice.is_live() {
+    fn show(&self, messages: &Messages, progress: Option<&ActProgress>) {
+        if !messages.is_live() {
             return;
         }
         let left = self.left(progress.map_or(0, |progress| progress.done));
@@ -541,7 +541,7 @@ impl WorkPace {
             Some(progress) => format!("{left}, {}", progress.step),
             None => left,
         };
-        voice.show(self.done, self.steps, text.trim_start_matches(", "));
+        messages.show(self.done, self.steps, text.trim_start_matches(", "));
     }
 }
 

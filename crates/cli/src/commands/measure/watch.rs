@@ -44,7 +44,7 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     let act = Act::Watch(Box::new(watch.clone()));
     let order = acts::single("", Place::Memory, act, 0, false);
     let mut seen = Seen {
-        voice: Voice::of(args),
+        output: SampleOutput::of(args),
         samples: Vec::new(),
         stop: &stop,
     };
@@ -84,7 +84,7 @@ fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
 
 /// Display and list of the samples so far.
 struct Seen<'a> {
-    voice: Voice,
+    output: SampleOutput,
     samples: Vec<WatchSample>,
     stop: &'a Stop,
 }
@@ -93,7 +93,7 @@ impl Listener for Seen<'_> {
     fn stands(&mut self, report: &ActReport) -> Result<(), Failure> {
         if let ActReport::Watching(sample) = report {
             self.stop.phase(sample.phase);
-            if !self.voice.tell(sample)? {
+            if !self.output.tell(sample)? {
                 self.stop.nobody_reads();
             }
             self.samples.push(*sample.clone());
@@ -116,7 +116,7 @@ fn exit_code(ended: Option<CommandEnd>, stop: &Stop) -> ExitCode {
 }
 
 /// Output of samples.
-pub enum Voice {
+pub enum SampleOutput {
     /// A table on standard error.
     Talk(WatchTable),
     /// A table on standard output.
@@ -127,7 +127,7 @@ pub enum Voice {
     Silent,
 }
 
-impl Voice {
+impl SampleOutput {
     /// Returns the output that the arguments select.
     pub fn of(args: &WatchArgs) -> Self {
         match (args.csv, args.json, args.command.is_empty()) {

@@ -9,7 +9,7 @@ use crate::output::say;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load, load_from};
 use crate::stored::{OutputFolder, PopulationArgs};
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use assay_lang::{counted, tr};
 use assay_model::figures::Import;
 use assay_model::run::Run;
@@ -292,7 +292,7 @@ enum Made {
 /// Writes all pages in parallel, in one thread per processor: a run can be large.
 fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Made>, Failure> {
     let next = AtomicUsize::new(0);
-    let voice = Voice::new();
+    let messages = Messages::new();
     let location = store.location();
     let work = || -> Result<Vec<(usize, Made)>, Failure> {
         // A store connection cannot be shared between threads.
@@ -303,7 +303,7 @@ fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Mad
             let Some(id) = ids.get(index) else {
                 return Ok(made);
             };
-            voice.show(index, ids.len(), id);
+            messages.show(index, ids.len(), id);
             made.push((
                 index,
                 match load_from(&store, id) {
@@ -326,7 +326,7 @@ fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Mad
         });
         ended.chain(alone).collect()
     });
-    voice.clear();
+    messages.clear();
     let mut made: Vec<(usize, Made)> = made?.into_iter().flatten().collect();
     made.sort_unstable_by_key(|(index, _)| *index);
     Ok(made.into_iter().map(|(_, made)| made).collect())

@@ -62,7 +62,7 @@ pub fn run(args: &ShareArgs) -> Result<ExitCode, Failure> {
         _ => {
             let all = all?;
             print(|out| all.iter().try_for_each(|run| write(run, out)))?;
-            say(tr!("Nothing was shared: this is what would leave."));
+            say(tr!("Dry run: nothing was shared; this would be."));
         }
     }
     Ok(DONE)

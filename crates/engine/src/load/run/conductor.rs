@@ -224,9 +224,9 @@ impl<'a> Conductor<'a> {
                 }
                 Event::Panicked => {
                     waiting -= 1;
-                    self.heard(index, event, wave);
+                    self.handle(index, event, wave);
                 }
-                event => self.heard(index, event, wave),
+                event => self.handle(index, event, wave),
             }
         }
     }
@@ -239,7 +239,7 @@ impl<'a> Conductor<'a> {
                 wave.gates.iter().for_each(StartLine::cancel);
             }
             match events.recv_timeout(self.next_look(wave)) {
-                Ok((index, event)) => self.heard(index, event, wave),
+                Ok((index, event)) => self.handle(index, event, wave),
                 Err(RecvTimeoutError::Timeout) => {
                     wave.patience = (wave.patience * 2).min(LOOK_EVERY);
                 }
@@ -266,7 +266,7 @@ impl<'a> Conductor<'a> {
         wave.patience
     }
 
-    fn heard(&mut self, index: usize, event: Event, wave: &mut Wave<'_>) {
+    fn handle(&mut self, index: usize, event: Event, wave: &mut Wave<'_>) {
         match event {
             Event::Ready => {}
             Event::Note(note) => self.observer.note(&note),

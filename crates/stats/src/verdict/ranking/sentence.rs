@@ -193,7 +193,7 @@ impl Display for Front {
         let told = match self {
             Self::Everyone(names) => {
                 let names = enumerate(names);
-                tr!("{names}: no condition can be told from another", names)
+                tr!("no significant difference between {names}", names)
             }
             Self::Unjudged => String::new(),
             Self::Nobody => {

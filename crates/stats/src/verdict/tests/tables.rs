@@ -350,7 +350,7 @@ fn the_schedulers_are_judged() {
     assert!(found.deciding.is_empty());
     assert_eq!(
         found.sentence.to_string(),
-        "fiops, noop, bfq, cfq, deadline, zen, vr, row and sio: no condition can be told from another"
+        "no significant difference between fiops, noop, bfq, cfq, deadline, zen, vr, row and sio"
     );
 }
 

@@ -44,7 +44,7 @@ pub(super) fn run(
     let words = usize::try_from(bytes / 8 / threads as u64).unwrap_or(usize::MAX);
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        let (say, heard) = channel();
+        let (say, received) = channel();
         let mut orders = Vec::new();
         for (thread, number) in (0_u32..).zip(0..threads) {
             let (order, to_do) = channel();
@@ -61,7 +61,7 @@ pub(super) fn run(
         drop(say);
         let team = Team {
             orders,
-            heard,
+            received,
             stop: &stop,
             done: &done,
         };
@@ -351,7 +351,7 @@ fn serve(
 /// Threads that wait for requests.
 struct Team<'a> {
     orders: Vec<Sender<StressRequest>>,
-    heard: Receiver<StressReply>,
+    received: Receiver<StressReply>,
     stop: &'a AtomicBool,
     /// Words of the current sweep that are done.
     done: &'a AtomicU64,
@@ -362,7 +362,7 @@ impl Team<'_> {
     fn parts(&self, bytes: u64) -> Result<Vec<MemoryPlacement>, ActError> {
         let mut parts = Vec::new();
         for _ in &self.orders {
-            match self.heard.recv() {
+            match self.received.recv() {
                 Ok(StressReply::Ready(place)) => parts.push(place),
                 Ok(StressReply::Failed(error)) => return Err(no_room(bytes, &error)),
                 _ => return Err(lost_threads()),
@@ -386,7 +386,7 @@ impl Team<'_> {
         }
         let mut all = Vec::new();
         while all.len() < self.orders.len() {
-            match self.heard.recv_timeout(Duration::from_millis(100)) {
+            match self.received.recv_timeout(Duration::from_millis(100)) {
                 Ok(StressReply::Swept(swept)) => all.push(swept),
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(lost_threads()),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -403,7 +403,7 @@ impl Team<'_> {
         first
             .send(StressRequest::Flip(bit))
             .map_err(|_| lost_threads())?;
-        match self.heard.recv() {
+        match self.received.recv() {
             Ok(StressReply::Flipped) => Ok(()),
             _ => Err(lost_threads()),
         }

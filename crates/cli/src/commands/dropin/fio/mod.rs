@@ -409,7 +409,7 @@ impl Listener for Results<'_> {
         if note.weight == NoteWeight::Info {
             return self.remark(&note.text);
         }
-        if let Some(line) = self.repeats.hear(note) {
+        if let Some(line) = self.repeats.receive(note) {
             self.say(note.weight, &line);
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::checks::{admission, estimate};
 use crate::driver::host::Host;
 use crate::driver::plans::{Executed, Execution, Recorder, SoFarOfPlan};
 use crate::driver::runs::{Ending, header, random, run_id};
-use crate::driver::trials::Heard;
+use crate::driver::trials::AgentEvent;
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -242,13 +242,13 @@ impl Arm<'_> {
     fn turn(&mut self, slots: usize, recorder: &mut Recorder<'_>) -> bool {
         self.begun = true;
         for _ in 0..slots {
-            let heard = self
+            let received = self
                 .execution
                 .next_slot()
-                .and_then(|()| recorder.hear(&mut self.execution));
-            match heard {
-                Ok(Heard::Slot(_)) => {}
-                Ok(Heard::Done(end)) => self.end = Some(Ok(end)),
+                .and_then(|()| recorder.receive(&mut self.execution));
+            match received {
+                Ok(AgentEvent::Slot(_)) => {}
+                Ok(AgentEvent::Done(end)) => self.end = Some(Ok(end)),
                 Err(failure) => self.end = Some(Err(failure)),
             }
             if self.end.is_some() {
@@ -265,11 +265,11 @@ impl Arm<'_> {
         }
         self.execution.cancel();
         let end = loop {
-            match recorder.hear(&mut self.execution) {
+            match recorder.receive(&mut self.execution) {
                 // The trial that was under way.
-                Ok(Heard::Slot(_)) => {}
-                Ok(Heard::Done(RunEnd::Cancelled)) if over => break Ok(RunEnd::Finished),
-                Ok(Heard::Done(end)) => break Ok(end),
+                Ok(AgentEvent::Slot(_)) => {}
+                Ok(AgentEvent::Done(RunEnd::Cancelled)) if over => break Ok(RunEnd::Finished),
+                Ok(AgentEvent::Done(end)) => break Ok(end),
                 Err(failure) => break Err(failure),
             }
         };

@@ -102,7 +102,7 @@ impl Cycles<'_> {
     fn begin(&self, host: &mut Host, planned: &Planned) -> Result<Option<String>, Failure> {
         host.run_acts(self.order(planned, Task::Write))?;
         loop {
-            match host.hear()? {
+            match host.receive()? {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
                 FromAgent::LoadNote(note) => say(&note_in_words(&note)),
                 FromAgent::Done { end } => return Err(of_end(end)),
@@ -121,9 +121,9 @@ impl Cycles<'_> {
         let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter())?;
         let mut noted = Ok(());
         // The link usually ends with an error; messages before it are valid.
-        while let Ok(message) = host.hear() {
+        while let Ok(message) = host.receive() {
             match message {
-                FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
+                FromAgent::Powercut(word) if noted.is_ok() => noted = journal.received(&word),
                 FromAgent::LoadNote(note) => say(&note_in_words(&note)),
                 FromAgent::Done { end } => {
                     say(&format!(

@@ -108,7 +108,7 @@ impl Journal {
     }
 
     /// Notes a message of the writer.
-    pub fn heard(&mut self, word: &Word) -> Result<(), Failure> {
+    pub fn received(&mut self, word: &Word) -> Result<(), Failure> {
         let (letter, stream, sequence) = match *word {
             Word::Ready { .. } => return Ok(()),
             Word::Begun { stream, sequence } => ('b', stream, sequence),
@@ -241,10 +241,10 @@ mod tests {
         journal.ready(Some("x-y")).unwrap();
         let word = |sequence| (1, sequence);
         let (stream, sequence) = word(3);
-        journal.heard(&Word::Begun { stream, sequence }).unwrap();
+        journal.received(&Word::Begun { stream, sequence }).unwrap();
         let (stream, sequence) = word(2);
         journal
-            .heard(&Word::Acknowledged { stream, sequence })
+            .received(&Word::Acknowledged { stream, sequence })
             .unwrap();
         journal
     }
@@ -262,7 +262,7 @@ mod tests {
             stream: 2,
             sequence: 1,
         };
-        assert!(journal.heard(&stranger).is_err());
+        assert!(journal.received(&stranger).is_err());
         journal.cycle(&planned(2)).unwrap();
         assert_eq!(journal.known()[1], KnownWrites::default());
         assert_eq!(fs::read_to_string(&file).unwrap(), "cycle 2 9\n");

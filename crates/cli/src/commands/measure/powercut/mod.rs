@@ -22,7 +22,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::stored;
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use crate::ui::values::{one_of, parse_time};
 use assay_lang::tr;
 use assay_model::act::StepDetail;
@@ -329,7 +329,7 @@ impl Session<'_> {
         mut host: Host,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
-        let voice = Voice::new();
+        let messages = Messages::new();
         for planned in planned(args, self.header.plan.seed).skip(self.trials.len()) {
             if interrupt.exit_code().is_some() {
                 break;
@@ -340,13 +340,13 @@ impl Session<'_> {
                 // A question needs its own line: a live line would be redrawn over it.
                 Switch::Hand => say(&text),
                 Switch::Commands { .. } => {
-                    voice.show(number as usize - 1, args.cycles as usize, &text);
+                    messages.show(number as usize - 1, args.cycles as usize, &text);
                 }
             }
             self.is_same_device(&mut host)?;
             let started = unix_ms();
             let came = self.cycle(host, &planned);
-            voice.clear();
+            messages.clear();
             let (again, step) = came?;
             host = again;
             self.keep(args, &planned, started, step)?;

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::rounds::Cost;
 use crate::rounds::acts::{ActPlace, RepeatedAct, check_place};
 use crate::rounds::under_conditions::{self, Rounds};
-use crate::ui::progress::Voice;
+use crate::ui::progress::Messages;
 use crate::{rounds, stored};
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
@@ -75,7 +75,7 @@ pub fn run(
         tell(&rounds::facts(&sweep.ends, request.trials));
     }
     let mut talk = SlotTalk::new(0, acts.slots.len());
-    let mut enough = enough(&request, talk.voice.clone());
+    let mut enough = enough(&request, talk.messages.clone());
     let (inspection, store) = (bed.inspection.clone(), &args.shared.store);
     let done = acts::execute(
         target,
@@ -127,7 +127,7 @@ fn request(
 /// Returns a function that decides after each slot if the sweep may end.
 fn enough<'a>(
     request: &'a Request,
-    voice: Voice,
+    messages: Messages,
 ) -> impl FnMut(&RunHeader, SoFarOfPlan<'_>) -> bool + use<'a> {
     let sweep = request.sweep.as_ref();
     let conditions = sweep.map_or(1, |sweep| sweep.conditions.len());
@@ -138,5 +138,5 @@ fn enough<'a>(
     };
     let stopping = sweep.map_or(&Stopping::NEVER, |sweep| &sweep.ends);
     let mut enough = under_conditions::enough(rounds, stopping, Nanos(0));
-    move |header, so_far| enough(header, so_far, &voice)
+    move |header, so_far| enough(header, so_far, &messages)
 }

@@ -13,7 +13,7 @@ use crate::rounds::acts::ReadCommand;
 use crate::rounds::stopper::{ComparisonsSoFar, Spread, Stopper};
 use crate::stored;
 use crate::stored::lookup::FigureSource;
-use crate::ui::progress::{Progress, Step, Voice, steps};
+use crate::ui::progress::{Messages, Progress, Step, steps};
 use assay_lang::tr;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
@@ -106,7 +106,7 @@ fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
         None => SlotDisplay::Jobs(Progress::new(in_turn(&setup.headers))),
         Some(_) => SlotDisplay::Acts(SlotTalk::new(0, setup.turns.len())),
     };
-    let voice = display.voice().clone();
+    let messages = display.messages().clone();
     let store = &mut setup.store;
     let mut recorder = Recorder { store, display };
     let [a, b] = &mut setup.hosts;
@@ -114,8 +114,8 @@ fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     let [header_a, header_b] = &setup.headers;
     let acts = setup.acts.as_ref();
     let mut session = Session::new([a, b], [header_a, header_b], acts);
-    let mut enough = enough(&setup.headers, (setup.trials, session.slots()), &voice);
-    let ((), signal) = plans::interruptible(agents, &voice, |interrupt| {
+    let mut enough = enough(&setup.headers, (setup.trials, session.slots()), &messages);
+    let ((), signal) = plans::interruptible(agents, &messages, |interrupt| {
         session.run(&setup.turns, &mut recorder, interrupt, &mut enough);
     })?;
     Ok(session.finish(signal))
@@ -145,7 +145,7 @@ fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
 fn enough<'a>(
     headers: &'a [RunHeader; 2],
     (trials, slots): (u32, usize),
-    voice: &'a Voice,
+    messages: &'a Messages,
 ) -> impl FnMut([SoFarOfPlan<'_>; 2]) -> bool + 'a {
     let [header, _] = headers;
     let alpha = alpha_of_metric(header);
@@ -155,7 +155,7 @@ fn enough<'a>(
         // The first turn conditions the storage.
         let rounds = (of_both[0].slots / slots).saturating_sub(1);
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-        stopper.is_enough(rounds, voice, || {
+        stopper.is_enough(rounds, messages, || {
             found(headers, of_both.map(|side| side.trials))
         })
     }
