@@ -494,6 +494,7 @@ fn figure(number: u32, rng: &mut SplitMix64) -> Figure {
             positions: Vec::new(),
         },
         measured: None,
+        waited: None,
     }
 }
 

@@ -87,6 +87,10 @@ pub struct Figure {
     /// was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
+    /// Mean share of the trials' time, 0 to 1, in which a task of the machine waited for a
+    /// processor, or a hypervisor held it back; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<f64>,
 }
 
 /// Imported results of another program.

@@ -363,6 +363,7 @@ fn figure(trials: &[f64], better: Better) -> Figure {
             positions: Vec::new(),
         },
         measured: None,
+        waited: None,
     }
 }
 

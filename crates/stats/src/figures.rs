@@ -3,8 +3,10 @@
 use crate::acts;
 use crate::derive::{MetricName, deciding_metrics, label_of, metrics_with};
 use crate::streams::lowest_second_written;
+use crate::summary::mean;
 use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
+use assay_model::evidence::Snapshot;
 use assay_model::figures::{Figure, Metric, Sample, Unit};
 use assay_model::job::Direction;
 use assay_model::plan::Plan;
@@ -247,6 +249,7 @@ impl Growing<'_> {
                     positions: Vec::new(),
                 },
                 measured: None,
+                waited: None,
             },
             values: Vec::new(),
             places: Vec::new(),
@@ -268,9 +271,35 @@ impl Growing<'_> {
                 positions: self.places,
             },
             measured: Some(labels.join(OR)),
+            waited: mean_of_all(self.trials.iter().map(|trial| wait(trial))),
             ..self.figure
         }
     }
+}
+
+/// Returns the mean; `None` if there is no value, or one is not known.
+pub(crate) fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    Some(mean(&values))
+}
+
+/// Returns the share of a trial's time in which a task waited for a processor (pressure stall
+/// information, Documentation/accounting/psi.rst), and of the processors' time that a hypervisor
+/// took.
+fn wait(trial: &TrialRecord) -> Option<f64> {
+    let evidence = trial.evidence.as_ref()?;
+    let (before, after) = (&evidence.before, &evidence.after);
+    let ns = after.at_ns.checked_sub(before.at_ns).filter(|ns| *ns > 0)? as f64;
+    let us = |at: &Snapshot| at.pressure.map(|pressure| pressure.cpu_some_us);
+    let pressure = 1e3 * us(after)?.saturating_sub(us(before)?) as f64 / ns;
+    let steal = |at: &Snapshot| {
+        let hindrances = at.hindrances.as_ref()?;
+        Some(hindrances.steal_ns? as f64 / f64::from(hindrances.processors.max(1)))
+    };
+    let stolen = steal(after).zip(steal(before));
+    let stolen = stolen.map_or(0.0, |(after, before)| (after - before).max(0.0) / ns);
+    Some((pressure + stolen).min(1.0))
 }
 
 /// A required minimum of a figure.

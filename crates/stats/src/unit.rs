@@ -216,6 +216,7 @@ mod tests {
             primary: true,
             sample,
             measured: None,
+            waited: None,
         };
         let moments = |mean, stdev| Sample::Moments { n: 3, mean, stdev };
         let found = converted(&figure("MiB/s", moments(2.0, Some(0.5))), "KiB/s");

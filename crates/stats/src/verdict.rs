@@ -281,6 +281,9 @@ pub enum Note {
     /// The sides are from separate sessions, and the metric drifted within one of them by as much
     /// as they differ, in percent.
     DriftsWithin(f64),
+    /// While this side was measured, other programs used the processors, which can explain the
+    /// difference: percent of the time in which a task waited for one, and that of the other side.
+    Busy(Side, f64, f64),
     /// The trials show a difference, in percent, that also occurs between runs of one unchanged
     /// device, with their coefficient of variation in percent.
     OneOfRuns(f64, f64),
@@ -398,11 +401,14 @@ impl Note {
         )
     }
 
-    /// `true` if the note is about a drift that cannot be separated from a difference.
-    pub const fn is_on_drift(&self) -> bool {
+    /// `true` if the note is about a drift or a load that cannot be separated from a difference.
+    pub const fn is_on_session(&self) -> bool {
         matches!(
             self,
-            Self::OneAfterAnother(..) | Self::OrderConfounded | Self::DriftsWithin(_)
+            Self::OneAfterAnother(..)
+                | Self::OrderConfounded
+                | Self::DriftsWithin(_)
+                | Self::Busy(..)
         )
     }
 
@@ -517,6 +523,7 @@ impl Display for Note {
             Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
             Self::OrderConfounded => f.write_str(tr!("order-confounded: one side was measured after the other, so a drift cannot be told from a difference; measure them in turn: A B B A")),
             Self::DriftsWithin(drift) => f.write_str(&tr!("drift: it changed by {drift} % within one of the sides, which is as much as they differ; measure them in turn: A B B A (assay compare --paired-on)", drift = format_args!("{drift:+.1}"))),
+            Self::Busy(side, percent, other) => f.write_str(&tr!("while {side} was measured, something waited for a processor {percent} % of the time ({other} % on the other side), which can explain it: measure {side} again while the machine is idle, or both in turn", side, percent = format_args!("{percent:.0}"), other = format_args!("{other:.0}"))),
             Self::OneOfRuns(change, percent) => f.write_str(&tr!("differs by {change} %, and runs of such storage differ by {percent} % without a change (standard deviation)", change = format_args!("{change:+.1}"), percent = format_args!("{percent:.1}"))),
             Self::BetweenRuns(low, high, known) => {
                 let (low, high) = (format_args!("{low:.1}"), format_args!("{high:.1}"));

@@ -544,6 +544,7 @@ mod tests {
                 stdev: None,
             },
             measured: None,
+            waited: None,
         };
         let figures = conditions.iter().map(figure).collect();
         FigureSource::of_results(

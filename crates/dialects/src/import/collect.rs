@@ -211,6 +211,7 @@ impl Collector {
             primary: key.primary,
             sample,
             measured: key.measured,
+            waited: None,
         });
     }
 

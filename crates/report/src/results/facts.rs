@@ -82,6 +82,7 @@ fn figure<'a>(
         sample,
         measured,
         unit,
+        waited: _,
     } = &labelled.figure;
     let Sample::Values { values, .. } = sample else {
         return None;

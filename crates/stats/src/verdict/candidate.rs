@@ -18,6 +18,11 @@ use assay_model::verdict::{Change, Verdict};
 /// same quantity.
 const ROUNDING: f64 = 0.05;
 
+/// Largest difference that a load beside one side explains, on the scale of logarithms: a factor of
+/// 4. A load takes processors from the measured work, and keeps them awake for it: a compiler
+/// beside one run of a loop device changed single jobs by factors from 0.31 to 3.1.
+const MOST_OF_LOAD: f64 = 1.386;
+
 /// A metric before its verdict; only the level of its test is missing.
 pub(crate) struct Candidate {
     line: VerdictRow,
@@ -40,6 +45,19 @@ pub(crate) struct Candidate {
     simulated: bool,
     /// Difference of figures that are known to be exact.
     exact: Option<f64>,
+    /// Load of the machine while one of the sides was measured.
+    load: Option<Load>,
+}
+
+/// Load of other programs while one side was measured: shares of the time in which a task waited
+/// for a processor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub side: Side,
+    /// Share of this side.
+    pub waited: f64,
+    /// Share of the other side.
+    pub other: f64,
 }
 
 impl Candidate {
@@ -84,6 +102,7 @@ impl Candidate {
             among: None,
             simulated,
             exact: None,
+            load: None,
         };
         if confounded {
             candidate.bar(Note::OrderConfounded);
@@ -107,6 +126,11 @@ impl Candidate {
             barred: true,
             ..self
         }
+    }
+
+    /// Sets the load of the machine while one of the sides was measured.
+    pub fn under(self, load: Option<Load>) -> Self {
+        Self { load, ..self }
     }
 
     fn bar(&mut self, why: Note) {
@@ -257,6 +281,7 @@ impl Candidate {
         let qualified = self.line.qualification;
         let word = self.settle(judged, &rule, options, tables);
         let word = self.unless_drifted(word, &estimate, &rule);
+        let word = self.unless_busy(word, &estimate);
         let (one_sided, two_sided) = (2.0 * options.alpha, rule.alpha_difference);
         let (interval, level) = match options.qualify || judged.word == Word::Equivalent {
             true => (estimate.interval(one_sided), one_sided),
@@ -347,6 +372,30 @@ impl Candidate {
         Word::NoConclusion
     }
 
+    /// Replaces a difference by "no conclusion" if one side was measured beside a load, which
+    /// explains as much.
+    fn unless_busy(&mut self, word: Word, estimate: &Estimate) -> Word {
+        let explained = |_: &Load| estimate.d().abs() <= MOST_OF_LOAD;
+        let Some(load) = self.load.filter(explained) else {
+            return word;
+        };
+        let differs = matches!(word, Word::Faster | Word::Slower);
+        let fails = self.line.qualification == Qualification::Fail;
+        if !differs && !fails {
+            return word;
+        }
+        let percent = |share: f64| 100.0 * share;
+        let note = Note::Busy(load.side, percent(load.waited), percent(load.other));
+        self.line.notes.push(note);
+        if fails {
+            self.line.qualification = Qualification::Inconclusive;
+        }
+        match differs {
+            true => Word::NoConclusion,
+            false => word,
+        }
+    }
+
     /// Returns the estimate without one trial.
     fn without(&self, side: Side, index: usize, tables: &mut Tables) -> Option<Estimate> {
         let priors = self.priors.as_ref();
@@ -369,8 +418,8 @@ impl Candidate {
             (Word::Faster, Some(change)) => Verdict::Faster(change),
             (Word::Slower, Some(change)) => Verdict::Slower(change),
             (Word::Equivalent, Some(change)) => Verdict::Equivalent(change),
-            // More trials of the same kind would drift as well.
-            (_, change) if self.line.notes.iter().any(Note::is_on_drift) => none(change),
+            // More trials of the same kind would not help.
+            (_, change) if self.line.notes.iter().any(Note::is_on_session) => none(change),
             (_, change) => {
                 let trials_needed = self.more_trials(estimate, rule, options);
                 Verdict::NoConclusion {

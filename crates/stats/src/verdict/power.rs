@@ -221,6 +221,7 @@ mod tests {
                 positions: Vec::new(),
             },
             measured: None,
+            waited: None,
         };
         // Around two means: (2 * 0.01^2 + 2 * 0.03^2) / (1 + 1) = 0.001.
         let found = spreads(&[

@@ -356,6 +356,7 @@ fn figure(side: Side) -> Figure {
         primary: true,
         sample: Sample::Values { values, positions },
         measured: None,
+        waited: None,
     }
 }
 

@@ -19,6 +19,7 @@ fn figure(condition: &str, metric: &str, unit: &str, sample: Sample) -> Figure {
         primary: true,
         sample,
         measured: None,
+        waited: None,
     }
 }
 

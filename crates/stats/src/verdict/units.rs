@@ -6,7 +6,7 @@ use super::candidate::Level;
 use super::compare::{Comparison, Scope, compare_at};
 use super::ranking::Ranking;
 use super::{Mean, Options};
-use crate::figures::OR;
+use crate::figures::{OR, mean_of_all};
 use crate::unit::converted;
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::run::Looks;
@@ -121,6 +121,7 @@ fn joined_figure(
     Figure {
         measured: measured(&found),
         sample: sample(&found.iter().collect::<Vec<_>>()),
+        waited: mean_of_all(found.iter().map(|figure| figure.waited)),
         ..figure.clone()
     }
 }

@@ -153,6 +153,7 @@ pub fn import(id: &str, imported_unix_ms: u64) -> Import {
         primary: true,
         sample,
         measured: None,
+        waited: None,
     };
     let values = Sample::Values {
         values: vec![65.28, 0.1 + 0.2, 2.225_073_858_507_201e-308],

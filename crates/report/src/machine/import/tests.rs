@@ -23,6 +23,7 @@ fn import() -> Import {
         primary: true,
         sample,
         measured: None,
+        waited: None,
     };
     let values = Sample::Values {
         values: vec![0.1 + 0.2, 86.9],
@@ -137,6 +138,7 @@ fn swept() -> Import {
             positions: Vec::new(),
         },
         measured: Some("device".to_owned()),
+        waited: None,
     };
     let mut import = import();
     import.files = vec![format!("{HOSTILE}.csv")];

@@ -171,7 +171,7 @@ fn qualification_of((low, high): (f64, f64), better: Better, margin: f64) -> Qua
 /// Returns true if a reason may withhold the verdict, beside which no interval stands then.
 fn is_withheld(notes: &[Note]) -> bool {
     let reason = |note: &Note| {
-        note.is_on_drift()
+        note.is_on_session()
             || matches!(
                 note,
                 Note::TooFew(..)

@@ -3,6 +3,7 @@
 use super::{figure, of_values, ordered};
 use crate::verdict::between::Earlier;
 use crate::verdict::compare::{Comparison, compare_figures};
+use crate::verdict::judge::Qualification;
 use crate::verdict::ranking::{RankError, rank_figures};
 use crate::verdict::simulate::{Apart, Normal, Ordered};
 use crate::verdict::units::{
@@ -299,6 +300,53 @@ fn a_drift_within_runs_of_their_own_bars_what_is_no_larger() {
     assert!(judged(130.0, 0.07).starts_with("faster"));
     assert!(judged(100.0, 0.0).starts_with("equivalent"));
     assert!(judged(100.2, 0.15).starts_with("no conclusion"));
+}
+
+/// Runs of three metrics, beside which a load changes all: down by what it takes, or up because
+/// processors stay awake.
+#[test]
+fn a_load_beside_one_side_bars_what_it_explains() {
+    const IDLE: [f64; 3] = [0.2, 0.05, 0.1];
+    const BUSY: [f64; 3] = [0.44, 0.34, 0.33];
+    let run = |speed: f64, waited: [f64; 3]| -> Vec<Figure> {
+        let noise = [0.2, -0.2, 0.0, 0.24, -0.14, 0.04];
+        let values = noise.map(|e| speed + e);
+        let metrics = ["one", "two", "three"].into_iter().zip(waited);
+        let figure = |(metric, waited): (&str, f64)| Figure {
+            metric: metric.to_owned(),
+            waited: Some(waited),
+            ..of_values(&values)
+        };
+        metrics.map(figure).collect()
+    };
+    let judged = |a: &[Figure], b: &[Figure], qualify: bool| {
+        let options = Options {
+            same_session: false,
+            qualify,
+            ..Options::default()
+        };
+        let compared = compare_figures(a, b, &options);
+        let line = &compared.lines[0];
+        (text(line), line.qualification)
+    };
+    let words = |a: &[Figure], b: &[Figure]| judged(a, b, false).0;
+    let before = run(100.0, IDLE);
+    assert!(words(&before, &run(90.0, IDLE)).starts_with("slower"));
+    let explained = words(&before, &run(90.0, BUSY));
+    assert!(explained.starts_with("no conclusion"), "{explained}");
+    let reason = "while B was measured, something waited for a processor 44 % of the time";
+    assert!(explained.contains(reason), "{explained}");
+    assert!(!explained.contains("more trials"), "{explained}");
+    assert!(words(&before, &run(20.0, BUSY)).starts_with("slower"));
+    assert!(words(&before, &run(210.0, BUSY)).starts_with("no conclusion"));
+    assert!(words(&before, &run(100.0, BUSY)).starts_with("equivalent"));
+    assert!(words(&run(90.0, BUSY), &before).starts_with("no conclusion"));
+    // The storage's own costs affect one job, not all.
+    let [own, ..] = BUSY;
+    assert!(words(&before, &run(90.0, [own, 0.05, 0.1])).starts_with("slower"));
+    let qualification = |b: &[Figure]| judged(&before, b, true).1;
+    assert_eq!(qualification(&run(90.0, IDLE)), Qualification::Fail);
+    assert_eq!(qualification(&run(90.0, BUSY)), Qualification::Inconclusive);
 }
 
 #[test]
