@@ -239,7 +239,7 @@ fn storm(kills: u64, seed: u64) {
 #[test]
 fn a_kill_in_any_command_loses_nothing_and_leaves_nothing() {
     needs!(root, "mkfs.ext4", "mkfs.ext2");
-    storm(set(KILLS).unwrap_or(20), set(SEED).unwrap_or(1));
+    storm(set(KILLS).unwrap_or(25), set(SEED).unwrap_or(1));
 }
 
 #[test]

@@ -137,6 +137,24 @@ pub fn all(bed: &Bed, stage: &Stage) -> Vec<Kind> {
             format!("sweep {folder} --vary file:{knob}=5,6 --trials TIMES -- scenario {three}"),
         ),
         kind(
+            "sweep of dd",
+            format!(
+                "sweep {folder} --vary file:{knob}=5,6 --trials TIMES -- dd if=/dev/zero of=dd.out bs=64k count=16 conv=fsync"
+            ),
+        ),
+        kind(
+            "sweep of iozone",
+            format!(
+                "sweep {folder} --vary read_ahead_kb=64,512 --trials TIMES -- iozone -i 0 -i 1 -s 64 -r 4 -f iozone.tmp"
+            ),
+        ),
+        kind(
+            "sweep mkfs of androbench",
+            format!(
+                "sweep {node} --destroy-data --vary mkfs=ext4,ext2 --trials TIMES -- androbench --only sqlite-insert --transactions 5"
+            ),
+        ),
+        kind(
             "androbench",
             format!(
                 "androbench {folder} --only seq-write,sqlite-insert,sqlite-update --size 1M --transactions 5 --trials TIMES"
@@ -193,5 +211,23 @@ pub fn all(bed: &Bed, stage: &Stage) -> Vec<Kind> {
         ),
         times: ("4", "900"),
     });
+    for (name, command) in [
+        (
+            "paired disks",
+            "disks --size 1M --sample-size 64K --samples 2 --access-samples 0",
+        ),
+        (
+            "paired androbench",
+            "androbench --only sqlite-insert --transactions 5",
+        ),
+    ] {
+        let words =
+            format!("compare --paired-on {folder}/a {folder}/b --trials TIMES -- {command}");
+        all.push(Kind {
+            name,
+            words,
+            times: ("4", "900"),
+        });
+    }
     all
 }
