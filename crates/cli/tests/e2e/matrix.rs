@@ -4,6 +4,7 @@
 use crate::assay::{Bed, await_some, test_folders, text};
 use crate::sweep::{Knob, journals, kill_both};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -120,6 +121,57 @@ fn every_command_is_swept_for_a_number_a_verdict_or_a_time() {
     }
     assert_eq!((knob.value().as_str(), journals(&bed)), ("1", 0));
     assert!(test_folders(&folder).is_empty());
+}
+
+/// Labels of the figures of a stored run, by job and metric.
+fn labels(run: &Value) -> BTreeSet<(String, String, String)> {
+    let word = |value: &Value| value.as_str().expect("a word").to_owned();
+    let of_trial = |trial: &Value| {
+        let job = word(&trial["job"]["name"]);
+        let metrics = trial["metrics"].as_array().expect("a list").clone();
+        let metrics = metrics.into_iter();
+        metrics.map(move |metric| (job.clone(), word(&metric["name"]), word(&metric["label"])))
+    };
+    trials(run).iter().flat_map(of_trial).collect()
+}
+
+/// The words of the command itself, on files of a folder.
+fn plain(row: &Row, folder: &str) -> Vec<String> {
+    let words = row.words.iter().map(|word| match *word {
+        "of=f" => format!("of={folder}/f"),
+        other => other.to_owned(),
+    });
+    let mut words: Vec<String> = words.collect();
+    match row.name {
+        "iozone" => words.extend(["-f".to_owned(), format!("{folder}/f")]),
+        "androbench" | "disks" | "scenario" => words.push(folder.to_owned()),
+        _ => {}
+    }
+    words
+}
+
+#[test]
+fn labels_of_swept_commands_are_those_of_the_command() {
+    let bed = Bed::new();
+    let (knob, folder) = (Knob::new(&bed), bed.folder());
+    for row in &REPEATED {
+        let words = plain(row, text(&folder));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        bed.run(&words).assert_code(0);
+        let alone = labels(&bed.stored("last"));
+        assert!(!alone.is_empty(), "{}", row.name);
+        let front = [
+            "sweep",
+            text(&folder),
+            "--vary",
+            &knob.vary,
+            "--rounds",
+            "1",
+            "--",
+        ];
+        bed.run(&[&front[..], row.words].concat()).assert_code(0);
+        assert_eq!(labels(&bed.stored("last")), alone, "{}", row.name);
+    }
 }
 
 #[test]
