@@ -7,13 +7,10 @@
 //! default is used, and a row in `docs/config.md` (a test compares them). Other variables that
 //! assay reads are in `VARIABLES`.
 
-use crate::checks::part::device_model;
-use crate::checks::{input, toml_file};
+use crate::checks::input;
+use crate::checks::input::{device_model, parse_toml};
 use crate::exit::Failure;
-use crate::ui::address;
-use crate::ui::address::On;
-use crate::ui::destination::{Destination, store_location};
-use crate::ui::values::{parse_margin, parse_unit};
+use crate::ui::{Destination, On, parse_address, parse_margin, parse_unit, store_location};
 use assay_dialects::nearest;
 use assay_lang::Language;
 use assay_model::annotation::parse_tag;
@@ -267,7 +264,7 @@ impl TryFrom<String> for SingleTarget {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        match address::parse(&text)? {
+        match parse_address(&text)? {
             On::File(_) => Err("a name is that of one machine".to_owned()),
             on => Ok(Self(on)),
         }
@@ -575,7 +572,7 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     if text.len() as u64 > MAX_BYTES {
         return Err("it is longer than 1 MiB".to_owned());
     }
-    toml_file::read::<Values>(&text).map_err(|mistake| mistake.to_string())?;
+    parse_toml::<Values>(&text).map_err(|mistake| mistake.to_string())?;
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| error.to_string())?;

@@ -6,7 +6,6 @@ mod commands;
 mod config;
 mod driver;
 mod exit;
-mod interrupt;
 mod jobs;
 mod judging;
 mod output;
@@ -17,6 +16,7 @@ mod stored;
 mod targets;
 mod ui;
 
+use crate::driver::acts::MeasureArgs;
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
@@ -31,7 +31,6 @@ use commands::results::{
     export, import, list, plot, pull, push, query, report, rm, serve, share, show, store, tag,
 };
 use commands::{Cli, Command, generate, language, resume};
-use driver::measuring::MeasureArgs;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};

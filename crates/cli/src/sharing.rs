@@ -1,11 +1,10 @@
 //! Copying runs to and from stores of others, at the end of a measurement and by command.
 
-use crate::exit::{DONE, FAILED, Failure};
-use crate::interrupt::end_links_with_this;
+use crate::exit::{DONE, FAILED, Failure, end_links_with_this};
 use crate::output::{print, print_json, say};
 use crate::stored::lookup::StoreArgs;
 use crate::stored::series::refresh_after_push;
-use crate::ui::destination::Destination;
+use crate::ui::Destination;
 use crate::ui::progress::Messages;
 use crate::{config, stored};
 use assay_lang::{counted, tr};

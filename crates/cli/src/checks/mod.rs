@@ -1,8 +1,6 @@
-//! Checks before a measurement: admission of paths, free space, the medium, estimates.
+//! Checks before a measurement: admission of paths, estimates of time and space, and what
+//! users name: files, bus modes, parts.
 
 pub mod admission;
 pub mod estimate;
-pub mod free_space;
 pub mod input;
-pub mod part;
-pub mod toml_file;

@@ -4,17 +4,14 @@ use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
 use crate::commands::{Command, command_of};
 use crate::driver::acts::{ActRun, all_slots};
-use crate::driver::host::Host;
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
-use crate::driver::records::entries;
+use crate::driver::records::{StreamTrials, entries};
 use crate::driver::runs::Done;
-use crate::driver::slot_talk::SlotTalk;
-use crate::driver::{leftovers, runs};
-use crate::exit::{DONE, EXIT_CODES, Failure};
-use crate::interrupt::Interrupts;
-use crate::jobs::load_trials::StreamTrials;
+use crate::driver::trials::SlotTalk;
+use crate::driver::{Host, clear_leftovers, runs};
+use crate::exit::{DONE, EXIT_CODES, Failure, Interrupts};
 use crate::output::say;
-use crate::rounds::under_conditions::{self, Rounds, execute_jobs};
+use crate::rounds::stopper::{Rounds, enough_rounds, execute_jobs, time_used};
 use crate::stored;
 use crate::stored::KeepArgs;
 use crate::stored::lookup::{StoreArgs, run_id, whole_run};
@@ -67,7 +64,7 @@ impl Resumed {
         let mut host = Host::start(target)?;
         is_on(&run, host.target())?;
         tell_of_builds(&run, &host);
-        leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
+        clear_leftovers(&mut host, &mut store, &run.header.plan.place)?;
         // Clearing leftovers marked a run whose owner is gone as interrupted.
         let run = whole_run(&store, &id)?;
         match run.status {
@@ -383,8 +380,7 @@ fn carry_out(
         slots: conditions,
         planned: acts.slots.last().map_or(0, |(slot, _)| slot.trial),
     };
-    let mut sweep =
-        under_conditions::enough(rounds, &stopping, under_conditions::used(&header, &trials));
+    let mut sweep = enough_rounds(rounds, &stopping, time_used(&header, &trials));
     let mut enough = |header: &RunHeader, so_far: SoFarOfPlan<'_>| match conditions {
         0 => all_slots(header, so_far),
         _ => sweep(header, so_far, &messages),

@@ -1,15 +1,17 @@
-//! Acts on the host's side: the slots of a run, its trials in the store, and its end.
+//! Acts on the host's side: the slots of a run, its trials in the store, and its end. Commands that
+//! measure by one act.
 
-use crate::driver::host::Host;
+use crate::checks::admission::can_be_stored;
+use crate::driver::announce::{held, tell};
 use crate::driver::plans::{Execution, SoFarOfPlan};
-use crate::driver::runs::{Done, Ending, header, run_id};
-use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, Trials, TrialsOfStreams};
-use crate::driver::{leftovers, notes};
-use crate::exit::Failure;
-use crate::interrupt::{Interrupt, Interrupts};
+use crate::driver::runs::{self, Done, Ending, header, run_id};
+use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, StepTalk, Trials, TrialsOfStreams};
+use crate::driver::{Host, clear_leftovers, clear_leftovers_after_loss, note_of_leftover};
+use crate::exit::{Failure, Interrupt, Interrupts};
 use crate::output::say;
 use crate::stored;
 use crate::stored::{KeepArgs, keep_apart};
+use crate::targets::OnArgs;
 use assay_model::act::acts::{ActOrder, Acts};
 use assay_model::act::{Act, ActSpec};
 use assay_model::condition::{Condition, Restore};
@@ -18,10 +20,11 @@ use assay_model::load::Load;
 use assay_model::plan::{Place, Plan, rounds};
 use assay_model::run::{Run, RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
-use assay_model::wire::{Inspection, RunEnd};
+use assay_model::wire::{Feature, Inspection, RunEnd};
 use assay_store::Store;
 use assay_target::Target;
-use std::path::PathBuf;
+use clap::Args;
+use std::path::{Path, PathBuf};
 
 /// Permits a load to overwrite the devices that it names: as in fio, naming one is the permission.
 /// A device in use is refused all the same.
@@ -162,7 +165,7 @@ pub fn execute(
     let opened = path.and_then(|path| store.open(&path));
     let mut store = unless_it_may_go_unstored(opened, request)?;
     if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
-        leftovers::clear(host, store, &request.place)?;
+        clear_leftovers(host, store, &request.place)?;
     }
     let acts = request.acts();
     let mut header = header(request.plan(&acts), inspection, host.origin());
@@ -249,9 +252,9 @@ impl<'a> ActRun<'a> {
         let mut acts = acts.acts.iter().map(Act::spec);
         if ending.agent_lost && acts.any(|act| act.private_folder_in().is_some()) {
             let RunHeader { plan, id, .. } = &self.header;
-            for leftover in leftovers::clear_after_loss(target, &plan.place, id) {
+            for leftover in clear_leftovers_after_loss(target, &plan.place, id) {
                 // A note that cannot be shown is no reason to lose the run.
-                let _ = listener.note(&notes::of_leftover(&leftover));
+                let _ = listener.note(&note_of_leftover(&leftover));
             }
         }
         let forget = trials.is_empty();
@@ -303,4 +306,100 @@ fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failur
             say(stopping);
         }
     })
+}
+
+/// Arguments that commands which measure have in common.
+#[derive(Args, Debug)]
+pub struct MeasureArgs {
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: KeepArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// A command that measures by one work.
+pub struct MeasuringCommand<'a> {
+    /// Feature that the agent must have.
+    pub needs: Feature,
+    /// Path that is inspected.
+    pub path: &'a Path,
+    /// Repetitions.
+    pub trials: u32,
+    /// `true` if the user agreed that the data on a block device is destroyed.
+    pub destroy_data: bool,
+    /// Arguments that such commands share.
+    pub shared: &'a MeasureArgs,
+    /// Message when the user asks to stop.
+    pub stopping: &'static str,
+}
+
+/// Target that was inspected, before the measurement.
+pub struct Bench {
+    /// Connection to the agent.
+    pub host: Host,
+    /// Inspection of the path; the run's description of its storage comes from here.
+    pub inspection: Inspection,
+    /// Seed of orders and contents.
+    pub seed: u64,
+}
+
+/// Place and work, with the steps in their order, as far as they are known.
+pub type Planned = (Place, Act, Vec<Job>);
+
+impl MeasuringCommand<'_> {
+    /// Carries out the command on a target. `plan` admits the place, makes the work, and announces it.
+    pub fn carry_out(
+        &self,
+        target: &mut dyn Target,
+        plan: impl FnOnce(&mut Bench) -> Result<Planned, Failure>,
+    ) -> Result<Done, Failure> {
+        can_be_stored(self.path)?;
+        target.needs(self.needs);
+        let mut host = Host::start(target)?;
+        let inspection = host.inspect(self.path)?;
+        let seed = self.shared.seed.unwrap_or_else(runs::random);
+        let mut bench = Bench {
+            host,
+            inspection,
+            seed,
+        };
+        let request = self.request(plan(&mut bench)?, seed);
+        if self.destroy_data {
+            tell(&Vec::from_iter(held(&bench.inspection)));
+        }
+        let mut talk = StepTalk::new(request.steps.len());
+        let (store, found) = (&self.shared.store, bench.inspection);
+        let done = execute(
+            target,
+            &mut bench.host,
+            found,
+            &request,
+            store,
+            &mut talk,
+            &mut all_slots,
+        );
+        talk.close();
+        done
+    }
+
+    /// Makes the request for a work.
+    pub fn request(&self, (place, work, steps): Planned, seed: u64) -> Request {
+        Request {
+            work,
+            steps,
+            trials: self.trials,
+            seed,
+            destroy_data: self.destroy_data,
+            place,
+            stopping: self.stopping,
+            must_be_stored: true,
+            sweep: None,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Announcement before a run starts: paths that will be written, amount, and duration.
 
-use crate::checks::free_space::Written;
+use crate::checks::estimate::Written;
 use crate::output::{say, talk_columns};
 use assay_lang::{counted, tr};
 use assay_model::condition::Condition;

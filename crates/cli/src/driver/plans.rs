@@ -3,13 +3,12 @@
 use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
 use crate::driver::announce::announce;
-use crate::driver::host::{Host, Requests};
 use crate::driver::runs::{Done, Ending, header, run_id};
-use crate::driver::slot_talk::SlotTalk;
-use crate::driver::trials::{AgentEvent, Listener, Trials, TrialsOfStreams};
-use crate::driver::{leftovers, notes};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use crate::driver::trials::{AgentEvent, Listener, SlotTalk, Trials, TrialsOfStreams};
+use crate::driver::{
+    Host, Requests, clear_leftovers, clear_leftovers_after_loss, note_in_words, note_of_leftover,
+};
+use crate::exit::{Failure, Interrupt};
 use crate::output::say;
 use crate::stored;
 use crate::stored::KeepArgs;
@@ -67,7 +66,7 @@ impl Prepared {
         let place = admit(&host.inspect(path)?)?;
         // A refused path must leave no store behind, so the store is opened after the check.
         let mut store = keep.open(&store_path)?;
-        leftovers::clear(&mut host, &mut store, &place)?;
+        clear_leftovers(&mut host, &mut store, &place)?;
         Ok(Self {
             // Inspect again: removed leftovers freed space.
             inspection: host.inspect(path)?,
@@ -458,8 +457,8 @@ pub fn close(
     let done = Done::close(Some(store), header, executed.trials, ending, forget)?;
     if done.ending.agent_lost {
         let header = &done.run.header;
-        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
-            say(&notes::note_in_words(&notes::of_leftover(&leftover)));
+        for leftover in clear_leftovers_after_loss(target, &header.plan.place, &header.id) {
+            say(&note_in_words(&note_of_leftover(&leftover)));
         }
     }
     Ok(done)

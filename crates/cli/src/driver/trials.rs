@@ -1,17 +1,18 @@
-//! Receiving the messages of a plan or a work: trials are stored before they are displayed.
+//! Receiving the messages of a plan or a work: trials are stored before they are displayed. Displays of
+//! works: by their repetitions, or by their steps.
 
-use crate::driver::host::Host;
-use crate::driver::notes::note_in_words;
+use crate::driver::{Host, note_in_words};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::ui::progress::{Messages, SoFar};
-use assay_model::act::{Act, ActProgress, ActReport};
+use crate::ui::progress::{Forecast, Messages, SoFar, in_brief, name_of, time_left};
+use assay_model::act::{Act, ActProgress, ActReport, ProgressUnit};
 use assay_model::job::Job;
 use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
-use assay_model::trial::TrialRecord;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, BytesPerSec, Nanos};
 use assay_model::wire::{FromAgent, LoadNote, RunEnd, SlotEnd};
 use assay_store::Store;
+use std::time::Instant;
 
 /// Limit on the trials of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
@@ -275,6 +276,204 @@ fn without_end() -> Failure {
     Failure::lost("the agent reports trials without end")
 }
 
+/// Display of the repetitions of an act on standard error.
+pub struct SlotTalk {
+    /// Output of messages above the live line.
+    pub messages: Messages,
+    of: usize,
+    /// Number of repetitions that have ended, and of those that had ended before the resume.
+    done: usize,
+    before: usize,
+    began: Instant,
+    /// Steps of the repetition under way.
+    steps: Vec<TrialRecord>,
+}
+
+impl SlotTalk {
+    /// Makes a display for `of` repetitions, of which `done` have ended.
+    pub fn new(done: usize, of: usize) -> Self {
+        Self {
+            messages: Messages::new(),
+            of,
+            done,
+            before: done,
+            began: Instant::now(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Removes the live line.
+    pub fn close(&self) {
+        self.messages.clear();
+    }
+
+    /// Returns the remaining time, once a repetition has shown how long one takes.
+    fn left(&self) -> String {
+        if self.done == self.before {
+            return String::new();
+        }
+        let spent = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let done = (self.done - self.before) as u64;
+        let of = (self.of - self.before) as u64;
+        time_left(Forecast::rest(done, of, Nanos(spent)))
+    }
+
+    /// Returns the lines of a repetition that has ended: its figure if it had one step, else the failed
+    /// steps, and a line for the whole repetition.
+    fn lines(&self, steps: &[TrialRecord]) -> Vec<String> {
+        let digits = self.of.to_string().len();
+        let number = format!("[{:>digits$}/{}]", self.done, self.of);
+        let one = |step: &TrialRecord| {
+            let name = name_of(&step.job.name, step.trial, step.condition.as_deref());
+            format!("{name}: {}", in_brief(step))
+        };
+        match steps {
+            [] => Vec::new(),
+            [only] => vec![format!("{number} {}", one(only))],
+            [first, ..] => {
+                let failed = steps.iter().filter(|step| !is_completed(step));
+                let mut lines: Vec<String> = failed.map(one).collect();
+                let completed = steps.len() - lines.len();
+                let name = name_of("all steps", first.trial, first.condition.as_deref());
+                lines.push(format!(
+                    "{number} {name}: {completed} of {} completed",
+                    steps.len()
+                ));
+                lines
+            }
+        }
+    }
+}
+
+fn is_completed(step: &TrialRecord) -> bool {
+    step.outcome == Outcome::Completed
+}
+
+impl Listener for SlotTalk {
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.messages)
+    }
+
+    fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        let text = format!("{:>10}  {}", self.left(), job.name);
+        self.messages.show(self.done, self.of, &text);
+        Ok(())
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.steps.push(trial.clone());
+        Ok(())
+    }
+
+    fn repeated(&mut self, _number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
+        self.done += 1;
+        let steps = std::mem::take(&mut self.steps);
+        // On a terminal the live line is enough, unless something failed.
+        if !self.messages.is_live() || !steps.iter().all(is_completed) {
+            for line in self.lines(&steps) {
+                self.messages.say(&line);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Display of a work with a few long steps on standard error: the progress of the current step, and a
+/// line for each that has ended.
+pub struct StepTalk {
+    messages: Messages,
+    steps: usize,
+    trial: u32,
+}
+
+impl StepTalk {
+    /// Makes a display for a work with `steps` steps per repetition.
+    pub fn new(steps: usize) -> Self {
+        Self {
+            messages: Messages::new(),
+            steps,
+            trial: 1,
+        }
+    }
+
+    /// Removes the live line.
+    pub fn close(&self) {
+        self.messages.clear();
+    }
+
+    fn far(&self, progress: &ActProgress) -> String {
+        let total = progress.total.filter(|total| *total > 0);
+        let ActProgress {
+            done,
+            unit,
+            elapsed_ns,
+            ..
+        } = *progress;
+        let far = match (unit, total) {
+            (ProgressUnit::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
+            (ProgressUnit::Bytes, None) => Bytes(done).to_string(),
+            (ProgressUnit::Items, Some(total)) => format!("{done} of {total}"),
+            (ProgressUnit::Items, None) => done.to_string(),
+        };
+        // Before the first interval there is no rate.
+        let rate = match unit {
+            ProgressUnit::Bytes if done > 0 && elapsed_ns > 0 => {
+                format!(", {}", rate(done, elapsed_ns))
+            }
+            _ => String::new(),
+        };
+        // Without progress there is no basis for a forecast.
+        let left = total.filter(|_| done > 0).map(|total| {
+            let spent = Nanos(elapsed_ns);
+            Forecast::rest(done, total, spent)
+        });
+        if total.is_none() && done == 0 {
+            // The step has no counter: only the time is known.
+            let (step, elapsed) = (&progress.step, Nanos(elapsed_ns));
+            return format!("{step} #{}: {elapsed}", self.trial);
+        }
+        let left = left.map_or_else(String::new, |left| format!(", {}", time_left(left)));
+        format!("{} #{}: {far}{rate}{left}", progress.step, self.trial)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn rate(done: u64, elapsed_ns: u64) -> BytesPerSec {
+    BytesPerSec(done as f64 * 1e9 / elapsed_ns as f64)
+}
+
+impl Listener for StepTalk {
+    fn messages(&self) -> Option<&Messages> {
+        Some(&self.messages)
+    }
+
+    fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        self.messages.show(0, self.steps, &job.name);
+        Ok(())
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.trial = trial.trial;
+        if !self.messages.is_live() || trial.outcome != Outcome::Completed {
+            let (name, number) = (&trial.job.name, trial.trial);
+            self.messages
+                .say(&format!("{name} #{number}: {}", in_brief(trial)));
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
+        let done = usize::try_from(progress.steps_done).unwrap_or(0);
+        self.messages.show(done, self.steps, &self.far(progress));
+        Ok(())
+    }
+
+    fn repeated(&mut self, number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
+        self.trial = number + 1;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,5 +530,41 @@ mod tests {
         let kept = trials.keep((&header.id, Some(&mut store)), &mut Closed);
         assert!(kept.is_err(), "it was not shown");
         assert_eq!(store.load(&header.id).unwrap().run.trials.len(), 1);
+    }
+
+    #[test]
+    fn what_is_done_and_left_is_said_in_what_is_counted() {
+        let progress = ActProgress {
+            step: "verify".to_owned(),
+            steps_done: 1,
+            unit: ProgressUnit::Bytes,
+            done: 1 << 30,
+            total: Some(4 << 30),
+            elapsed_ns: 10_000_000_000,
+        };
+        let words = StepTalk::new(2).far(&progress);
+        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 0:30 left");
+        let samples = ActProgress {
+            unit: ProgressUnit::Items,
+            done: 25,
+            total: Some(100),
+            ..progress
+        };
+        let words = StepTalk::new(2).far(&samples);
+        assert_eq!(words, "verify #1: 25 of 100, 0:30 left");
+    }
+
+    #[test]
+    fn nothing_is_guessed_from_nothing() {
+        let progress = ActProgress {
+            step: "probe".to_owned(),
+            steps_done: 0,
+            unit: ProgressUnit::Bytes,
+            done: 0,
+            total: Some(10),
+            elapsed_ns: 0,
+        };
+        let words = StepTalk::new(1).far(&progress);
+        assert_eq!(words, "probe #1: 0 B of 10 B");
     }
 }

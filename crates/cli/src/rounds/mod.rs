@@ -1,21 +1,21 @@
-//! Rounds of jobs: common parts of `assay sweep` and `assay compare --paired-on`.
+//! Rounds of jobs and of acts: common parts of `assay sweep` and `assay compare --paired-on`.
 
-pub mod acts;
 pub mod stopper;
-pub mod under_conditions;
 
 use crate::checks::admission::DestroyArgs;
-use crate::checks::free_space::file_size;
+use crate::checks::estimate::file_size;
+use crate::driver::Host;
 use crate::driver::announce::minutes;
 use crate::driver::records::{ReportedJob, entries};
 use crate::driver::runs::run_id;
 use crate::exit::Failure;
 use crate::jobs::{Machine, Scale, SuiteArgs, warn};
 use crate::output::say;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use crate::{config, jobs};
 use assay_dialects::fio;
 use assay_lang::tr;
+use assay_model::act::Act;
 use assay_model::condition::{Condition, Restore, TemperatureWindow};
 use assay_model::job::Job;
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern, TrimOptions};
@@ -26,13 +26,18 @@ use assay_model::load::{
 use assay_model::number::as_u32;
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use assay_model::run::Stopping;
+use assay_model::storage::folder_of;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_report::words::{enumerate, percent_points};
 use assay_stats::verdict::Options;
 use assay_stats::verdict::units::Plan as Sequential;
+use assay_target::Target;
 use clap::Args;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 /// Makes a plan of jobs in rounds under conditions; without conditions, on the machine as it is.
 pub fn plan(
@@ -566,6 +571,133 @@ fn plain(stream: &Stream) -> Stream {
         stats: stream.stats.clone(),
         ..Stream::new(&stream.name)
     }
+}
+
+/// Command that is repeated in rounds.
+pub enum RepeatedCommand {
+    /// The jobs of a plan.
+    Jobs(JobSource),
+    /// An act.
+    Act(RepeatedAct),
+}
+
+/// A command that is one act.
+pub struct RepeatedAct {
+    /// Name of the command.
+    pub name: &'static str,
+    /// Feature that its agent must have.
+    pub needs: Feature,
+    /// `true` if the files of the command are checked on this machine, so that it cannot be repeated
+    /// on another one.
+    pub is_local: bool,
+    /// Makes the act for the inspected place, and its steps as far as they are known beforehand.
+    pub make: MakeAct,
+}
+
+/// Makes an act and its steps for an inspected place.
+pub type MakeAct = Box<dyn Fn(&Inspection) -> Result<(Act, Vec<Job>), Failure>>;
+
+impl RepeatedAct {
+    /// Checks that the act can be repeated on the target, and asks for an agent that can.
+    ///
+    /// # Errors
+    /// If it is repeated on this machine only.
+    pub fn check_target(&self, target: &mut dyn Target) -> Result<(), Failure> {
+        target.needs(self.needs);
+        match (target.name(), self.is_local) {
+            (Some(name), true) => Err(Failure::usage(format!(
+                "{} is repeated on this machine only, as its files are checked here: on {name} repeat \
+                 jobs, androbench, disks, mark or scenario",
+                self.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads the words of a command for a path; nothing is asked of the machine yet.
+pub type ReadCommand = fn(&[OsString], &Path) -> Result<RepeatedCommand, Failure>;
+
+/// Place of an act that is repeated.
+pub struct ActPlace<'a> {
+    /// Inspection of the path.
+    pub inspection: &'a Inspection,
+    /// Inspection that the act gets: a folder, where file systems are made on a device.
+    pub bench: &'a Inspection,
+    /// The conditions make file systems.
+    pub makes_file_systems: bool,
+}
+
+/// Refuses a work that writes elsewhere, or that does not access the storage whose settings are
+/// varied: its figures would not depend on them.
+pub fn check_place(host: &mut Host, work: &Act, place: &ActPlace) -> Result<(), Failure> {
+    refuse_own_streams(work, place)?;
+    let is_made = place.makes_file_systems;
+    let varied = &place.inspection.storage;
+    let mut is_there = false;
+    for path in touched(work).into_iter().filter(|path| !is_stream(path)) {
+        let inside = match is_made {
+            true => path.starts_with(&place.bench.path) && path != place.inspection.path,
+            false => {
+                let found = host.inspect(&path);
+                let found = found.or_else(|_| host.inspect(folder_of(&path)))?;
+                found.storage.backing == varied.backing
+            }
+        };
+        is_there |= inside || is_made && path == place.bench.path;
+        if !inside && work.spec().writes().contains(&path) {
+            return Err(Failure::usage(format!(
+                "{} is not on {}: name a file there; names without \
+                 a / in front are in it",
+                path.display(),
+                place.inspection.path.display()
+            )));
+        }
+    }
+    match is_there || !work.spec().measures_storage() {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "the command uses nothing on {}",
+            place.inspection.path.display()
+        ))),
+    }
+}
+
+/// Refuses paths of standard streams: the agent has other ones.
+fn refuse_own_streams(work: &Act, place: &ActPlace) -> Result<(), Failure> {
+    let streams = [
+        "/dev/stdin",
+        "/dev/stdout",
+        "/dev/stderr",
+        "/dev/fd",
+        "/proc",
+    ];
+    let is_own = |path: &&PathBuf| streams.iter().any(|known| path.starts_with(known));
+    match touched(work).iter().find(is_own) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(format!(
+            "{} is a stream of this process, which a repeated command does not have: name a file on \
+             {}",
+            path.display(),
+            place.inspection.path.display()
+        ))),
+    }
+}
+
+/// Returns the files, folders and devices that a work reads or writes, each once.
+fn touched(work: &Act) -> Vec<PathBuf> {
+    let mut touched = work.spec().touches();
+    touched.sort();
+    touched.dedup();
+    touched
+}
+
+/// `true` for character devices such as `/dev/zero`, and for pipes: they are no storage.
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| {
+        let kind = meta.file_type();
+        kind.is_char_device() || kind.is_fifo()
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! File of a scenario: its header, and its steps in their order.
 
 use super::PlaceWanted;
-use crate::checks::toml_file;
-use crate::checks::toml_file::{Keys, Mistake, number, parse_size, size, time};
+use crate::checks::input::{
+    Keys, Mistake, parse_size, parse_toml, read_number, read_size, read_time,
+};
 use assay_model::act::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
 use assay_model::act::scenario::{
     ActPace, Action, Command, Copying, DEVICE, Filling, Reading, Sync, Tree, TreeAct, Verifying,
@@ -66,7 +67,7 @@ struct FileKeys {
     about: String,
     #[serde(default)]
     place: PlaceWanted,
-    #[serde(default, deserialize_with = "size")]
+    #[serde(default, deserialize_with = "read_size")]
     reserve: Option<u64>,
     #[serde(default, rename = "step")]
     steps: Vec<StepKeys>,
@@ -77,7 +78,7 @@ struct FileKeys {
 /// # Errors
 /// The first mistake in it.
 pub fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
-    let file: FileKeys = toml_file::read(text)?;
+    let file: FileKeys = parse_toml(text)?;
     let document = DeTable::parse(text).map(toml::Spanned::into_inner);
     let document = document.unwrap_or_default();
     let keys = Keys::new(text, &document);
@@ -303,17 +304,17 @@ pub struct StepKeys {
     pub background: bool,
     #[serde(default)]
     pub on: PlaceWanted,
-    #[serde(default, deserialize_with = "number::<1, 1_000_000, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<1, 1_000_000, _, _>")]
     pub repeat: Option<u32>,
     #[serde(default)]
     pub with: Vec<Self>,
-    #[serde(default, deserialize_with = "size")]
+    #[serde(default, deserialize_with = "read_size")]
     pub rate: Option<u64>,
-    #[serde(default, deserialize_with = "number::<1, 1_000_000, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<1, 1_000_000, _, _>")]
     pub per_second: Option<u32>,
-    #[serde(default, deserialize_with = "time")]
+    #[serde(default, deserialize_with = "read_time")]
     pub deadline: Option<u64>,
-    #[serde(default, deserialize_with = "time")]
+    #[serde(default, deserialize_with = "read_time")]
     pub time: Option<u64>,
     #[serde(default, deserialize_with = "path")]
     file: Option<String>,
@@ -338,17 +339,17 @@ pub struct StepKeys {
     chained: bool,
     #[serde(default, deserialize_with = "sync")]
     sync: Option<Sync>,
-    #[serde(default, deserialize_with = "number::<0, 99, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<0, 99, _, _>")]
     holes: u32,
-    #[serde(default, deserialize_with = "number::<0, 10_000, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<0, 10_000, _, _>")]
     inflate: u32,
-    #[serde(default, deserialize_with = "number::<1, MOST, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<1, MOST, _, _>")]
     lines: Option<u32>,
-    #[serde(default, deserialize_with = "size")]
+    #[serde(default, deserialize_with = "read_size")]
     line: Option<u64>,
-    #[serde(default, deserialize_with = "number::<1, MOST, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<1, MOST, _, _>")]
     files: Option<u32>,
-    #[serde(default, deserialize_with = "number::<1, MOST, _, _>")]
+    #[serde(default, deserialize_with = "read_number::<1, MOST, _, _>")]
     transactions: Option<u32>,
     journal: Option<Journal>,
     synchronous: Option<Synchronous>,
@@ -356,11 +357,11 @@ pub struct StepKeys {
     statement: Statement,
     #[serde(default, deserialize_with = "file_system")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "size")]
+    #[serde(default, deserialize_with = "read_size")]
     write_at_most: Option<u64>,
     run: Option<Vec<String>>,
     shell: Option<String>,
-    #[serde(default, deserialize_with = "time")]
+    #[serde(default, deserialize_with = "read_time")]
     limit: Option<u64>,
 }
 
@@ -566,7 +567,7 @@ fn path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 }
 
 fn block<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    match size(from)? {
+    match read_size(from)? {
         Some(block) if block > MOST_BLOCK => Err(D::Error::custom("at most 256M")),
         block => Ok(block),
     }

@@ -8,9 +8,9 @@ pub mod file;
 
 use crate::checks::admission::Need;
 use crate::checks::estimate::{SPEEDS, Speed};
-use crate::checks::toml_file::{Mistake, meant};
+use crate::checks::input::{Mistake, meant};
 use crate::checks::{admission, estimate, input};
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::Failure;
 use assay_model::act::scenario::{
     ActPace, Action, Copying, DEVICE, Reading, Scenario, ScenarioAct, Stage, Sync, Tree, TreeAct,

@@ -1,10 +1,12 @@
 //! Stores and their content: opening stores, loading runs and imports, writing files, and the
 //! sources of figures (stored runs, imports, and files of other tools).
 
+use crate::checks::input;
 use crate::config;
 use crate::exit::Failure;
 use crate::output::{admit_output, say};
-use crate::ui::destination::store_location;
+use crate::ui::store_location;
+use assay_dialects::import::{Format, Taken, read};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::{Run, RunStatus};
 use assay_report::comparison;
@@ -15,10 +17,10 @@ use assay_store::{Location, Store, StoredId};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::collections::BTreeSet;
+use std::fs;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Store of the runs.
 #[derive(Args, Clone, Debug, Default)]
@@ -384,7 +386,7 @@ impl FigureSource {
 
     fn of_file(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
-        let results = crate::stored::files::read_file(path, None)?.results;
+        let results = read_file(path, None)?.results;
         let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Ok(Self {
             origin: Origin::File(origin),
@@ -526,6 +528,95 @@ impl FigureSource {
     }
 }
 
+/// Name that stands for standard input.
+const STDIN: &str = "-";
+/// Maximum size of a file, in bytes: results are smaller, but a device is not.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Checks that standard input is given at most once.
+pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
+    let count = files
+        .iter()
+        .filter(|file| *file == Path::new(STDIN))
+        .count();
+    if count > 1 {
+        return Err(Failure::usage(
+            "standard input (-) is named twice, and can be read once",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads the text of a file; returns a note if it had to be converted.
+fn read_text(file: &Path) -> Result<(String, Option<String>), Failure> {
+    let bytes = read_bytes(file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file_in_words(file))))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Failure::usage(format!(
+            "{} is larger than 1 GiB: results are not",
+            file_in_words(file)
+        )));
+    }
+    Ok(decode_text(bytes, &file_in_words(file)))
+}
+
+fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file == Path::new(STDIN) {
+        io::stdin()
+            .lock()
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)?;
+    } else {
+        input::open(file)?
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Decodes UTF-8, or UTF-16, which some spreadsheets write.
+fn decode_text(bytes: Vec<u8>, name: &str) -> (String, Option<String>) {
+    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Vec<u16> {
+        let pairs = bytes.chunks_exact(2);
+        pairs.map(|pair| unit([pair[0], pair[1]])).collect()
+    };
+    let wide = match &bytes[..] {
+        [0xff, 0xfe, rest @ ..] => Some(units(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => Some(units(rest, u16::from_be_bytes)),
+        _ => None,
+    };
+    if let Some(wide) = wide {
+        return (String::from_utf16_lossy(&wide), None);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, None),
+        Err(error) => (
+            String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            Some(format!(
+                "{name} is not UTF-8: characters that are not known are shown as \u{fffd}."
+            )),
+        ),
+    }
+}
+
+/// Reads the results of one file. With `format` `None`, the format is detected.
+pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
+    let (text, note) = read_text(file)?;
+    let mut taken = read(&text, format)
+        .map_err(|error| Failure::usage(format!("{}: {error}", file_in_words(file))))?;
+    taken.results.notes.extend(note);
+    Ok(taken)
+}
+
+/// Returns the name of a file for messages.
+pub fn file_in_words(file: &Path) -> String {
+    if file == Path::new(STDIN) {
+        return "standard input".to_owned();
+    }
+    file.to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -581,5 +672,21 @@ mod tests {
         );
         assert!(!several.contains(all[2]), "{several}");
         assert!(kept("bfq").unwrap_err().contains("has no condition bfq"));
+    }
+
+    #[test]
+    fn texts_of_spreadsheets_are_read() {
+        let wide: Vec<u8> = "\u{feff}a;µ\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert_eq!(decode_text(wide, "f").0, "a;µ\n");
+        let latin = decode_text(b"a;\xb5s\n".to_vec(), "f");
+        assert_eq!(latin.0, "a;\u{fffd}s\n");
+        assert!(
+            latin
+                .1
+                .is_some_and(|note| note.starts_with("f is not UTF-8"))
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! Stored runs and figures: finding, reading, output formats.
 
-pub mod files;
 pub mod formats;
 pub mod lookup;
 pub mod series;

@@ -2,19 +2,17 @@
 //! whose held boards a journal lists.
 
 pub mod pool;
-pub mod several;
 
-pub use crate::ui::address::On;
+pub use crate::ui::On;
 
 use crate::checks::input;
-use crate::checks::toml_file::meant;
-use crate::exit::Failure;
-use crate::interrupt::end_links_with_this;
+use crate::checks::input::meant;
+use crate::exit::{Failure, end_links_with_this};
 use crate::output::say;
 use crate::stored::lookup::data_folder;
-use crate::ui::address;
+use crate::targets::pool::run_on_several;
 use crate::ui::progress::Messages;
-use crate::ui::values::parse_unit;
+use crate::ui::{parse_address, parse_unit};
 use crate::{child, config};
 use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
@@ -83,7 +81,7 @@ pub fn measure(
             "--unit {unit} names one unit, and there are several targets: measure them one after \
              the other"
         ))),
-        (several, None) => several::run(several, words, json),
+        (several, None) => run_on_several(several, words, json),
     }
 }
 
@@ -138,7 +136,7 @@ pub fn parse(text: &str) -> Result<On, String> {
         return Ok(on.clone());
     }
     let meant = meant(text, names.keys().map(String::as_str));
-    address::parse(text).map_err(|why| why + &meant)
+    parse_address(text).map_err(|why| why + &meant)
 }
 
 impl OnArgs {

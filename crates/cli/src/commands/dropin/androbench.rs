@@ -3,11 +3,11 @@
 use crate::checks::admission;
 use crate::checks::admission::Need;
 use crate::config;
-use crate::driver::measuring::{Bench, MeasureArgs, MeasuringCommand};
+use crate::driver::acts::{Bench, MeasureArgs, MeasuringCommand};
 use crate::driver::runs::Done;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::output::{say, show};
-use crate::ui::values::one_of;
+use crate::ui::one_of;
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode, phases};
 use assay_lang::tr;
 use assay_model::act::Act;

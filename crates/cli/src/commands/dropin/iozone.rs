@@ -6,11 +6,10 @@
 use crate::checks::admission::not_simulated;
 use crate::child;
 use crate::commands::dropin::texts;
-use crate::driver::acts;
 use crate::driver::acts::Request;
-use crate::driver::host::Host;
 use crate::driver::runs::{Done, present, random};
 use crate::driver::trials::Listener;
+use crate::driver::{Host, acts};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, prints_to_terminal, say};
 use crate::stored::KeepArgs;

@@ -1,6 +1,6 @@
 //! `assay explain`: breakdown of the time of an I/O, and possible improvements.
 
-use crate::checks::part::{bus_mode, device_model};
+use crate::checks::input::{bus_mode, device_model};
 use crate::config;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;

@@ -2,11 +2,11 @@
 
 use crate::config;
 use crate::exit::{DONE, Failure};
-use crate::judging::units::earlier;
+use crate::judging::earlier_runs;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{FigureSource, StoreArgs};
 use crate::stored::series;
-use crate::ui::values::parse_margin;
+use crate::ui::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::{json, views};
 use assay_stats::verdict::arm::Arm;
@@ -57,7 +57,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
         (Some(word), _) => {
             let source = FigureSource::find(word, &args.store)?;
             let [earlier, _] = match source.run {
-                Some(_) => earlier(&series::open(&args.store)?, [from_ref(&source), &[]])?,
+                Some(_) => earlier_runs(&series::open(&args.store)?, [from_ref(&source), &[]])?,
                 None => Default::default(),
             };
             of_source(&source, &earlier, margin)?

@@ -1,11 +1,11 @@
 //! `assay rank`: compares the conditions of a sweep, or of a table, with each other.
 
 use crate::exit::{DONE, Failure};
-use crate::judging::ranking::Judged;
+use crate::judging::RankedConditions;
 use crate::output::say;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{FigureSource, StoreArgs};
-use crate::ui::values::parse_margin;
+use crate::ui::parse_margin;
 use assay_report::{json, views};
 use clap::Args;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ pub struct RankArgs {
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = FigureSource::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
-    let judged = Judged::of(&source, args.baseline.clone(), args.margin)
+    let judged = RankedConditions::of(&source, args.baseline.clone(), args.margin)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
     let ranked = judged.ranked();
     args.output.present(

@@ -5,7 +5,7 @@ use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::series;
 use crate::stored::series::OpinionArgs;
-use crate::ui::since::parse_since;
+use crate::ui::parse_since;
 use assay_lang::tr;
 use assay_model::annotation::parse_tag;
 use assay_model::figures::{SeriesChange, StoredSeries};

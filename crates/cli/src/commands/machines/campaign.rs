@@ -3,14 +3,15 @@
 //! A `Campaign` is the state of its parts: their open runs, and the boards to try next. It executes
 //! nothing.
 
-use crate::checks::{input, toml_file};
+use crate::checks::input;
+use crate::checks::input::{parse_toml, read_time};
 use crate::commands::{Command, repeated};
-use crate::driver::reach::{Reached, describe, reach, reached_in_words};
+use crate::driver::{Reached, describe_reached, reach, reached_in_words};
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::VerdictArgs;
 use crate::output::{print, print_json, say};
-use crate::targets::pool::{Crew, EndedTask, Event, Task};
-use crate::targets::{On, several};
+use crate::targets::On;
+use crate::targets::pool::{Crew, EndedTask, Event, Task, ended_in_words};
 use crate::{commands, judging, sharing, targets};
 use assay_dialects::iozone;
 use assay_model::text::clean;
@@ -249,7 +250,7 @@ fn part_json(part: &CampaignPart, boards: &[ListedBoard<'_>]) -> Value {
     let boards = boards.iter().map(|listed| {
         let holder = Some(listed.holder).filter(|holder| !holder.is_empty());
         let mut value = json!({"target": listed.board.to_string(), "held_by": holder});
-        describe(&mut value, listed.reached.as_ref());
+        describe_reached(&mut value, listed.reached.as_ref());
         value
     });
     json!({
@@ -370,7 +371,7 @@ impl<'a> Running<'a> {
         let part = &mut self.parts[index];
         match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
             (0 | MISSED, Some(_)) if ended.board_lost => {
-                self.failed(index, wish, LOST, &several::ended_in_words(ended));
+                self.failed(index, wish, LOST, &ended_in_words(ended));
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
@@ -388,15 +389,14 @@ impl<'a> Running<'a> {
                 if let Some(run) = run {
                     sharing::wait_for_database(&mut self.store, &run);
                 }
-                self.crew.block.say(&clean(&format!(
-                    "assay: {}",
-                    several::ended_in_words(ended)
-                )));
+                self.crew
+                    .block
+                    .say(&clean(&format!("assay: {}", ended_in_words(ended))));
             }
             (_, _) if self.crew.signalled().is_some() => part.given_up.push(ended.code),
             (code, _) => {
                 let code = if ended.too_late { LOST } else { code.max(1) };
-                self.failed(index, wish, code, &several::ended_in_words(ended));
+                self.failed(index, wish, code, &ended_in_words(ended));
             }
         }
         Ok(())
@@ -712,7 +712,7 @@ fn an_hour() -> Option<Duration> {
 }
 
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    toml_file::time(from).map(|nanos: u64| Some(Duration::from_nanos(nanos)))
+    read_time(from).map(|nanos: u64| Some(Duration::from_nanos(nanos)))
 }
 
 fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<On>, D::Error> {
@@ -777,7 +777,7 @@ impl PartOfFile {
 }
 
 fn parse(text: &str) -> Result<Campaign, String> {
-    let campaign: Campaign = toml_file::read(text).map_err(|mistake| mistake.to_string())?;
+    let campaign: Campaign = parse_toml(text).map_err(|mistake| mistake.to_string())?;
     check_command(&campaign.command)?;
     if campaign.attempts == 0 || campaign.at_once == Some(0) {
         return Err("attempts and at_once are 1 or more: else nothing is measured".to_owned());

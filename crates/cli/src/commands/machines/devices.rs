@@ -1,6 +1,6 @@
 //! `assay devices`: the disks of a machine, and those that may be tested.
 
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::targets::OnArgs;

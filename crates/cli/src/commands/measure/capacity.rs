@@ -2,7 +2,7 @@
 
 use crate::checks::admission;
 use crate::checks::admission::Need;
-use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
+use crate::driver::acts::{MeasureArgs, MeasuringCommand};
 use crate::exit::Failure;
 use assay_model::act::Act;
 use assay_model::act::capacity::{Capacity, Fill, Task};

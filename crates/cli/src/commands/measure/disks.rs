@@ -1,8 +1,8 @@
 //! `assay disks PATH`: the benchmark of GNOME Disks, with evidence.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::free_space::HEADROOM;
-use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
+use crate::checks::estimate::HEADROOM;
+use crate::driver::acts::{MeasureArgs, MeasuringCommand};
 use crate::exit::{EXIT_CODES, Failure};
 use assay_model::act::{Act, Extent};
 use assay_model::job::{Job, Rw};

@@ -1,8 +1,8 @@
 //! `assay mark PATH`: the usual disk marks, SD speed classes, and rounds until a steady state.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::free_space::file_size;
-use crate::driver::measuring::MeasureArgs;
+use crate::checks::estimate::file_size;
+use crate::driver::acts::MeasureArgs;
 use crate::driver::plans::{Prepared, SoFarOfPlan, interleaved};
 use crate::driver::runs::random;
 use crate::exit::{DONE, Failure, MISSED};

@@ -2,11 +2,11 @@
 
 use crate::checks::estimate;
 use crate::config;
+use crate::driver::acts::{MeasureArgs, MeasuringCommand};
 use crate::driver::announce::{minutes, tell};
-use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
 use crate::exit::Failure;
 use crate::jobs::steps;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_lang::{counted, tr};
 use assay_model::act::Act;
 use assay_model::act::memory::{Bandwidth, Bit, Kernel, Latency, Memory, MemoryPattern, Stress};

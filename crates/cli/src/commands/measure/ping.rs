@@ -1,15 +1,15 @@
 //! `assay ping PATH`: latency of single random reads with pauses between them.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::free_space;
+use crate::checks::estimate::file_size;
 use crate::config;
-use crate::driver::measuring::MeasureArgs;
+use crate::driver::acts::MeasureArgs;
 use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::output::{say, show};
 use crate::rounds::on_place;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_lang::tr;
 use assay_model::job::{Job, Pause, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob};
@@ -94,7 +94,7 @@ fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, 
         | PathKind::Device { size }
         | PathKind::Simulated { size } => size,
     };
-    let size = free_space::file_size(args.size, whole, Bytes(0), inspection)?;
+    let size = file_size(args.size, whole, Bytes(0), inspection)?;
     let mut jobs = [job(args, size)?];
     on_place(&place, &mut jobs)?;
     let seed = args.shared.seed.unwrap_or_else(random);

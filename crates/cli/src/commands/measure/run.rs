@@ -2,11 +2,9 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::config;
-use crate::driver::acts;
-use crate::driver::host::Host;
-use crate::driver::records::{entries, left_out};
+use crate::driver::records::{RepeatedLoad, entries, left_out};
+use crate::driver::{Host, acts};
 use crate::exit::Failure;
-use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::{machine, warn};
 use crate::output::say;
 use crate::stored::{KeepArgs, keep_apart};

@@ -1,7 +1,7 @@
 //! `assay scenario`: repeats the storage accesses of a product, step by step.
 
+use crate::driver::acts::{Bench, MeasureArgs, MeasuringCommand};
 use crate::driver::announce::minutes;
-use crate::driver::measuring::{Bench, MeasureArgs, MeasuringCommand};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, say};
 use crate::scenarios::{

@@ -2,14 +2,14 @@
 //!
 //! Nothing is stored: the samples go to the screen, the CSV or the JSON.
 
-use crate::driver::acts;
-use crate::driver::host::{Host, Requests};
 use crate::driver::trials::Listener;
-use crate::exit::{DONE, Failure, SIGNALLED};
-use crate::interrupt::{code, not_caught, taken_over};
+use crate::driver::{Host, Requests, acts};
+use crate::exit::{
+    DONE, Failure, SIGNALLED, code_of_signal, signals_not_caught, take_over_signals,
+};
 use crate::output::{print_json, print_while_read, say};
 use crate::targets::OnArgs;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_agent::is_ignored;
 use assay_model::act::watch::{CommandEnd, Phase, Watch, WatchReport, WatchSample};
 use assay_model::act::{Act, ActReport};
@@ -223,9 +223,9 @@ impl Stop {
             command_runs: Arc::new(AtomicBool::new(command_runs)),
             signal: Arc::default(),
         };
-        taken_over();
+        take_over_signals();
         let caught = stop.clone();
-        let mut signals = signals().map_err(not_caught)?;
+        let mut signals = signals().map_err(signals_not_caught)?;
         let obey = move || signals.forever().for_each(|signal| caught.obey(signal));
         Builder::new().spawn(obey).map_err(Failure::no_thread)?;
         Ok(stop)
@@ -256,7 +256,7 @@ impl Stop {
     pub fn exit_code(&self) -> Option<u8> {
         match self.signal.load(Ordering::Relaxed) {
             0 | SIGINT => None,
-            signal => Some(code(signal)),
+            signal => Some(code_of_signal(signal)),
         }
     }
 

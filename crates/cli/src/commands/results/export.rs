@@ -5,7 +5,7 @@ use crate::output::say;
 use crate::stored;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::{OutputFolder, series};
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
 use assay_model::units::Nanos;

@@ -4,8 +4,8 @@ use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
 use crate::stored::KeepArgs;
-use crate::stored::files::{name, only_once, read_file};
-use crate::ui::values::one_of;
+use crate::stored::lookup::{file_in_words, only_once, read_file};
+use crate::ui::one_of;
 use assay_dialects::import::{Format, together};
 use assay_lang::tr;
 use assay_model::figures::Import;
@@ -78,7 +78,7 @@ fn take(args: &ImportArgs) -> Result<Import, Failure> {
         id: run_id(),
         imported_unix_ms: unix_ms(),
         assay_version: env!("CARGO_PKG_VERSION").to_owned(),
-        files: args.files.iter().map(|file| name(file)).collect(),
+        files: args.files.iter().map(|file| file_in_words(file)).collect(),
         results,
         annotation: args.store.annotation.annotation(),
     })

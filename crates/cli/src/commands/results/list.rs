@@ -4,7 +4,7 @@ use crate::commands::command_of;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
 use crate::stored::lookup::StoreArgs;
-use crate::ui::since::parse_since;
+use crate::ui::parse_since;
 use crate::{sharing, stored};
 use assay_lang::{in_english, tr};
 use assay_model::annotation::Annotation;

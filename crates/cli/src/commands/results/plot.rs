@@ -1,8 +1,8 @@
 //! `assay plot`: draws one chart, in the terminal or to a file.
 
-use crate::checks::toml_file::meant;
+use crate::checks::input::meant;
 use crate::exit::{DONE, Failure};
-use crate::judging::{Judged, ranking};
+use crate::judging::{Judged, verdicts_of_import};
 use crate::output::{print, say, style};
 use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
 use assay_lang::{in_english, tr};
@@ -114,7 +114,7 @@ fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
         }
         (Stored::Run(run), None) => Gallery::of(&run),
         (Stored::Import(import), None) => {
-            let verdicts = ranking::verdicts_of_import(&import, None);
+            let verdicts = verdicts_of_import(&import, None);
             Gallery::of_import(&import, verdicts.as_ref())
         }
     };

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::sharing;
 use crate::sharing::{Connection, Direction, Outcome, Which, copy, print_transfers};
 use crate::stored::lookup::StoreArgs;
-use crate::ui::destination::Destination;
+use crate::ui::Destination;
 use assay_store::Store;
 use clap::{Args, ValueHint};
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use crate::output::say;
 use crate::sharing;
 use crate::sharing::{Direction, Outcome, Which, print_transfers, push};
 use crate::stored::lookup::StoreArgs;
-use crate::ui::destination::Destination;
+use crate::ui::Destination;
 use assay_lang::tr;
 use assay_model::text::clean;
 use assay_store::Store;

@@ -6,7 +6,7 @@ use crate::output::{print, say, show};
 use crate::stored;
 use crate::stored::lookup::{StoreArgs, write_file};
 use crate::stored::series;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
 use assay_model::units::Nanos;

@@ -3,8 +3,7 @@
 
 use crate::exit::{DONE, Failure};
 use crate::judging;
-use crate::judging::Terms;
-use crate::judging::ranking::{Judged, verdicts_of_import};
+use crate::judging::{RankedConditions, Terms, verdicts_of_import};
 use crate::output::say;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load, load_from};
@@ -184,8 +183,8 @@ fn write_import(
     (format, args): (Format, &ReportArgs),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let judged = Judged::of_import(import, args.terms.margin);
-    let ranked = judged.as_ref().map(Judged::ranked);
+    let judged = RankedConditions::of_import(import, args.terms.margin);
+    let ranked = judged.as_ref().map(RankedConditions::ranked);
     let mail = || views::import::mail(import, ranked.as_ref());
     match format {
         Format::Json => write_json(import, out),
@@ -217,7 +216,7 @@ fn write_run(
         Format::Html => html::write_among(&run, standings, out),
         Format::Json => json::write_among(&run, standings, out),
         Format::Csv => machine::write_csv(&run, out),
-        Format::Xlsx => match Judged::of_run(&run, args.terms.margin) {
+        Format::Xlsx => match RankedConditions::of_run(&run, args.terms.margin) {
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
@@ -236,7 +235,7 @@ fn write_run(
 
 /// Makes the mail on a run, with the ranking if it is a sweep.
 fn mail_of_run(run: &Run, args: &ReportArgs) -> Document {
-    match Judged::of_run(run, args.terms.margin) {
+    match RankedConditions::of_run(run, args.terms.margin) {
         Some(judged) => views::ranking::mail(run, &judged.ranked()),
         None => views::run::mail(run),
     }

@@ -1,9 +1,9 @@
 //! `assay serve`: shows stored results in a browser, and provides them to programs.
 
-use crate::exit::{DONE, Failure};
-use crate::interrupt::Interrupt;
-use crate::judging::ranking::{Judged as JudgedRun, verdicts_of_import};
-use crate::judging::{Judged, NamedSide, Terms, units};
+use crate::exit::{DONE, Failure, Interrupt};
+use crate::judging::{
+    Judged, NamedSide, RankedConditions, Terms, earlier_runs, verdicts_of_import,
+};
 use crate::output::{print, say};
 use crate::stored;
 use crate::stored::lookup::{FigureSource, StoreArgs};
@@ -174,7 +174,7 @@ impl Program for ThisProgram {
     }
 
     fn workbook(&self, run: &Run, out: &mut dyn Write) -> io::Result<()> {
-        match JudgedRun::of_run(run, None) {
+        match RankedConditions::of_run(run, None) {
             Some(judged) => xlsx::write_sweep(run, &judged.ranked(), out),
             None => xlsx::write(run, out),
         }
@@ -199,6 +199,6 @@ fn judged(store: &Store, sides: [&[String]; 2]) -> Result<Judged, Failure> {
     let [a, b] = sides;
     let (a, b) = (side(a)?, side(b)?);
     Judged::of((a, b), &Terms::default(), None, |sides| {
-        Ok(units::earlier(store, sides)?)
+        Ok(earlier_runs(store, sides)?)
     })
 }

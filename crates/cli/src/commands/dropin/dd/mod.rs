@@ -6,10 +6,9 @@ mod there;
 
 use crate::commands::dropin::texts;
 use crate::driver::acts::Request;
-use crate::driver::host::Host;
 use crate::driver::runs::{Done, random};
 use crate::driver::trials::Listener;
-use crate::driver::{acts, runs};
+use crate::driver::{Host, acts, runs};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, say_part, talk_was_lost};
 use crate::stored::KeepArgs;

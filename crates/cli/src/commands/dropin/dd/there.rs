@@ -1,7 +1,7 @@
 //! Input and output of a copy on another machine, as its agent reports them.
 
 use crate::checks::admission::{self, not_simulated};
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::Failure;
 use assay_model::act::copy::FileCopy;
 use assay_model::plan::Place;

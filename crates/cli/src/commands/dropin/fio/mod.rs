@@ -5,13 +5,10 @@ mod inflate;
 
 use crate::child;
 use crate::commands::dropin::texts;
-use crate::driver::acts;
-use crate::driver::host::Host;
-use crate::driver::notes::Repeats;
 use crate::driver::runs::unix_ms;
 use crate::driver::trials::Listener;
-use crate::exit::{DATA_MISMATCH, DONE, Failure, SIGNALLED};
-use crate::interrupt::Interrupts;
+use crate::driver::{Host, Repeats, acts};
+use crate::exit::{DATA_MISMATCH, DONE, Failure, Interrupts, SIGNALLED};
 use crate::jobs::{Talk, machine, warn};
 use crate::output::{
     admit_output, print, print_columns, prints_to_terminal, say, talks_to_terminal,

@@ -14,18 +14,18 @@ mod paired;
 
 use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
-use crate::driver::host::Host;
 use crate::driver::plans::{Executed, Execution, Recorder, SoFarOfPlan};
 use crate::driver::runs::{Ending, header, random, run_id};
 use crate::driver::trials::AgentEvent;
-use crate::driver::{announce, leftovers};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use crate::driver::{Host, announce, clear_leftovers};
+use crate::exit::{Failure, Interrupt};
 use crate::jobs::SuiteArgs;
 use crate::judging::{NamedSide, VerdictArgs, present, two_conditions, two_sources, units, wanted};
-use crate::rounds::acts::{ActPlace, ReadCommand, RepeatedAct, RepeatedCommand, check_place};
 use crate::rounds::stopper::{LevelAndMargin, Spread, deciding};
-use crate::rounds::{Cost, JobSource, Jobs, RoundArgs, Schedule, Trials, USUAL, Wish, plan};
+use crate::rounds::{
+    ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
+    Schedule, Trials, USUAL, Wish, check_place, plan,
+};
 use crate::stored::AnnotationArgs;
 use crate::stored::lookup::FigureSource;
 use crate::targets::OnArgs;
@@ -319,7 +319,7 @@ impl Setup {
         // A refused target must leave no store behind, so the store is made after the checks.
         let mut store = Store::open(store)?;
         for side in [&mut a, &mut b] {
-            leftovers::clear(&mut side.host, &mut store, &side.place)?;
+            clear_leftovers(&mut side.host, &mut store, &side.place)?;
             side.inspection = side.host.inspect(side.place.path())?;
         }
         // One seed: the same I/Os in the same order on both sides.

@@ -1,8 +1,7 @@
 //! `assay model fit`: parameters of a part from measured rates, of a file or a stored run.
 
 use super::FitArgs;
-use crate::checks::input::small_text;
-use crate::checks::part::device_model;
+use crate::checks::input::{device_model, small_text};
 use crate::exit::{DONE, Failure};
 use crate::output::say;
 use crate::stored::lookup::{Stored, load_with_condition, write_file};

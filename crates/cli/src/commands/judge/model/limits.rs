@@ -1,7 +1,7 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
 use super::LimitsArgs;
-use crate::checks::part::bus_mode;
+use crate::checks::input::bus_mode;
 use crate::exit::{DONE, Failure};
 use assay_explain::on_bus::OnBus;
 use assay_model::job::Direction;

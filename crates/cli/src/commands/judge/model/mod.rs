@@ -9,7 +9,7 @@ pub mod simulate;
 use crate::exit::Failure;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::ui::values::one_of;
+use crate::ui::one_of;
 use assay_explain::on_bus::parse_rate;
 use assay_flash::policy::Policy;
 use assay_model::job::Rw;

@@ -1,7 +1,7 @@
 //! `assay model simulate`: a job on a simulated part.
 
 use super::SimulateArgs;
-use crate::checks::part::device_model;
+use crate::checks::input::device_model;
 use crate::exit::{DONE, Failure};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, RequestPhase};

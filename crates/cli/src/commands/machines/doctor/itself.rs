@@ -1,7 +1,7 @@
 //! `assay doctor --self`: describes this installation of assay in about ten lines, and the features
 //! that do not work on this machine.
 
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::{DONE, FAILED, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;

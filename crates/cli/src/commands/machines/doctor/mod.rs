@@ -2,7 +2,7 @@
 
 mod itself;
 
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
 use crate::targets::OnArgs;

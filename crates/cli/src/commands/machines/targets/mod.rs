@@ -2,7 +2,7 @@
 
 pub mod known;
 
-use crate::driver::reach::{self, Reached, describe};
+use crate::driver::{Reached, describe_reached, reach, reached_in_words};
 use crate::exit::{DONE, Failure, LOST};
 use crate::output::{print, print_json, say};
 use crate::targets;
@@ -60,7 +60,7 @@ pub fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
         say(&clean(&format!("assay: warning: {problem}")));
     }
     let reached = match args.check {
-        true => reach::reach(&known.iter().map(|known| &known.on).collect::<Vec<_>>()),
+        true => reach(&known.iter().map(|known| &known.on).collect::<Vec<_>>()),
         false => known.iter().map(|_| None).collect(),
     };
     if args.json {
@@ -93,7 +93,7 @@ fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
     let target = format!("{} ({})", known.on, known.from);
     clean(&match reached {
         None => target,
-        Some(reached) => format!("{target}: {}", reach::reached_in_words(reached)),
+        Some(reached) => format!("{target}: {}", reached_in_words(reached)),
     })
 }
 
@@ -104,7 +104,7 @@ fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
             "name": known.name,
             "from": known.from,
         });
-        describe(&mut value, reached.as_ref());
+        describe_reached(&mut value, reached.as_ref());
         value
     });
     json!({"schema": SCHEMA, "targets": rows.collect::<Vec<_>>()})

@@ -2,11 +2,9 @@
 
 use super::cut::Switch;
 use super::journal::{Journal, Marker, Moment, Planned};
-use crate::driver::acts;
-use crate::driver::host::Host;
-use crate::driver::notes::note_in_words;
 use crate::driver::runs::unix_ms;
 use crate::driver::trials::Listener;
+use crate::driver::{Host, acts, note_in_words};
 use crate::exit::Failure;
 use crate::output::say;
 use assay_model::act::acts::ActOrder;

@@ -5,8 +5,7 @@ use super::journal::{Journal, Left, Planned};
 use super::{PowercutArgs, Session, planned};
 use crate::checks::admission::{self, Need};
 use crate::commands::{Command, resume};
-use crate::driver::host::Host;
-use crate::driver::leftovers;
+use crate::driver::{Host, clear_leftovers};
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored;
@@ -43,7 +42,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
         cycles.switch.on()?;
     }
     let mut host = cycles.reach()?;
-    leftovers::clear(&mut host, &mut store, &written_to)?;
+    clear_leftovers(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
     let path = &inspection.path;
     let agreed = began.destroy.allow(path, |name| host.inspect(name))?

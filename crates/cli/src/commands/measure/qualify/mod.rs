@@ -3,10 +3,10 @@
 pub mod profile;
 
 use crate::checks::admission::{self, Need};
-use crate::checks::part::bus_mode;
-use crate::checks::{estimate, input, toml_file};
+use crate::checks::input::{bus_mode, parse_toml};
+use crate::checks::{estimate, input};
+use crate::driver::acts::MeasureArgs;
 use crate::driver::announce::announce;
-use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{self, Prepared, interleaved, never_enough};
 use crate::driver::runs::{header, random};
 use crate::exit::{EXIT_CODES, Failure};
@@ -146,7 +146,7 @@ fn claims(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
 
 fn datasheet(path: &Path) -> Result<Datasheet, Failure> {
     let refused = |why: String| Failure::in_file(path, why);
-    let sheet: Datasheet = toml_file::read(&input::text(path)?)
+    let sheet: Datasheet = parse_toml(&input::text(path)?)
         .map_err(|mistake| refused(format!("it is not a datasheet: {mistake}")))?;
     match sheet.problem() {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),

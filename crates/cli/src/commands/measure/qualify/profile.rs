@@ -3,12 +3,11 @@
 
 use super::QualifyArgs;
 use crate::checks::estimate;
+use crate::driver::Host;
 use crate::driver::acts::{ActRun, all_slots};
-use crate::driver::host::Host;
 use crate::driver::runs::Done;
-use crate::driver::step_progress::StepTalk;
-use crate::exit::Failure;
-use crate::interrupt::Interrupts;
+use crate::driver::trials::StepTalk;
+use crate::exit::{Failure, Interrupts};
 use crate::output::say;
 use crate::{jobs, scenarios, stored};
 use assay_lang::tr;

@@ -4,10 +4,9 @@ mod load;
 
 use crate::checks::admission::{can_be_stored, in_use, is_storage, not_simulated};
 use crate::checks::input;
-use crate::driver::host::Host;
-use crate::driver::records::entries;
+use crate::driver::Host;
+use crate::driver::records::{RepeatedLoad, entries};
 use crate::exit::{DONE, EXIT_CODES, Failure};
-use crate::jobs::load_trials::RepeatedLoad;
 use crate::output::{print_json, say, show, style};
 use crate::stored::{KeepArgs, keep_apart};
 use crate::targets::OnArgs;

@@ -5,12 +5,11 @@ mod resume;
 
 use crate::checks::admission;
 use crate::checks::admission::{DestroyArgs, Need};
-use crate::checks::estimate::ASSUMED_BYTES_PER_SEC;
-use crate::checks::free_space::HEADROOM;
-use crate::driver::measuring::{MeasureArgs, MeasuringCommand, Planned};
+use crate::checks::estimate::{ASSUMED_BYTES_PER_SEC, HEADROOM};
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::ui::values::parse_time;
+use crate::ui::parse_time;
 use assay_model::act::Act;
 use assay_model::act::soak::{SECTOR, Soak};
 use assay_model::device::register::{NVME_SMART, SmartLog, from_hex};

@@ -4,7 +4,7 @@ use super::{SoakArgs, command, planned, soak};
 use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
 use crate::driver::acts;
-use crate::driver::step_progress::StepTalk;
+use crate::driver::trials::StepTalk;
 use crate::exit::Failure;
 use crate::output::say;
 use assay_model::act::StepDetail;

@@ -1,7 +1,7 @@
 //! Conversion of `--vary` to conditions, with the values that the kernel offers.
 
 use super::SweepArgs;
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::exit::Failure;
 use assay_model::condition::{Commands, Condition, Subject, Vary, cross};
 use assay_model::units::Bytes;

@@ -6,17 +6,16 @@ mod repeated;
 use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::commands::resume::{Resumed, resume_run};
+use crate::driver::acts::MeasureArgs;
 use crate::driver::announce::{announce, tell};
-use crate::driver::host::Host;
-use crate::driver::measuring::MeasureArgs;
 use crate::driver::runs::{header, random};
-use crate::driver::{leftovers, plans};
+use crate::driver::{Host, clear_leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
-use crate::rounds::acts::{ReadCommand, RepeatedCommand};
-use crate::rounds::stopper::{LevelAndMargin, Spread};
-use crate::rounds::under_conditions::{alpha_of_pair, execute_jobs};
-use crate::rounds::{Cost, JobSource, Jobs, RoundArgs, Schedule, Trials, Wish, plan};
-use crate::ui::values::{parse_margin, parse_time};
+use crate::rounds::stopper::{LevelAndMargin, Spread, alpha_of_pair, execute_jobs};
+use crate::rounds::{
+    Cost, JobSource, Jobs, ReadCommand, RepeatedCommand, RoundArgs, Schedule, Trials, Wish, plan,
+};
+use crate::ui::{parse_margin, parse_time};
 use crate::{config, rounds, stored};
 use assay_lang::tr;
 use assay_model::condition::Condition;
@@ -91,7 +90,7 @@ fn begin(
     };
     // A refused sweep must leave no store behind, so the store is made after the checks.
     let mut store = args.shared.store.open(&store_path)?;
-    leftovers::clear(&mut host, &mut store, &place)?;
+    clear_leftovers(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
     let bench = conditions::bench(made, &inspection)?;

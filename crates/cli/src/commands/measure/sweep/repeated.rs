@@ -1,16 +1,15 @@
 //! Repetition of a work under each condition.
 
 use super::{SweepArgs, schedule as planned_rounds};
+use crate::driver::Host;
 use crate::driver::acts::{self, Request, Sweep};
 use crate::driver::announce::{announce_work, tell};
-use crate::driver::host::Host;
 use crate::driver::plans::SoFarOfPlan;
 use crate::driver::runs::{random, run_id};
-use crate::driver::slot_talk::SlotTalk;
+use crate::driver::trials::SlotTalk;
 use crate::exit::Failure;
-use crate::rounds::Cost;
-use crate::rounds::acts::{ActPlace, RepeatedAct, check_place};
-use crate::rounds::under_conditions::{self, Rounds};
+use crate::rounds::stopper::{Rounds, enough_rounds};
+use crate::rounds::{ActPlace, Cost, RepeatedAct, check_place};
 use crate::ui::progress::Messages;
 use crate::{rounds, stored};
 use assay_model::condition::Condition;
@@ -137,6 +136,6 @@ fn enough<'a>(
         planned: request.trials,
     };
     let stopping = sweep.map_or(&Stopping::NEVER, |sweep| &sweep.ends);
-    let mut enough = under_conditions::enough(rounds, stopping, Nanos(0));
+    let mut enough = enough_rounds(rounds, stopping, Nanos(0));
     move |header, so_far| enough(header, so_far, &messages)
 }

@@ -6,7 +6,7 @@ pub use show::in_brief;
 
 use crate::checks::admission;
 use crate::checks::admission::Need;
-use crate::checks::free_space::file_size;
+use crate::checks::estimate::file_size;
 use crate::commands::{Command, resume};
 use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
@@ -15,7 +15,7 @@ use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{Stored, load};
 use crate::stored::{KeepArgs, OutputFolder};
 use crate::targets::OnArgs;
-use crate::ui::values::one_of;
+use crate::ui::one_of;
 use assay_explain::on_bus;
 use assay_flash::traits::ask::{Scope, TraitJob};
 use assay_flash::traits::series::{Answers, Course, Series as Measured};

@@ -4,12 +4,10 @@
 //! To add a job: its name begins with its group (`ladder-`, `rand-`), because users select jobs
 //! with `--only`. A `Purpose` puts it into a group of the report where its shape does not.
 
-pub mod load_trials;
-
-use crate::checks::free_space::file_size;
+use crate::checks::estimate::file_size;
 use crate::checks::input;
 use crate::child;
-use crate::driver::host::Host;
+use crate::driver::Host;
 use crate::driver::runs::random;
 use crate::exit::Failure;
 use assay_dialects::fio::Environment;
