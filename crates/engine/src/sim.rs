@@ -3,9 +3,9 @@
 //!
 //! Each stream has a separate device, which is idle and empty when its clock starts.
 
-use crate::clock::Clock;
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::load::Clock;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, Simulation};
 use assay_flash::experiment::{Timed, io};

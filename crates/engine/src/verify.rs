@@ -27,10 +27,9 @@ mod state;
 pub(crate) use pool::{Check, CheckPool, Checked};
 pub(crate) use state::{InFlight, VerifyState};
 
-use crate::content::Mixture;
-use crate::error::EngineError;
+use crate::buffer::Mixture;
 use crate::held::HeldFolder;
-use crate::{content, held};
+use crate::{EngineError, buffer, held};
 use assay_model::load::blocks::{Verify, VerifyKind};
 use assay_model::load::{ContentPattern, WriteContent};
 use checksum::crc32c;
@@ -139,7 +138,7 @@ impl Verifier {
         if self.pattern.bytes.is_empty() {
             self.mixture.fill(block, mark.seed, mark.offset);
         } else {
-            content::fill(block, &self.pattern, mark.offset);
+            buffer::fill_pattern(block, &self.pattern, mark.offset);
         }
         if self.kind == VerifyKind::Pattern {
             return;
@@ -261,7 +260,7 @@ impl Verifier {
     }
 
     fn check_pattern(&self, data: &[u8], skip: usize, offset: u64) -> Result<(), String> {
-        match content::first_difference(data, skip, &self.pattern, offset) {
+        match buffer::first_difference(data, skip, &self.pattern, offset) {
             None => Ok(()),
             Some(difference) => Err(format!(
                 "byte {} of the block differs from the pattern: found {:02x}, expected {:02x}",
@@ -537,9 +536,6 @@ fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, EngineError> {
 }
 
 #[cfg(test)]
-mod tests;
-
-#[cfg(test)]
 mod dump_tests {
     use super::*;
     use assay_model::load::ContentPattern;
@@ -643,3 +639,6 @@ mod dump_tests {
         assert_eq!(files[1..], [written]);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,8 @@
 //! I/O, so the depth has no effect.)
 
 use super::posixaio::Slots;
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine, IoPriority};
 use std::io;

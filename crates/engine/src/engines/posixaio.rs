@@ -3,8 +3,8 @@
 //! The C library does this with its own threads. glibc runs I/Os to the same file one after the
 //! other, at any depth, and has at most 20 such threads; musl has one for each I/O.
 
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use std::io;

@@ -9,7 +9,7 @@ mod options;
 
 use super::*;
 use crate::buffer::IoBuf;
-use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
+use crate::engines::{Completion, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::FlushCall;
 use assay_model::load::{Ddir, IoPriority};
 use assay_testkit::skip;

@@ -1,8 +1,8 @@
 //! `readv(2)` and `writev(2)`: adjacent blocks of a file are gathered and moved
 //! by one call.
 
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};

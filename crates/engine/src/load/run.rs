@@ -2,18 +2,16 @@
 //! reports and logs of its conductor.
 
 mod conductor;
-#[cfg(feature = "loads")]
-mod replay;
 
+#[cfg(feature = "loads")]
+use super::Controls;
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::{LoadObserver, Note, StreamShared};
-use crate::clock::{Clock, MonotonicClock};
-use crate::error::EngineError;
-use crate::extra::Loads;
+use crate::EngineError;
 use crate::gaps::{SharedGaps, WorkerGaps};
 use crate::load::logs::write_logs;
-use crate::load::{SteadyTotals, SteadyWatch};
+use crate::load::{Clock, Loads, MonotonicClock, SteadyTotals, SteadyWatch};
 use assay_model::load::report::{
     LoadProgress, LoadReport, StreamProgress, StreamReport, StreamState,
 };
@@ -28,12 +26,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-#[cfg(feature = "loads")]
-pub use replay::adopt;
-
-#[cfg(feature = "loads")]
-use super::Controls;
 
 /// Runs a load until all its streams have ended or it is stopped. The report
 /// includes failed streams; the observer adds disk statistics and evidence.

@@ -11,17 +11,17 @@
 
 #[cfg(feature = "patterns")]
 mod patterned;
-mod skewed;
+mod random;
 mod walk;
 
-use crate::error::EngineError;
-use crate::permutation::{Ahead, Permutation};
+use crate::EngineError;
 use assay_model::load::blocks::{BlockSizes, Distribution};
 use assay_model::load::report::FilePart;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 #[cfg(feature = "patterns")]
 use patterned::Patterned;
+use random::{Ahead, Permutation};
 use std::cmp::Ordering;
 use walk::{Directions, OrderKind, Rules, Service, Walk};
 
@@ -692,9 +692,6 @@ fn below(rng: &mut SplitMix64, bound: u32) -> u32 {
 }
 
 #[cfg(test)]
-mod tests;
-
-#[cfg(test)]
 mod lengths_tests {
     use super::*;
     use std::collections::BTreeMap;
@@ -758,3 +755,6 @@ mod lengths_tests {
         assert_eq!(lengths.draw(&mut SplitMix64::new(1), 511), None);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,8 @@
 //! (`verify_async`).
 
 use super::{Expected, Mismatch, Verifier};
+use crate::EngineError;
 use crate::buffer::IoBuf;
-use crate::error::EngineError;
 use crate::sys::lock;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::collections::VecDeque;

@@ -15,11 +15,8 @@
 //! ignores. Its name is `assay: not completed`, and it lists two pairs for each write that was
 //! **not** completed: its file and offset, its number and length.
 
-#[cfg(test)]
-mod tests;
-
 use super::checksum::crc32c;
-use crate::error::EngineError;
+use crate::EngineError;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -278,3 +275,6 @@ fn half(bytes: &mut &[u8]) -> Option<u32> {
     let number = bytes.split_off(..4)?.first_chunk()?;
     Some(u32::from_le_bytes(*number))
 }
+
+#[cfg(test)]
+mod tests;

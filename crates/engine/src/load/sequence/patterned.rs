@@ -1,7 +1,7 @@
 //! Orders of offsets that reveal properties of flash devices.
 
 use super::{FilePart, Step};
-use crate::error::EngineError;
+use crate::EngineError;
 use assay_model::job::FlashPattern;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;

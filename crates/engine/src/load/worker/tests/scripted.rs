@@ -3,8 +3,8 @@
 
 use super::super::*;
 use super::START;
+use crate::engines::{Completion, OpenFile, QueueStatus};
 use crate::gaps::SharedGaps;
-use crate::io::{Completion, OpenFile, QueueStatus};
 use crate::load::sequence::Sequence;
 use crate::measure::load_of;
 use assay_model::job::{FlushCall, Job};

@@ -2,15 +2,10 @@
 //! instructions are explicit, because the code that a compiler generates for a plain
 //! loop depends on the compiler's options, and the results must not.
 
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod portable;
-#[cfg(target_arch = "x86_64")]
-mod x86;
-
 use super::Region;
 use assay_model::act::memory::{Kernel, Stores, Vectors};
 use std::io;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Number of words of which an array's length is a multiple, so that no loop has a
 /// remainder.
@@ -139,15 +134,71 @@ impl Arrays {
 fn chosen(vectors: Vectors, kernel: Kernel, stores: Stores) -> Loop {
     match vectors {
         #[cfg(target_arch = "x86_64")]
-        Vectors::Avx512 => x86::avx512::chosen(kernel, stores),
+        Vectors::Avx512 => avx512::chosen(kernel, stores),
         #[cfg(target_arch = "x86_64")]
-        Vectors::Avx2 => x86::avx2::chosen(kernel, stores),
+        Vectors::Avx2 => avx2::chosen(kernel, stores),
         #[cfg(target_arch = "x86_64")]
-        Vectors::Sse2 => x86::sse2::chosen(kernel, stores),
+        Vectors::Sse2 => sse2::chosen(kernel, stores),
         #[cfg(target_arch = "aarch64")]
-        Vectors::Neon => neon::loops::chosen(kernel, stores),
-        _ => portable::chosen(kernel, stores),
+        Vectors::Neon => neon::chosen(kernel, stores),
+        _ => portable_loop(kernel, stores),
     }
+}
+
+/// Words of a piece of a portable loop. A compiler fence between two pieces prevents the compiler
+/// from replacing the loop by a call of `memcpy`.
+const PIECE: usize = 64;
+
+/// Returns the loop of a kernel without vector instructions, always with plain stores. Compilers
+/// vectorize it.
+fn portable_loop(kernel: Kernel, _stores: Stores) -> Loop {
+    match kernel {
+        Kernel::Copy | Kernel::Memcpy => portable_copy,
+        Kernel::Scale => portable_scale,
+        Kernel::Add => portable_add,
+        Kernel::Triad => portable_triad,
+        Kernel::Fill => portable_fill,
+        Kernel::Read => portable_read,
+    }
+}
+
+/// Defines a portable loop that stores.
+macro_rules! storing {
+    ($name:ident, |$a:ident, $b:ident, $c:ident, $at:ident| $to:ident = $value:expr) => {
+        /// # Safety
+        /// As for `Arrays::pass`.
+        unsafe fn $name($a: *mut f64, $b: *mut f64, $c: *mut f64, words: usize) -> f64 {
+            for piece in (0..words).step_by(PIECE) {
+                for $at in piece..piece + PIECE {
+                    // SAFETY: within the arrays (see `Arrays::pass`).
+                    unsafe { $to.add($at).write($value) };
+                }
+                compiler_fence(Ordering::SeqCst);
+            }
+            0.0
+        }
+    };
+}
+
+storing!(portable_copy, |a, _b, c, at| c = a.add(at).read());
+storing!(portable_scale, |_a, b, c, at| b = SCALAR * c.add(at).read());
+storing!(portable_add, |a, b, c, at| c =
+    a.add(at).read() + b.add(at).read());
+storing!(portable_triad, |a, b, c, at| a =
+    b.add(at).read() + SCALAR * c.add(at).read());
+storing!(portable_fill, |a, _b, _c, at| a = SCALAR);
+
+/// # Safety
+/// As for `Arrays::pass`.
+unsafe fn portable_read(a: *mut f64, _b: *mut f64, _c: *mut f64, words: usize) -> f64 {
+    let mut sums = [0.0; 8];
+    for piece in (0..words).step_by(sums.len()) {
+        for (word, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: within the array (see `Arrays::pass`).
+            *sum += unsafe { a.add(piece + word).read() };
+        }
+    }
+    sums.iter().sum()
 }
 
 /// Defines the loops of one vector width: `$load` .. `$add` are its instructions, each
@@ -160,7 +211,7 @@ macro_rules! loops {
         $feature:literal, lanes $lanes:literal, fence $fence:path,
         $set:path, $load:path, $store:path, $stream:path, $add:path, $mul:path, $sum:path
     ) => {
-        use super::super::{SCALAR, pair};
+        use super::SCALAR;
         use assay_model::act::memory::{Kernel, Stores};
         use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -169,7 +220,7 @@ macro_rules! loops {
 
         /// Returns the loop of a kernel. `Memcpy` has none, because it calls the C
         /// library.
-        pub(crate) fn chosen(kernel: Kernel, stores: Stores) -> super::super::Loop {
+        pub(crate) fn chosen(kernel: Kernel, stores: Stores) -> super::Loop {
             match (kernel, stores) {
                 (Kernel::Copy | Kernel::Memcpy, Stores::Plain) => copy,
                 (Kernel::Copy | Kernel::Memcpy, Stores::Streaming) => copy_streaming,
@@ -261,8 +312,6 @@ macro_rules! loops {
         }
     };
 }
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use loops;
 
 /// Defines a loop with plain stores, and the same loop with streaming stores.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -316,8 +365,167 @@ macro_rules! pair {
         }
     };
 }
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use pair;
+
+/// Loops with vectors of 512 bits.
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64 as of;
+
+    loops!(
+        "avx512f", lanes 8, fence super::store_fence,
+        of::_mm512_set1_pd, of::_mm512_loadu_pd, of::_mm512_storeu_pd, of::_mm512_stream_pd,
+        of::_mm512_add_pd, of::_mm512_mul_pd, of::_mm512_reduce_add_pd
+    );
+}
+
+/// Loops with vectors of 256 bits.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64 as of;
+
+    #[target_feature(enable = "avx2")]
+    fn sum(vector: of::__m256d) -> f64 {
+        let high = of::_mm256_extractf128_pd::<1>(vector);
+        super::sum_of_two(of::_mm_add_pd(high, of::_mm256_castpd256_pd128(vector)))
+    }
+
+    loops!(
+        "avx2", lanes 4, fence super::store_fence,
+        of::_mm256_set1_pd, of::_mm256_loadu_pd, of::_mm256_storeu_pd, of::_mm256_stream_pd,
+        of::_mm256_add_pd, of::_mm256_mul_pd, sum
+    );
+}
+
+/// Loops with vectors of 128 bits.
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use std::arch::x86_64 as of;
+
+    loops!(
+        "sse2", lanes 2, fence super::store_fence,
+        of::_mm_set1_pd, of::_mm_loadu_pd, of::_mm_storeu_pd, of::_mm_stream_pd,
+        of::_mm_add_pd, of::_mm_mul_pd, super::sum_of_two
+    );
+}
+
+/// Waits until streaming stores are visible.
+#[cfg(target_arch = "x86_64")]
+fn store_fence() {
+    // SAFETY: every x86-64 has it.
+    unsafe { std::arch::x86_64::_mm_sfence() };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+fn sum_of_two(vector: std::arch::x86_64::__m128d) -> f64 {
+    use std::arch::x86_64::{_mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd};
+    _mm_cvtsd_f64(_mm_add_sd(vector, _mm_unpackhi_pd(vector, vector)))
+}
+
+/// Loops with vectors of NEON, which every such processor has.
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64 as of;
+
+    loops!(
+        "neon", lanes 2, fence super::store_fence,
+        of::vdupq_n_f64, of::vld1q_f64, of::vst1q_f64, super::store_streaming,
+        of::vaddq_f64, of::vmulq_f64, super::sum_of_two
+    );
+}
+
+/// Stores a vector with a hint that it bypasses the caches (`STNP`).
+///
+/// # Safety
+/// `to` must be valid for a write of one vector.
+#[cfg(target_arch = "aarch64")]
+unsafe fn store_streaming(to: *mut f64, value: std::arch::aarch64::float64x2_t) {
+    // SAFETY: stores the two halves of the vector at `to`, which is valid for
+    // it.
+    unsafe {
+        std::arch::asm!(
+            "mov {high}, {value:v}.d[1]",
+            "fmov {low}, {value:d}",
+            "stnp {low}, {high}, [{to}]",
+            to = in(reg) to,
+            value = in(vreg) value,
+            high = out(reg) _,
+            low = out(reg) _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Does nothing: the barrier at which the threads meet after the loop orders
+/// the stores.
+#[cfg(target_arch = "aarch64")]
+const fn store_fence() {}
+
+#[cfg(target_arch = "aarch64")]
+fn sum_of_two(vector: std::arch::aarch64::float64x2_t) -> f64 {
+    // SAFETY: every aarch64 processor that runs Linux has NEON.
+    unsafe { std::arch::aarch64::vaddvq_f64(vector) }
+}
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// All vectors that this processor has.
+    fn vectors() -> Vec<Vectors> {
+        let mut all = vec![Vectors::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.push(Vectors::Sse2);
+            if std::arch::is_x86_feature_detected!("avx2") {
+                all.push(Vectors::Avx2);
+            }
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                all.push(Vectors::Avx512);
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        all.push(Vectors::Neon);
+        all
+    }
+
+    /// The arrays as slices: `a`, `b`, `c`.
+    fn contents(arrays: &Arrays) -> [Vec<f64>; 3] {
+        [0, 1, 2].map(|index| {
+            let start = arrays.array(index);
+            let words = 0..arrays.words;
+            // SAFETY: the array has `words` words.
+            words.map(|at| unsafe { start.add(at).read() }).collect()
+        })
+    }
+
+    #[test]
+    fn every_loop_does_what_its_formula_says_to_every_word() {
+        for vectors in vectors() {
+            for kernel in Kernel::ALL {
+                for &stores in kernel.stores() {
+                    let mut arrays = Arrays::new(1000).unwrap();
+                    assert_eq!(arrays.words(), 1024);
+                    arrays.pass_with(vectors, kernel, stores);
+                    let (a, b, c) = (1.0, 2.0, 0.5);
+                    let expected = match kernel {
+                        Kernel::Copy => [a, b, a],
+                        Kernel::Scale => [a, SCALAR * c, c],
+                        Kernel::Add => [a, b, a + b],
+                        Kernel::Triad => [b + SCALAR * c, b, c],
+                        Kernel::Fill => [SCALAR, b, c],
+                        Kernel::Read => [a, b, c],
+                        Kernel::Memcpy => [a, a, c],
+                    };
+                    for (found, value) in contents(&arrays).iter().zip(expected) {
+                        let wrong = found.iter().position(|word| *word != value);
+                        assert_eq!(wrong, None, "{vectors} {kernel:?} {stores:?}");
+                    }
+                    if kernel == Kernel::Read {
+                        assert!((arrays.sum - 1024.0).abs() < 1e-9, "{vectors}");
+                    }
+                }
+            }
+        }
+    }
+}
