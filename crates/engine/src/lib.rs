@@ -16,7 +16,6 @@
 
 pub mod buffer;
 mod engines;
-mod gaps;
 pub mod held;
 pub mod layout;
 pub mod load;

@@ -1,6 +1,6 @@
 //! `io_uring(7)`.
 
-use super::posixaio::Slots;
+use super::aio::Slots;
 use crate::EngineError;
 use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use crate::sys::io_uring_may_be_asked;

@@ -10,8 +10,8 @@ use super::worker::{Checks, Finished, Parts, Worker};
 use super::{Note, Priorities, StreamShared, Turn, Turns, has_turns};
 use crate::buffer::{Filler, IoBuf};
 use crate::engines::{IoEngine, WithEngine, with_engine};
-use crate::gaps::WorkerGaps;
 use crate::load::{Clock, Extra, Loads, MonotonicClock};
+use crate::recorder::WorkerGaps;
 #[cfg(feature = "sim")]
 use crate::sim::{Sim, VirtualClock};
 use crate::sys::StartLine;

@@ -9,9 +9,9 @@ use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::{LoadObserver, Note, StreamShared};
 use crate::EngineError;
-use crate::gaps::{SharedGaps, WorkerGaps};
 use crate::load::logs::write_logs;
 use crate::load::{Clock, Loads, MonotonicClock, SteadyTotals, SteadyWatch};
+use crate::recorder::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{
     LoadProgress, LoadReport, StreamProgress, StreamReport, StreamState,
 };

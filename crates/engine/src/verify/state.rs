@@ -15,7 +15,7 @@
 //! ignores. Its name is `assay: not completed`, and it lists two pairs for each write that was
 //! **not** completed: its file and offset, its number and length.
 
-use super::checksum::crc32c;
+use super::crc32c;
 use crate::EngineError;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -4,9 +4,9 @@
 use super::super::*;
 use super::START;
 use crate::engines::{Completion, OpenFile, QueueStatus};
-use crate::gaps::SharedGaps;
 use crate::load::sequence::Sequence;
 use crate::measure::load_of;
+use crate::recorder::SharedGaps;
 use assay_model::job::{FlushCall, Job};
 use assay_model::load::Ddir;
 use assay_model::trial::{Gap, Measurement};
