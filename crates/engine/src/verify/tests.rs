@@ -2,7 +2,7 @@ mod fio;
 
 use super::*;
 use assay_model::load::ContentPattern;
-use assay_model::load::blocks::Verify;
+use assay_model::load::blocks::{Verify, VerifyKind};
 use proptest::prelude::*;
 use std::fs;
 
@@ -469,4 +469,84 @@ fn patterns_are_always_known() {
     };
     let (written, files) = dumped(&spec, 20, expected);
     assert_eq!(files[1..], [written]);
+}
+
+fn verifier() -> Arc<Verifier> {
+    Arc::new(Verifier::new(&Verify::new(VerifyKind::Crc32c), 0))
+}
+
+/// A block whose mark is its tag; every tenth one is damaged.
+fn check(verifier: &Verifier, tag: u64) -> Check {
+    let mut buf = IoBuf::zeroed(8192);
+    let mark = BlockMark {
+        offset: tag * 4096,
+        seed: tag,
+        ..BlockMark::default()
+    };
+    let block = &mut buf.block_mut()[..4096];
+    verifier.stamp(block, mark);
+    if tag % 10 == 3 {
+        block[100] ^= 1;
+    }
+    Check {
+        buf,
+        length: 4096,
+        expected: Expected {
+            offset: mark.offset,
+            ..Expected::default()
+        },
+        tag,
+    }
+}
+
+#[test]
+fn every_block_comes_back_with_its_own_answer_and_few_are_inside() {
+    let verifier = verifier();
+    let pool = CheckPool::new(3, &[0], &verifier).unwrap();
+    let mut seen = vec![false; 1000];
+    let mut inside = 0;
+    let mut take = |done: Vec<Checked>, inside: &mut usize| {
+        for Checked { check, result } in done {
+            *inside -= 1;
+            assert_eq!(result.is_err(), check.tag % 10 == 3, "{}", check.tag);
+            let slot = &mut seen[usize::try_from(check.tag).unwrap()];
+            assert!(!std::mem::replace(slot, true));
+        }
+    };
+    for tag in 0..1000 {
+        let mut waiting = Some(check(&verifier, tag));
+        while let Some(check) = waiting.take() {
+            match pool.submit(check) {
+                Ok(()) => inside += 1,
+                Err(check) => {
+                    assert_eq!(inside, 3 * BLOCKS_PER_THREAD);
+                    waiting = Some(check);
+                    take(pool.wait_done(), &mut inside);
+                }
+            }
+        }
+        take(pool.take_done(), &mut inside);
+    }
+    while inside > 0 {
+        take(pool.wait_done(), &mut inside);
+    }
+    assert!(pool.wait_done().is_empty());
+    assert!(seen.iter().all(|&seen| seen));
+}
+
+#[test]
+fn a_pool_that_is_dropped_with_work_inside_ends() {
+    let verifier = verifier();
+    let pool = CheckPool::new(1, &[], &verifier).unwrap();
+    for tag in 0..5 {
+        assert!(pool.submit(check(&verifier, tag)).is_ok());
+    }
+}
+
+#[test]
+fn processors_that_do_not_exist_are_refused() {
+    for cpu in [1000, 5000] {
+        let error = CheckPool::new(1, &[cpu], &verifier()).unwrap_err();
+        assert!(matches!(error, EngineError::Threads { .. }), "{error}");
+    }
 }
