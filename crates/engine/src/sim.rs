@@ -6,10 +6,9 @@
 use crate::EngineError;
 use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use crate::load::Clock;
-use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, Simulation};
 use assay_flash::experiment::{Timed, io};
-use assay_flash::time::Picos;
+use assay_flash::{BLOCK_BYTES, Picos};
 use assay_model::job::{Direction, FlushCall, OpenSync};
 use assay_model::load::{Ddir, Load, Stream};
 use assay_model::storage::{
