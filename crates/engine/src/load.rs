@@ -11,8 +11,8 @@
 //! - `files` turns names and sizes into open files.
 //! - `logs` keeps an entry for each I/O, and writes the text files afterwards.
 //! - `paths` lists the files of a load before it runs.
-//! - Types that several of them use are here: priorities of single I/Os, depths and times, steady
-//!   states.
+//! - Types that several of them use are here: the clock, the features that only loads use,
+//!   priorities of single I/Os, depths and times, steady states.
 //!
 //! The I/O of a stream follows from its description and its seed, not from the time. Only files
 //! that the load names for removal are removed.

@@ -676,7 +676,7 @@ mod avx2 {
     );
 }
 
-/// Loops with vectors of 128 bits.
+/// Loops with vectors of 128 bits (SSE2, which every such processor has).
 #[cfg(target_arch = "x86_64")]
 mod sse2 {
     use std::arch::x86_64 as of;

@@ -683,8 +683,8 @@ impl IoEngine for Psync {
     }
 }
 
-/// The engine `pvsync`, with one block per call. Both versions share one type: the branch between them
-/// costs little in comparison with the call, and the worker loop is not compiled for each.
+/// The engine `pvsync`, with one block per call. Both versions share one type: the branch between
+/// them costs little in comparison with the call, and the worker loop is not compiled for each.
 #[derive(Debug)]
 struct Pvsync {
     /// Flags of the second version; `None` for the first.

@@ -29,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs a load until all its streams have ended or it is stopped. The report
 /// includes failed streams; the observer adds disk statistics and evidence.
-/// Before, [`adopt`] must set the files of streams that replay a trace.
+/// Before, [`adopt`](super::adopt) must set the files of streams that replay a trace.
 ///
 /// The files of all streams are created before the first one starts, in the
 /// order of the streams; they are not removed when the load ends.

@@ -452,7 +452,8 @@ fn a_tail_below_one_block_is_left() {
     );
 }
 
-/// Cases of `zonemode=strided`, with what fio's `t/strided.py` checks. Blocks of a case: of the zone, done in it, of the offset, of the region.
+/// Cases of `zonemode=strided`, with what fio's `t/strided.py` checks. Blocks of a case: of the
+/// zone, done in it, of the offset, of the region.
 const ZONES: [(u64, u64, u64, u64); 9] = [
     (1, 1, 8, 8),
     (1, 1, 0, 16),
