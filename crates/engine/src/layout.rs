@@ -1,8 +1,7 @@
 //! Writing test files completely, and checking that a file has no holes.
 
-use crate::buffer::IoBuf;
-use crate::content::Filler;
-use crate::error::EngineError;
+use crate::EngineError;
+use crate::buffer::{Filler, IoBuf};
 use assay_model::load::WriteContent;
 use assay_model::units::Bytes;
 use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};

@@ -4,10 +4,8 @@
 //! as it is, `drained` flushes wait for I/Os in flight, and `bad_spots` is the number of bad spots
 //! that do not end a trial.
 
-use crate::clock::{Clock, MonotonicClock};
-use crate::error::EngineError;
-use crate::load::{LoadObserver, LoadOutcome, Note, Signals, conduct};
-use crate::sys;
+use crate::load::{Clock, LoadObserver, LoadOutcome, MonotonicClock, Note, Signals, conduct};
+use crate::{EngineError, sys};
 use assay_model::job::{Content, DataPath, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Files, Region, RwPattern};
 use assay_model::load::report::{

@@ -1,7 +1,6 @@
 //! The page cache of one file: inspecting, emptying and filling it.
 
-use crate::error::EngineError;
-use crate::sys;
+use crate::{EngineError, sys};
 use assay_model::evidence::{CacheSource, FileCache};
 use rustix::fs::{
     Access, Advice, AtFlags, CWD, SeekFrom, accessat, fadvise, fdatasync, fstat, seek,

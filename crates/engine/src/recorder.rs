@@ -1,11 +1,230 @@
-//! Recorder of one worker while the clock runs.
+//! Recorder of one worker while the clock runs, and the gaps in which no worker completed anything.
 
-use crate::gaps::{Span, WorkerGaps};
+use crate::sys::lock;
 use assay_model::load::{Ddir, IoPriority, PerDirection};
 use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
 use assay_stats::streams;
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Maximum number of reported gaps of one worker that were not yet read (1 MiB).
+const MAX_HANDED_IN: usize = 1 << 16;
+/// Maximum number of pending gaps of all workers (16 MiB).
+const MAX_PENDING: usize = 1 << 20;
+
+/// A time without completions, on the workers' clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+}
+
+impl Span {
+    pub(crate) const fn length_ns(self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// The gaps of all workers of a job: exact measurement of the longest time in which no worker
+/// completed anything.
+///
+/// A gap of all workers lies within a gap of each. So each worker reports its own
+/// gaps, and the thread that waits for the workers periodically computes where all
+/// of them overlap. Workers report only gaps that are longer than the longest shared
+/// gap so far. After a few milliseconds there are almost none of these, and the cost
+/// is one comparison per I/O.
+///
+/// Memory is bounded: when too many gaps wait for a worker that reports nothing, the
+/// shorter half is dropped. From then on a result is valid only if it is longer than
+/// every dropped gap.
+#[derive(Debug)]
+pub(crate) struct SharedGaps {
+    workers: Vec<Mutex<HandedIn>>,
+    /// Length above which a gap is reported: that of the longest shared gap so far,
+    /// or of the longest dropped one.
+    threshold_ns: AtomicU64,
+    /// Length of the longest gap that was dropped for lack of space.
+    dropped_ns: AtomicU64,
+    overlap: Mutex<Overlap>,
+}
+
+/// Gaps that one worker reported since [`SharedGaps::look`] last ran.
+#[derive(Debug, Default)]
+struct HandedIn {
+    gaps: Vec<Span>,
+    /// Time until which the worker has reported all of its gaps, in nanoseconds.
+    told_until_ns: u64,
+}
+
+/// Overlap of the gaps of all workers.
+#[derive(Debug, Default)]
+struct Overlap {
+    /// Gaps that extend beyond the time until which every worker has reported.
+    pending: Vec<Span>,
+    longest: Option<Span>,
+}
+
+impl SharedGaps {
+    pub(crate) fn new(workers: u32) -> Arc<Self> {
+        Arc::new(Self {
+            workers: (0..workers).map(|_| Mutex::default()).collect(),
+            threshold_ns: AtomicU64::new(0),
+            dropped_ns: AtomicU64::new(0),
+            overlap: Mutex::default(),
+        })
+    }
+
+    /// Returns the handle through which a worker, numbered from 0, reports its gaps.
+    pub(crate) fn of_worker(self: &Arc<Self>, number: usize) -> WorkerGaps {
+        WorkerGaps {
+            shared: Arc::clone(self),
+            number,
+            threshold_ns: u64::MAX,
+        }
+    }
+
+    /// Computes where the gaps reported so far overlap. Holds each worker's lock
+    /// only while it moves that worker's gaps out.
+    pub(crate) fn look(&self) {
+        let mut overlap = lock(&self.overlap);
+        let mut told_until_ns = u64::MAX;
+        for worker in &self.workers {
+            let mut worker = lock(worker);
+            told_until_ns = told_until_ns.min(worker.told_until_ns);
+            overlap.pending.append(&mut worker.gaps);
+        }
+        overlap.sweep(told_until_ns, self.workers.len());
+        let longest_ns = overlap.longest.map_or(0, Span::length_ns);
+        self.threshold_ns.fetch_max(longest_ns, Ordering::Relaxed);
+        if overlap.pending.len() > MAX_PENDING {
+            self.drop_shorter_half(&mut overlap.pending);
+        }
+    }
+
+    /// Returns the longest gap of all workers, once every worker has ended; `None`
+    /// if there was no gap, or none that is provably the longest.
+    pub(crate) fn longest(&self) -> Option<Span> {
+        self.look();
+        let longest = lock(&self.overlap).longest?;
+        (longest.length_ns() > self.dropped_ns.load(Ordering::Relaxed)).then_some(longest)
+    }
+
+    #[cold]
+    fn drop_shorter_half(&self, gaps: &mut Vec<Span>) {
+        let middle = gaps.len() / 2;
+        let (_, median, _) =
+            gaps.select_nth_unstable_by_key(middle, |gap| Reverse(gap.length_ns()));
+        let limit_ns = median.length_ns();
+        gaps.retain(|gap| gap.length_ns() > limit_ns);
+        self.dropped_ns.fetch_max(limit_ns, Ordering::Relaxed);
+        self.threshold_ns.fetch_max(limit_ns, Ordering::Relaxed);
+    }
+}
+
+impl Overlap {
+    /// Processes all pending gaps up to the time until which every worker has
+    /// reported. At that time a worker completed something (or ended, which counts
+    /// as a gap until the end of time), so no shared gap extends across it.
+    fn sweep(&mut self, told_until_ns: u64, workers: usize) {
+        let mut edges = Vec::new();
+        for gap in &self.pending {
+            if gap.from_ns < told_until_ns {
+                edges.push((gap.from_ns, 1));
+                edges.push((gap.to_ns.min(told_until_ns), -1));
+            }
+        }
+        // Ends before begins: gaps that only touch do not overlap.
+        edges.sort_unstable();
+        let (mut open, mut since_ns) = (0_usize, 0);
+        for (at_ns, step) in edges {
+            // The time after the end of the last worker is not a gap.
+            if open == workers && at_ns < u64::MAX {
+                self.found(Span {
+                    from_ns: since_ns,
+                    to_ns: at_ns,
+                });
+            }
+            open = open.saturating_add_signed(step);
+            since_ns = at_ns;
+        }
+        let longest_ns = self.longest.map_or(0, Span::length_ns);
+        self.pending.retain_mut(|gap| {
+            gap.from_ns = gap.from_ns.max(told_until_ns);
+            gap.length_ns() > longest_ns
+        });
+    }
+
+    fn found(&mut self, gap: Span) {
+        if gap.length_ns() > self.longest.map_or(0, Span::length_ns) {
+            self.longest = Some(gap);
+        }
+    }
+}
+
+/// Handle of one worker.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerGaps {
+    shared: Arc<SharedGaps>,
+    number: usize,
+    /// [`SharedGaps::threshold_ns`] as last read; `MAX` before
+    /// [`WorkerGaps::begin`], so that nothing is reported.
+    threshold_ns: u64,
+}
+
+impl WorkerGaps {
+    /// Starts the measured time; earlier gaps are ignored.
+    pub(crate) fn begin(&mut self, measured_from_ns: u64) {
+        self.threshold_ns = 0;
+        self.told_until(measured_from_ns);
+    }
+
+    /// Returns true if a gap of that length is worth reporting.
+    #[inline]
+    pub(crate) const fn is_of_interest(&self, length_ns: u64) -> bool {
+        length_ns > self.threshold_ns
+    }
+
+    /// Reports a gap. Earlier gaps must have been reported or be shorter than the
+    /// threshold.
+    #[cold]
+    pub(crate) fn add(&mut self, gap: Span) {
+        let mut mine = lock(&self.shared.workers[self.number]);
+        mine.gaps.push(gap);
+        mine.told_until_ns = gap.to_ns;
+        if mine.gaps.len() > MAX_HANDED_IN {
+            self.shared.drop_shorter_half(&mut mine.gaps);
+        }
+        drop(mine);
+        self.threshold_ns = self.shared.threshold_ns.load(Ordering::Relaxed);
+        if self.shared.workers.len() == 1 {
+            // A gap of the only worker is a gap of all.
+            self.threshold_ns = self.threshold_ns.max(gap.length_ns());
+        }
+    }
+
+    /// Confirms that all gaps that ended by `time_ns` were reported or are not of
+    /// interest. An I/O ended at that time, so no gap extends across it.
+    #[cold]
+    pub(crate) fn told_until(&mut self, time_ns: u64) {
+        lock(&self.shared.workers[self.number]).told_until_ns = time_ns;
+        let shared_ns = self.shared.threshold_ns.load(Ordering::Relaxed);
+        self.threshold_ns = self.threshold_ns.max(shared_ns);
+    }
+
+    /// Marks the worker as ended: from `end_ns` on it counts as always in a gap, so
+    /// it does not delay the others' result.
+    pub(crate) fn end(&mut self, end_ns: u64) {
+        let mut mine = lock(&self.shared.workers[self.number]);
+        mine.gaps.push(Span {
+            from_ns: end_ns,
+            to_ns: u64::MAX,
+        });
+        mine.told_until_ns = u64::MAX;
+    }
+}
 
 /// Number of intervals kept before their width is doubled, so that a job of weeks needs no
 /// more memory than one of two hours.
@@ -339,114 +558,4 @@ impl Recorder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gaps::SharedGaps;
-    use std::sync::Arc;
-
-    const MS: u64 = 1_000_000;
-
-    /// Records of so many workers, and their gaps.
-    fn recorders<const N: usize>() -> ([Recorder; N], Arc<SharedGaps>) {
-        let shared = SharedGaps::new(u32::try_from(N).unwrap());
-        let recorders = std::array::from_fn(|number| {
-            let gaps = shared.of_worker(number);
-            let mut recorder = Recorder::new(1000 * MS, 100 * MS, false, gaps);
-            recorder.begin_gaps();
-            recorder
-        });
-        (recorders, shared)
-    }
-
-    /// The longest gap of workers that end at these times: its start (ms after
-    /// the clock's) and length, in ms.
-    fn longest_gap<const N: usize>(
-        recorders: [(Recorder, u64); N],
-        shared: &SharedGaps,
-    ) -> (u64, u64) {
-        for (mut recorder, end_ms) in recorders {
-            recorder.end((1000 + end_ms) * MS);
-        }
-        let gap = shared.longest().unwrap();
-        (gap.from_ns / MS - 1000, gap.length_ns() / MS)
-    }
-
-    /// Completes a 4 KiB write at each of these times (ms after start).
-    fn complete_at(recorder: &mut Recorder, times_ms: &[u64]) {
-        for &ms in times_ms {
-            let now = (1000 + ms) * MS;
-            if now >= recorder.interval_end_ns() {
-                recorder.roll(now);
-            }
-            recorder.completed(now, Ddir::Write, 4096, MS);
-        }
-    }
-
-    #[test]
-    fn empty_intervals_stay_in_the_series() {
-        let ([mut recorder], shared) = recorders();
-        complete_at(&mut recorder, &[10, 20, 450]);
-        recorder.end_series(1460 * MS);
-        // The flush that follows is not part of the series.
-        recorder.roll(1900 * MS);
-        recorder.end_series(1900 * MS);
-        let points = &recorder.series().points;
-        let ios: Vec<u64> = points.iter().map(|p| p.write_ios).collect();
-        assert_eq!(ios, [2, 0, 0, 0, 1]);
-        assert_eq!(longest_gap([(recorder, 900)], &shared), (20, 430));
-    }
-
-    #[test]
-    fn a_gap_counts_only_where_all_workers_were_idle() {
-        let ([mut a, mut b], shared) = recorders();
-        complete_at(&mut a, &[10, 500, 510]);
-        complete_at(&mut b, &[300, 305, 900]);
-        // a idles 10..500 and after 510, b 0..300 and 305..900.
-        assert_eq!(longest_gap([(a, 510), (b, 900)], &shared), (510, 390));
-    }
-
-    #[test]
-    fn a_flush_is_not_a_gap() {
-        let ([mut recorder], shared) = recorders();
-        complete_at(&mut recorder, &[10]);
-        recorder.flushed(1800 * MS, 790 * MS);
-        complete_at(&mut recorder, &[810]);
-        assert_eq!(recorder.flushes().count, 1);
-        assert_eq!(longest_gap([(recorder, 810)], &shared).1, 10);
-    }
-
-    #[test]
-    fn a_restart_forgets_the_ramp() {
-        let ([mut recorder], shared) = recorders();
-        complete_at(&mut recorder, &[10, 20]);
-        recorder.restart(2000 * MS);
-        recorder.begin_gaps();
-        complete_at(&mut recorder, &[1050]);
-        assert_eq!(recorder.ios().write, 1);
-        assert_eq!(longest_gap([(recorder, 1050)], &shared).1, 50);
-    }
-
-    #[test]
-    fn long_series_get_wider_intervals_and_lose_nothing() {
-        let gaps = SharedGaps::new(1).of_worker(0);
-        let mut recorder = Recorder::new(0, MS, false, gaps);
-        let mut now = 0;
-        for _ in 0..200_000 {
-            now += MS;
-            recorder.roll(now);
-            recorder.completed(now, Ddir::Read, 512, 1);
-        }
-        recorder.end_series(now + MS / 2);
-        let series = &recorder.series;
-        assert!(series.points.len() < MAX_INTERVALS);
-        assert_eq!(series.interval_ns, 4 * MS);
-        let ios: u64 = series.points.iter().map(|p| p.read_ios).sum();
-        assert_eq!(ios, 200_000);
-        // All whole intervals but the first carry the same load.
-        assert!(
-            series.points[1..series.points.len() - 1]
-                .iter()
-                .all(|p| p.read_ios == 4)
-        );
-    }
-}
+mod tests;

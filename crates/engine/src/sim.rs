@@ -3,13 +3,12 @@
 //!
 //! Each stream has a separate device, which is idle and empty when its clock starts.
 
-use crate::clock::Clock;
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
-use assay_flash::BLOCK_BYTES;
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::load::Clock;
 use assay_flash::device::{Device, Simulation};
 use assay_flash::experiment::{Timed, io};
-use assay_flash::time::Picos;
+use assay_flash::{BLOCK_BYTES, Picos};
 use assay_model::job::{Direction, FlushCall, OpenSync};
 use assay_model::load::{Ddir, Load, Stream};
 use assay_model::storage::{

@@ -3,7 +3,7 @@
 //! Every block, or every `interval` of it, begins with a header. The header contains the
 //! block's offset, the time and number of the write, and a checksum of the data after it.
 //! Headers have the layout of fio 3.33, so that assay and fio can check each other's
-//! blocks. (The one exception is SHA-512, see [`checksum`].)
+//! blocks. (The one exception is SHA-512, see below.)
 //!
 //! The common part of all headers is fio's `struct verify_header` on a little-endian machine, 40
 //! bytes:
@@ -19,25 +19,51 @@
 //! | 32 | 2 | number of the writing thread |
 //! | 34 | 2 | number of the write |
 //! | 36 | 4 | CRC-32C of the 36 bytes before |
+//!
+//! The checksums follow a header, in fio's layout.
+//!
+//! fio's checksums differ from the published ones as follows (as read from, and
+//! tested against, fio 3.33):
+//! - CRC-7 is CRC-7/MMC, CRC-16 is CRC-16/ARC, CRC-64 is CRC-64/REDIS.
+//! - CRC-32 is CRC-32/CKSUM, and CRC-32C is CRC-32/ISCSI, both without the
+//!   inversion at the end.
+//! - xxHash has the seed 1.
+//! - SHA-1 is stored as five words with the lowest byte first.
+//! - SHA-256 is padded with the length in the wrong byte order. Only the lowest
+//!   byte of each word of the result is stored, followed by the rest of the
+//!   last, padded block. It still detects all but one in 2^64 differences.
+//! - SHA-512 is never computed: fio stores the first 128 bytes of the data,
+//!   overwritten from the front by the last (length modulo 128) bytes, so
+//!   damage between them is not detected. **assay writes the true SHA-512**,
+//!   followed by zeros, which fio rejects. When it checks a block of fio, assay
+//!   compares these stored bytes.
 
-mod checksum;
-mod pool;
 mod state;
 
-pub(crate) use pool::{Check, CheckPool, Checked};
 pub(crate) use state::{InFlight, VerifyState};
 
-use crate::content::Mixture;
-use crate::error::EngineError;
+use crate::buffer::{IoBuf, Mixture};
 use crate::held::HeldFolder;
-use crate::{content, held};
+use crate::sys::lock;
+use crate::{EngineError, buffer, held};
 use assay_model::load::blocks::{Verify, VerifyKind};
 use assay_model::load::{ContentPattern, WriteContent};
-use checksum::crc32c;
+use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_32_CKSUM, CRC_64_REDIS, Crc};
+use md5::{Digest, Md5};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use sha1::Sha1;
+use sha2::Sha512;
+use sha2::block_api::compress256;
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::io;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use thiserror::Error;
+use twox_hash::XxHash32;
 
 /// Prepares blocks for a later check, and checks them.
 #[derive(Debug)]
@@ -139,7 +165,7 @@ impl Verifier {
         if self.pattern.bytes.is_empty() {
             self.mixture.fill(block, mark.seed, mark.offset);
         } else {
-            content::fill(block, &self.pattern, mark.offset);
+            buffer::fill_pattern(block, &self.pattern, mark.offset);
         }
         if self.kind == VerifyKind::Pattern {
             return;
@@ -211,7 +237,7 @@ impl Verifier {
         let (head, data) = piece.split_at_mut(header_bytes(self.kind));
         let (common, sum) = head.split_at_mut(BYTES);
         common.copy_from_slice(&header.encode());
-        checksum::write(self.kind, data, sum);
+        write_checksum(self.kind, data, sum);
         self.swap_header(piece);
     }
 
@@ -232,7 +258,7 @@ impl Verifier {
             VerifyKind::Header | VerifyKind::PatternHeader => {
                 self.check_pattern(data, skip + head.len(), expected.offset)
             }
-            kind => checksum::check(kind, data, sum),
+            kind => check_checksum(kind, data, sum),
         }
     }
 
@@ -242,7 +268,7 @@ impl Verifier {
                 "the header is of another kind of check: found {}, expected {} ({})",
                 header.kind,
                 code(self.kind),
-                checksum::name(self.kind),
+                checksum_name(self.kind),
             ));
         }
         if header.length as usize != length {
@@ -261,7 +287,7 @@ impl Verifier {
     }
 
     fn check_pattern(&self, data: &[u8], skip: usize, offset: u64) -> Result<(), String> {
-        match content::first_difference(data, skip, &self.pattern, offset) {
+        match buffer::first_difference(data, skip, &self.pattern, offset) {
             None => Ok(()),
             Some(difference) => Err(format!(
                 "byte {} of the block differs from the pattern: found {:02x}, expected {:02x}",
@@ -313,7 +339,7 @@ fn check_write(header: Header, expected: Expected) -> Result<(), String> {
 fn header_bytes(kind: VerifyKind) -> usize {
     match kind {
         VerifyKind::Pattern | VerifyKind::Null => 0,
-        kind => BYTES + checksum::bytes(kind),
+        kind => BYTES + checksum_bytes(kind),
     }
 }
 
@@ -536,110 +562,339 @@ fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, EngineError> {
     Ok(held::named(path).into_owned())
 }
 
-#[cfg(test)]
-mod tests;
+static CRC7: Crc<u8> = Crc::<u8>::new(&CRC_7_MMC);
+static CRC16: Crc<u16> = Crc::<u16>::new(&CRC_16_ARC);
+static CRC32: Crc<u32> = Crc::<u32>::new(&CRC_32_UNINVERTED);
+static CRC64: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
+const CRC_32_UNINVERTED: Algorithm<u32> = Algorithm {
+    xorout: 0,
+    // CRC of "123456789": the published value without its inversion.
+    check: !CRC_32_CKSUM.check,
+    ..CRC_32_CKSUM
+};
+const XXHASH_SEED: u32 = 1;
+/// FIPS 180-4, 5.3.3.
+const SHA256_START: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+const SHA256_BLOCK: usize = 64;
+const SHA512_BLOCK: usize = 128;
+/// Length of the longest checksum, in bytes.
+const MOST_BYTES: usize = SHA512_BLOCK;
 
-#[cfg(test)]
-mod dump_tests {
-    use super::*;
-    use assay_model::load::ContentPattern;
-    use assay_model::load::blocks::Verify;
-    use std::fs;
-
-    const MARK: BlockMark = BlockMark {
-        offset: 8192,
-        seed: 5,
-        number: 3,
-        time: (1, 2),
-    };
-
-    /// Returns the dumps of a block after changing a byte at each of its places.
-    fn dumped(spec: &Verify, place: usize, expected: Expected) -> (Vec<u8>, Vec<Vec<u8>>) {
-        let folder = tempfile::tempdir().unwrap();
-        let verifier = Verifier::new(spec, 0);
-        let mut block = vec![0; 4096];
-        verifier.stamp(&mut block, MARK);
-        let written = block.clone();
-        block[place] ^= 1;
-        let mismatch = verifier.check(&mut block, expected).unwrap_err();
-        let paths = verifier
-            .dump(
-                folder.path(),
-                Path::new("/x/disk"),
-                &block,
-                expected,
-                &mismatch,
-            )
-            .unwrap();
-        let skip = usize::try_from(mismatch.offset - MARK.offset).unwrap();
-        let interval = skip..skip + mismatch.length as usize;
-        let received = format!("disk.{}.received", mismatch.offset);
-        assert_eq!(paths[0].file_name().unwrap().to_str(), Some(&*received));
-        assert_eq!(fs::read(&paths[0]).unwrap(), block[interval.clone()]);
-        let files = paths.iter().map(|path| fs::read(path).unwrap()).collect();
-        (written[interval].to_vec(), files)
-    }
-
-    #[test]
-    fn damaged_data_is_dumped_next_to_what_it_was() {
-        for offset in [0, 1024] {
-            let spec = Verify {
-                interval: 2048,
-                offset,
-                ..Verify::new(VerifyKind::Crc32c)
-            };
-            let expected = Expected {
-                offset: MARK.offset,
-                ..Expected::default()
-            };
-            let (written, files) = dumped(&spec, 3000, expected);
-            assert_eq!(files[1..], [written]);
+/// Returns the size of the checksum after a header, in bytes.
+const fn checksum_bytes(kind: VerifyKind) -> usize {
+    match kind {
+        VerifyKind::Crc7 => 1,
+        VerifyKind::Crc16 => 2,
+        VerifyKind::Crc32 | VerifyKind::Crc32c | VerifyKind::Xxhash => 4,
+        VerifyKind::Crc64 => 8,
+        VerifyKind::Md5 => 16,
+        VerifyKind::Sha1 => 20,
+        VerifyKind::Sha3224 => 28,
+        VerifyKind::Sha3256 => 32,
+        VerifyKind::Sha3384 => 48,
+        VerifyKind::Sha3512 => 64,
+        VerifyKind::Sha256 => SHA256_BLOCK,
+        VerifyKind::Sha512 => SHA512_BLOCK,
+        VerifyKind::Header | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => {
+            0
         }
     }
+}
 
-    #[test]
-    fn a_dump_replaces_a_link_and_leaves_what_it_leads_to() {
-        let folder = tempfile::tempdir().unwrap();
-        let (precious, link) = (folder.path().join("precious"), folder.path().join("link"));
-        fs::write(&precious, "precious").unwrap();
-        std::os::unix::fs::symlink(&precious, &link).unwrap();
-        save(&link, b"dumped").unwrap();
-        assert_eq!(fs::read(&precious).unwrap(), b"precious");
-        assert!(!link.is_symlink());
-        assert_eq!(fs::read(&link).unwrap(), b"dumped");
-    }
-
-    #[test]
-    fn a_damaged_header_leaves_what_was_there_unknown() {
-        let expected = Expected {
-            offset: MARK.offset,
-            ..Expected::default()
-        };
-        let (_, files) = dumped(&Verify::new(VerifyKind::Md5), 20, expected);
-        assert_eq!(files.len(), 1);
-        let known = Expected {
-            seed: Some(MARK.seed),
-            ..expected
-        };
-        let (written, files) = dumped(&Verify::new(VerifyKind::Md5), 20, known);
-        assert_eq!(files[1][56..], written[56..]);
-    }
-
-    #[test]
-    fn patterns_are_always_known() {
-        let spec = Verify {
-            pattern: ContentPattern {
-                bytes: b"abc".to_vec(),
-                offsets_at: Vec::new(),
-                interval: 0,
-            },
-            ..Verify::new(VerifyKind::Pattern)
-        };
-        let expected = Expected {
-            offset: MARK.offset,
-            ..Expected::default()
-        };
-        let (written, files) = dumped(&spec, 20, expected);
-        assert_eq!(files[1..], [written]);
+/// Returns the name of a checksum for messages.
+const fn checksum_name(kind: VerifyKind) -> &'static str {
+    match kind {
+        VerifyKind::Crc7 => "crc7",
+        VerifyKind::Crc16 => "crc16",
+        VerifyKind::Crc32 => "crc32",
+        VerifyKind::Crc32c => "crc32c",
+        VerifyKind::Crc64 => "crc64",
+        VerifyKind::Md5 => "md5",
+        VerifyKind::Sha1 => "sha1",
+        VerifyKind::Sha256 => "sha256",
+        VerifyKind::Sha512 => "sha512",
+        VerifyKind::Sha3224 => "sha3-224",
+        VerifyKind::Sha3256 => "sha3-256",
+        VerifyKind::Sha3384 => "sha3-384",
+        VerifyKind::Sha3512 => "sha3-512",
+        VerifyKind::Xxhash => "xxhash",
+        VerifyKind::Header => "header",
+        VerifyKind::Pattern => "pattern",
+        VerifyKind::PatternHeader => "pattern with header",
+        VerifyKind::Null => "null",
     }
 }
+
+/// Writes the checksum of `data` to `sum`, which has the length that [`checksum_bytes`]
+/// returns.
+fn write_checksum(kind: VerifyKind, data: &[u8], sum: &mut [u8]) {
+    match kind {
+        VerifyKind::Crc7 => sum.copy_from_slice(&[CRC7.checksum(data)]),
+        VerifyKind::Crc16 => sum.copy_from_slice(&CRC16.checksum(data).to_le_bytes()),
+        VerifyKind::Crc32 => sum.copy_from_slice(&CRC32.checksum(data).to_le_bytes()),
+        VerifyKind::Crc32c => sum.copy_from_slice(&crc32c(data).to_le_bytes()),
+        VerifyKind::Crc64 => sum.copy_from_slice(&CRC64.checksum(data).to_le_bytes()),
+        VerifyKind::Xxhash => {
+            sum.copy_from_slice(&XxHash32::oneshot(XXHASH_SEED, data).to_le_bytes());
+        }
+        VerifyKind::Md5 => sum.copy_from_slice(&Md5::digest(data)),
+        VerifyKind::Sha1 => {
+            sum.copy_from_slice(&Sha1::digest(data));
+            sum.chunks_mut(4).for_each(<[u8]>::reverse);
+        }
+        VerifyKind::Sha256 => sum.copy_from_slice(&sha256_of_fio(data)),
+        VerifyKind::Sha512 => {
+            let (digest, rest) = sum.split_at_mut(SHA512_BLOCK / 2);
+            digest.copy_from_slice(&Sha512::digest(data));
+            rest.fill(0);
+        }
+        VerifyKind::Sha3224 => sum.copy_from_slice(&Sha3_224::digest(data)),
+        VerifyKind::Sha3256 => sum.copy_from_slice(&Sha3_256::digest(data)),
+        VerifyKind::Sha3384 => sum.copy_from_slice(&Sha3_384::digest(data)),
+        VerifyKind::Sha3512 => sum.copy_from_slice(&Sha3_512::digest(data)),
+        VerifyKind::Header | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => {
+        }
+    }
+}
+
+/// Compares the checksum of `data` with the stored one.
+fn check_checksum(kind: VerifyKind, data: &[u8], stored: &[u8]) -> Result<(), String> {
+    let mut space = [0; MOST_BYTES];
+    let computed = &mut space[..checksum_bytes(kind)];
+    write_checksum(kind, data, computed);
+    if computed == stored || kind == VerifyKind::Sha512 && is_sha512_of_fio(data, stored) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} of the {} bytes behind the header differs: found {}, expected {}",
+        checksum_name(kind),
+        data.len(),
+        hex(computed),
+        hex(stored)
+    ))
+}
+
+/// Computes CRC-32C without the inversion at the end.
+fn crc32c(data: &[u8]) -> u32 {
+    !::crc32c::crc32c(data)
+}
+
+fn sha256_of_fio(data: &[u8]) -> [u8; SHA256_BLOCK] {
+    let mut state = SHA256_START;
+    let (blocks, rest) = data.as_chunks::<SHA256_BLOCK>();
+    compress256(&mut state, blocks);
+    let mut last = [0; SHA256_BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    last[rest.len()] = 0x80;
+    let length_at = SHA256_BLOCK - 8;
+    if rest.len() >= length_at {
+        compress256(&mut state, &[last]);
+        last.fill(0);
+    }
+    last[length_at..].copy_from_slice(&(data.len() as u64 * 8).to_le_bytes());
+    compress256(&mut state, &[last]);
+    for (byte, word) in last.iter_mut().zip(state) {
+        *byte = word.to_le_bytes()[0];
+    }
+    last
+}
+
+/// Returns true if `stored` is fio's SHA-512 field for `data`. For less than
+/// 128 bytes of data, fio stores and compares uninitialized memory; such blocks
+/// are rejected.
+fn is_sha512_of_fio(data: &[u8], stored: &[u8]) -> bool {
+    let (blocks, rest) = data.as_chunks::<SHA512_BLOCK>();
+    let (tail, beyond) = stored.split_at(rest.len());
+    let begins_alike = |first: &[u8; SHA512_BLOCK]| beyond == &first[rest.len()..];
+    tail == rest && blocks.first().is_some_and(begins_alike)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Maximum number of blocks in the pool for each of its threads.
+const BLOCKS_PER_THREAD: usize = 8;
+
+/// A block to check.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) buf: IoBuf,
+    /// Length of the block; its buffer may be longer.
+    pub(crate) length: u32,
+    pub(crate) expected: Expected,
+    /// Tag for the caller's use.
+    pub(crate) tag: u64,
+}
+
+/// A block that was checked.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) check: Check,
+    pub(crate) result: Result<(), Mismatch>,
+}
+
+/// Threads that check blocks in parallel with the stream's reads (`verify_async`).
+#[derive(Debug)]
+pub(crate) struct CheckPool {
+    shared: Arc<PoolShared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct PoolShared {
+    queues: Mutex<Queues>,
+    /// Signals that a block waits, or that the pool was closed.
+    work: Condvar,
+    /// Signals that a block was checked.
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    waiting: VecDeque<Check>,
+    done: Vec<Checked>,
+    /// Number of blocks submitted and not yet returned.
+    inside: usize,
+    closed: bool,
+}
+
+impl CheckPool {
+    /// Starts `threads` threads (at least one), on the given processors only,
+    /// or on any if `cpus` is empty.
+    ///
+    /// # Errors
+    /// If the threads cannot be started, or may not run on these processors.
+    pub(crate) fn new(
+        threads: u32,
+        cpus: &[u32],
+        verifier: &Arc<Verifier>,
+    ) -> Result<Self, EngineError> {
+        let number = threads.max(1);
+        let failed = |source| EngineError::Threads { number, source };
+        let cpus = cpu_set(cpus).map_err(failed)?;
+        let mut pool = Self {
+            shared: Arc::default(),
+            threads: Vec::new(),
+        };
+        for _ in 0..number {
+            let (shared, verifier) = (Arc::clone(&pool.shared), Arc::clone(verifier));
+            let thread = std::thread::Builder::new()
+                .name("assay-verify".to_owned())
+                .spawn(move || {
+                    if let Some(cpus) = cpus {
+                        // The set was tested before. If a processor was removed
+                        // since then, the blocks are checked on any other.
+                        let _ = sched_setaffinity(None, &cpus);
+                    }
+                    check_all(&shared, &verifier);
+                })
+                .map_err(failed)?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Submits a block. If the pool is full, the error returns the block; the
+    /// caller must first remove checked blocks.
+    pub(crate) fn submit(&self, check: Check) -> Result<(), Check> {
+        let mut queues = lock(&self.shared.queues);
+        if queues.inside >= BLOCKS_PER_THREAD * self.threads.len() {
+            return Err(check);
+        }
+        queues.inside += 1;
+        queues.waiting.push_back(check);
+        drop(queues);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// Returns the blocks that were checked so far.
+    pub(crate) fn take_done(&self) -> Vec<Checked> {
+        take_done(&mut lock(&self.shared.queues))
+    }
+
+    /// Waits until a block is checked and returns the checked blocks; empty if
+    /// no block is in the pool.
+    pub(crate) fn wait_done(&self) -> Vec<Checked> {
+        let idle = |queues: &mut Queues| queues.done.is_empty() && queues.inside > 0;
+        let queues = self.shared.done.wait_while(lock(&self.shared.queues), idle);
+        take_done(&mut queues.unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for CheckPool {
+    fn drop(&mut self) {
+        lock(&self.shared.queues).closed = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic was reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn take_done(queues: &mut Queues) -> Vec<Checked> {
+    let done = std::mem::take(&mut queues.done);
+    queues.inside -= done.len();
+    done
+}
+
+/// Checks blocks until the pool is closed.
+fn check_all(shared: &PoolShared, verifier: &Verifier) {
+    let idle = |queues: &mut Queues| queues.waiting.is_empty() && !queues.closed;
+    loop {
+        let queues = shared.work.wait_while(lock(&shared.queues), idle);
+        let mut queues = queues.unwrap_or_else(PoisonError::into_inner);
+        if queues.closed {
+            return;
+        }
+        let Some(mut check) = queues.waiting.pop_front() else {
+            continue;
+        };
+        drop(queues);
+        let block = &mut check.buf.block_mut()[..check.length as usize];
+        let result = verifier.check(block, check.expected);
+        lock(&shared.queues).done.push(Checked { check, result });
+        shared.done.notify_one();
+    }
+}
+
+/// Returns the set of these processors, after testing that a thread may run
+/// there; `None` if `cpus` is empty.
+fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
+    if cpus.is_empty() {
+        return Ok(None);
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu as usize >= CpuSet::MAX_CPU {
+            return Err(io::Error::other(format!("there is no processor {cpu}")));
+        }
+        set.set(cpu as usize);
+    }
+    // Tested on a separate thread, so that the caller keeps its processors.
+    let tried = std::thread::scope(|scope| {
+        let attempt = std::thread::Builder::new().spawn_scoped(scope, || {
+            sched_setaffinity(None, &set).map_err(io::Error::from)
+        })?;
+        attempt.join().unwrap_or(Ok(()))
+    });
+    tried.map(|()| Some(set))
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,9 @@
 //! Requests are passed in the order of issue, each with its issue time. A request takes a
 //! resource (the bus, a unit of the card) as soon as it is free: first come, first served.
 
-use crate::FlashError;
 use crate::part::{DeviceModel, Flash, blocks};
 use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
-use crate::time::Picos;
+use crate::{FlashError, Picos};
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 use std::io;

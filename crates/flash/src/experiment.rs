@@ -7,11 +7,10 @@
 //! prediction is reported too.
 
 use crate::device::{Device, RequestPhase, Spent};
-use crate::fit::fit;
+use crate::estimate::fit;
 use crate::part::DeviceModel;
 use crate::policy::{BlockRequest, Policy};
-use crate::time::Picos;
-use crate::{BLOCK_BYTES, FlashError};
+use crate::{BLOCK_BYTES, FlashError, Picos};
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 

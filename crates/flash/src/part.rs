@@ -12,8 +12,7 @@
 //! To add a built-in part: add a file in `parts` that names the source of its figures, and a line
 //! here.
 
-use crate::time::Picos;
-use crate::{BLOCK_BYTES, FlashError};
+use crate::{BLOCK_BYTES, FlashError, Picos};
 use assay_model::limits;
 use assay_model::storage::DeviceKind;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! `io_uring(7)`.
 
-use super::posixaio::Slots;
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use super::aio::Slots;
+use crate::EngineError;
+use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use crate::sys::io_uring_may_be_asked;
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};

@@ -10,12 +10,11 @@ mod table;
 
 pub(crate) use table::{FileTable, LockBusy, Room};
 
-use crate::error::EngineError;
+use crate::engines::OpenFile;
 use crate::held::shown;
-use crate::io::OpenFile;
 use crate::load::Note;
 use crate::sys::lock;
-use crate::{held, layout, page_cache};
+use crate::{EngineError, held, layout, page_cache};
 use assay_model::job::{OpenSync, PathUse};
 use assay_model::load::blocks::{Advice, FileLock};
 use assay_model::load::report::FilePart;

@@ -2,12 +2,8 @@
 //! Times are on the stream's clock, in nanoseconds; this module neither reads a clock nor
 //! sleeps.
 
-mod depth;
-
-pub(crate) use depth::{DepthDecision, DepthSearch};
-
 use crate::sys::lock;
-use assay_model::load::{Ddir, Flow, PaceLimits, PerDirection, ThinkTime};
+use assay_model::load::{Ddir, Flow, LatencyTarget, PaceLimits, PerDirection, ThinkTime};
 use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 use std::collections::BTreeMap;
@@ -455,346 +451,146 @@ impl Thinking {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_model::load::ThinkTime;
-    use assay_model::units::Nanos;
+/// Number of consecutive good windows after which the next depth, which failed
+/// before, is tried again: it may have failed by chance.
+const GOOD_WINDOWS: u32 = 3;
 
-    const SECOND: u64 = 1_000_000_000;
+/// Result of evaluating the latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DepthDecision {
+    /// The depth does not change.
+    GoOn,
+    /// The depth has changed. I/O in flight must complete before the stream
+    /// continues.
+    Changed,
+    /// The depth is found: statistics are reset and collected for one window.
+    Found,
+    /// The window at the found depth is over, and the stream ends.
+    Done,
+    /// Even a depth of 1 does not keep the latency, and the stream ends.
+    Missed,
+}
 
-    /// A pace after a change.
-    fn pacing(change: impl FnOnce(&mut PaceLimits)) -> Pacing {
-        let mut pace = PaceLimits::default();
-        change(&mut pace);
-        Pacing::new(&pace, 0, 1).unwrap()
-    }
+/// Doubles the depth while the latency is kept, then bisects between the
+/// largest depth that kept it and the smallest that did not.
+#[derive(Clone, Debug)]
+pub(crate) struct DepthSearch {
+    target: LatencyTarget,
+    max: u32,
+    depth: u32,
+    /// Largest depth that kept the latency; 0 if none did.
+    good: u32,
+    /// Smallest depth that did not keep the latency.
+    bad: Option<u32>,
+    /// Number of consecutive good windows at a depth that cannot be raised.
+    stable: u32,
+    /// True in the last window, at the found depth.
+    last: bool,
+    since_ns: u64,
+    ios: u64,
+    slow: u64,
+}
 
-    #[test]
-    fn no_limits_no_pacing() {
-        assert!(Pacing::new(&PaceLimits::default(), 0, 1).is_none());
-    }
-
-    #[test]
-    fn each_direction_has_its_own_rate() {
-        let mut pacing = pacing(|pace| {
-            pace.rate.read = 4096 * 1000;
-            pace.rate_iops.write = 10;
-        });
-        for ddir in Ddir::ALL {
-            pacing.issued(ddir, 4096, 0);
-        }
-        assert_eq!(pacing.delay_ns(Ddir::Read, 0), SECOND / 1000);
-        assert_eq!(pacing.delay_ns(Ddir::Write, 0), SECOND / 10);
-        assert_eq!(pacing.delay_ns(Ddir::Trim, 0), 0);
-    }
-
-    #[test]
-    fn a_direction_held_back_lets_the_other_go() {
-        let mut pacing = pacing(|pace| {
-            pace.rate_iops.read = 1;
-            pace.rate_iops.write = 100;
-        });
-        let turn = |ddir, delay_ns| Turn { ddir, delay_ns };
-        pacing.issued(Ddir::Read, 4096, 0);
-        assert_eq!(pacing.steer(Ddir::Read, true, 0), turn(Ddir::Write, 0));
-        assert_eq!(pacing.steer(Ddir::Read, false, 0), turn(Ddir::Read, SECOND));
-        pacing.issued(Ddir::Write, 4096, 0);
-        let next = turn(Ddir::Write, SECOND / 100);
-        assert_eq!(pacing.steer(Ddir::Read, true, 0), next);
-        assert_eq!(pacing.steer(Ddir::Write, true, 0), next);
-        assert_eq!(pacing.steer(Ddir::Read, true, SECOND), turn(Ddir::Read, 0));
-    }
-
-    #[test]
-    fn both_rates_of_a_mix_are_kept_whatever_is_drawn() {
-        let mut pacing = pacing(|pace| {
-            pace.rate_iops.read = 300;
-            pace.rate_iops.write = 100;
-        });
-        let (mut now, mut counts, mut rng) = (0, [0_u32, 0], SplitMix64::new(1));
-        while now < 10 * SECOND {
-            let drawn = if rng.below(2) == 0 {
-                Ddir::Read
-            } else {
-                Ddir::Write
-            };
-            let turn = pacing.steer(drawn, true, now);
-            now += turn.delay_ns;
-            pacing.issued(turn.ddir, 4096, now);
-            counts[usize::from(turn.ddir == Ddir::Write)] += 1;
-        }
-        assert!(
-            counts[0].abs_diff(3000) <= 2 && counts[1].abs_diff(1000) <= 2,
-            "{counts:?}"
-        );
-    }
-
-    fn thinking(ignore: bool) -> Pacing {
-        pacing(|pace| {
-            pace.rate_iops.read = 10;
-            pace.ignore_think_time = ignore;
-            pace.think = Some(ThinkTime {
-                pause: Nanos(SECOND),
-                spin: Nanos(0),
-                blocks: 1,
-                count_issued: true,
-                io_time: Nanos(0),
-            });
-        })
-    }
-
-    #[test]
-    fn thinking_is_made_up_for_unless_it_is_to_be_ignored() {
-        for (ignore, delay) in [(false, 0), (true, SECOND / 10)] {
-            let mut pacing = thinking(ignore);
-            pacing.issued(Ddir::Read, 4096, 0);
-            assert!(pacing.pause_due(0).is_some());
-            pacing.paused(0, SECOND);
-            assert!(pacing.pause_due(SECOND).is_none());
-            assert_eq!(pacing.delay_ns(Ddir::Read, SECOND), delay);
+impl DepthSearch {
+    /// Starts a search for `target` at depths up to `max`, from depth 1.
+    pub(crate) fn new(target: &LatencyTarget, max: u32, start_ns: u64) -> Self {
+        Self {
+            target: *target,
+            max: max.max(1),
+            depth: 1,
+            good: 0,
+            bad: None,
+            stable: 0,
+            last: false,
+            since_ns: start_ns,
+            ios: 0,
+            slow: 0,
         }
     }
 
-    #[test]
-    fn nothing_is_left_over_from_the_ramp() {
-        let mut pacing = pacing(|pace| {
-            pace.rate_iops.read = 10;
-            pace.rate_iops_min.read = 5;
-        });
-        for _ in 0..50 {
-            pacing.issued(Ddir::Read, 4096, 0);
+    /// Returns the number of I/Os to keep in flight now.
+    pub(crate) const fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Returns the largest depth that kept the latency; 0 if none did.
+    pub(crate) const fn reached(&self) -> u32 {
+        self.good
+    }
+
+    /// Evaluates a completed I/O. If all I/Os must keep the latency, a slower
+    /// one ends the window at once.
+    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) -> DepthDecision {
+        self.ios += 1;
+        if latency_ns > self.target.target.0 {
+            self.slow += 1;
+            if self.target.percentile >= 100.0 {
+                return self.too_deep(now_ns);
+            }
         }
-        pacing.restart(SECOND);
-        assert_eq!(pacing.delay_ns(Ddir::Read, SECOND), 0);
-        assert_eq!(pacing.too_slow(SECOND), None);
+        if now_ns.saturating_sub(self.since_ns) < self.target.window.0 {
+            return DepthDecision::GoOn;
+        }
+        let kept = (self.ios - self.slow) as f64 / self.ios as f64 * 100.0;
+        if kept >= self.target.percentile {
+            self.kept(now_ns)
+        } else {
+            self.too_deep(now_ns)
+        }
     }
 
-    #[test]
-    fn a_least_rate_not_kept_names_its_direction() {
-        let mut pacing = pacing(|pace| pace.rate_iops_min.write = 100);
-        assert_eq!(pacing.too_slow(2 * SECOND), None);
-        pacing.completed(Ddir::Write, 4096);
-        let problem = pacing.too_slow(4 * SECOND).unwrap();
-        assert!(problem.starts_with("write: rate_iops_min=100"), "{problem}");
+    /// Starts a new window, when the measured time begins or I/O continues
+    /// after a change.
+    pub(crate) const fn restart(&mut self, now_ns: u64) {
+        self.since_ns = now_ns;
+        self.ios = 0;
+        self.slow = 0;
     }
 
-    fn join(table: &FlowTable, id: i64, weight: u32) -> FlowShare {
-        let flow = Flow {
-            id,
-            weight,
-            sleep: Nanos(100_000),
+    fn kept(&mut self, now_ns: u64) -> DepthDecision {
+        self.restart(now_ns);
+        self.good = self.depth;
+        if self.last {
+            return DepthDecision::Done;
+        }
+        let next = match self.bad {
+            None => self.depth.saturating_mul(2).min(self.max),
+            Some(bad) => self.depth.midpoint(bad).max(self.depth),
         };
-        FlowShare::join(table, &flow)
-    }
-
-    /// Lets all streams try in turn, later ones faster, and returns the I/Os of each.
-    fn run(streams: &mut [FlowShare], rounds: u32) -> Vec<u64> {
-        let before: Vec<u64> = streams.iter().map(|stream| stream.ios).collect();
-        for _ in 0..rounds {
-            for (speed, stream) in (1..).zip(streams.iter_mut()) {
-                for _ in 0..speed * 20 {
-                    if stream.may_go() {
-                        stream.issued();
-                    }
-                }
-            }
+        if next != self.depth {
+            self.stable = 0;
+            self.depth = next;
+            return DepthDecision::Changed;
         }
-        streams
-            .iter()
-            .zip(before)
-            .map(|(stream, before)| stream.ios - before)
-            .collect()
-    }
-
-    #[test]
-    fn io_counts_keep_to_the_weights() {
-        let table = FlowTable::default();
-        let mut streams = [1, 5, 10].map(|weight| join(&table, 1, weight));
-        let ios = run(&mut streams, 1000);
-        assert!(ios[0] > 100, "{ios:?}");
-        assert!(
-            ios[1].abs_diff(5 * ios[0]) <= 10 && ios[2].abs_diff(10 * ios[0]) <= 20,
-            "{ios:?}"
-        );
-    }
-
-    #[test]
-    fn the_others_go_on_in_their_own_proportion() {
-        let table = FlowTable::default();
-        let mut streams: Vec<FlowShare> = [1, 2, 3]
-            .map(|weight| join(&table, 1, weight))
-            .into_iter()
-            .collect();
-        run(&mut streams, 500);
-        streams.pop();
-        let ios = run(&mut streams, 500);
-        assert!(ios[0] > 100 && ios[1].abs_diff(2 * ios[0]) <= 10, "{ios:?}");
-    }
-
-    #[test]
-    fn one_alone_and_other_ids_are_not_held_back() {
-        let table = FlowTable::default();
-        let mut streams = [join(&table, 1, 7), join(&table, 2, 1)];
-        assert_eq!(run(&mut streams, 10), [200, 400]);
-        assert_eq!(streams[0].sleep_ns(), 100_000);
-    }
-
-    const MS: u64 = 1_000_000;
-
-    /// The first problem when an I/O of 1000 bytes is done every `gap_ms`, up
-    /// to ten seconds, and after five seconds every `then_ms`.
-    fn problem(mut least: LeastRate, gap_ms: u64, then_ms: u64) -> Option<(u64, String)> {
-        let mut now = 0;
-        while now < 10_000 {
-            now += if now < 5000 { gap_ms } else { then_ms };
-            least.completed(1000);
-            if let Some(problem) = least.not_kept(now * MS) {
-                return Some((now, problem));
-            }
+        if !self.target.run {
+            self.last = true;
+            return DepthDecision::Found;
         }
-        None
-    }
-
-    fn least(bytes: u64, ios: u64) -> LeastRate {
-        LeastRate::new(bytes, ios, 1000 * MS, 0).unwrap()
-    }
-
-    #[test]
-    fn a_direction_without_io_is_not_judged() {
-        assert_eq!(least(200_000, 0).not_kept(10_000 * MS), None);
-    }
-
-    #[test]
-    fn what_is_kept_is_no_problem() {
-        assert_eq!(problem(least(99_000, 0), 10, 10), None);
-        assert_eq!(problem(least(0, 99), 10, 10), None);
-    }
-
-    #[test]
-    fn too_slow_is_said_after_the_settling_time_and_a_cycle() {
-        let (when, what) = problem(least(200_000, 0), 10, 10).unwrap();
-        assert_eq!(when, 3000);
-        assert_eq!(what, "rate_min=200000B/s not met, got 100000B/s");
-    }
-
-    #[test]
-    fn a_later_slump_is_seen_in_its_own_cycle() {
-        let (when, what) = problem(least(0, 90), 10, 20).unwrap();
-        assert!((6000..=6020).contains(&when), "{when}");
-        assert!(what.contains("rate_iops_min=90"), "{what}");
-    }
-
-    /// When the last of `number` I/Os goes, if each goes as soon as it may.
-    fn last(mut limit: Limit, number: u32, bytes: u32) -> u64 {
-        let mut now = 0;
-        for _ in 0..number {
-            now += limit.delay_ns(now);
-            limit.issued(bytes, now);
+        self.stable += 1;
+        if self.stable >= GOOD_WINDOWS {
+            self.stable = 0;
+            self.bad = self.bad.map(|bad| bad + 1).filter(|&bad| bad <= self.max);
         }
-        now
+        DepthDecision::GoOn
     }
 
-    #[test]
-    fn rates_are_kept_on_average_without_drift() {
-        // The first goes at once, so n take n - 1 gaps.
-        let limit = |bytes, iops| Limit::new(bytes, iops, 0, None).unwrap();
-        assert_eq!(last(limit(4096 * 1000, 0), 5001, 4096), 5 * SECOND_NS);
-        assert_eq!(last(limit(0, 3), 3001, 4096), 1000 * SECOND_NS);
-        // 512 bytes at 10 GB/s take 51.2 ns.
-        assert_eq!(last(limit(10_000_000_000, 0), 1_000_001, 512), 51_200_000);
-    }
-
-    #[test]
-    fn poisson_arrivals_have_the_same_mean_and_vary() {
-        let limit = Limit::new(0, 1000, 0, Some(SplitMix64::new(1))).unwrap();
-        let seconds = last(limit.clone(), 100_001, 4096) as f64 / 1e9;
-        // Standard deviation of the sum: sqrt(100 000) ms = 0.32 s.
-        assert!((seconds - 100.0).abs() < 1.6, "{seconds}");
-        let (mut limit, mut now, mut short) = (limit, 0, 0);
-        for _ in 0..10_000 {
-            limit.issued(4096, now);
-            let gap = limit.delay_ns(now);
-            short += u32::from(gap < 500_000);
-            now += gap;
-        }
-        // 1 - e^-0.5 = 39.3 % are below half the mean; standard deviation 49.
-        assert!((3680..4190).contains(&short), "{short}");
-    }
-
-    #[test]
-    fn a_long_stall_is_not_followed_by_a_flood() {
-        let mut limit = Limit::new(0, 100, 0, None).unwrap();
-        let now = 60 * SECOND_NS;
-        let mut at_once = 0;
-        while limit.delay_ns(now) == 0 {
-            limit.issued(4096, now);
-            at_once += 1;
-        }
-        assert!((100..=102).contains(&at_once), "{at_once} I/Os at once");
-    }
-
-    #[test]
-    fn extreme_rates_do_not_overflow() {
-        let mut fast = Limit::new(u64::MAX, 0, 0, None).unwrap();
-        let mut slow = Limit::new(1, 0, 0, None).unwrap();
-        for _ in 0..10 {
-            fast.issued(u32::MAX, 0);
-            slow.issued(u32::MAX, 0);
-        }
-        assert!(fast.delay_ns(0) < 100);
-        assert_eq!(slow.delay_ns(0), u64::MAX);
-    }
-
-    fn think(blocks: u32, count_issued: bool, io_time: u64) -> Thinking {
-        let think = ThinkTime {
-            pause: Nanos(1000),
-            spin: Nanos(300),
-            blocks,
-            count_issued,
-            io_time: Nanos(io_time),
-        };
-        Thinking::new(think, 0)
-    }
-
-    #[test]
-    fn blocks_are_counted_where_it_is_asked() {
-        for count_issued in [true, false] {
-            let mut thinking = think(2, count_issued, 0);
-            for _ in 0..2 {
-                assert_eq!(thinking.due(0), None);
-                if count_issued {
-                    thinking.issued();
-                } else {
-                    thinking.completed();
-                }
-            }
-            let pause = Pause {
-                total_ns: 1000,
-                spin_ns: 300,
-            };
-            assert_eq!(thinking.due(0), Some(pause));
-            thinking.paused(0);
-            if count_issued {
-                (0..9).for_each(|_| thinking.completed());
+    fn too_deep(&mut self, now_ns: u64) -> DepthDecision {
+        self.restart(now_ns);
+        self.stable = 0;
+        self.last = false;
+        self.good = self.good.min(self.depth - 1);
+        if self.depth == 1 {
+            return if self.target.run {
+                DepthDecision::GoOn
             } else {
-                (0..9).for_each(|_| thinking.issued());
-            }
-            assert_eq!(thinking.due(0), None);
+                DepthDecision::Missed
+            };
         }
-    }
-
-    #[test]
-    fn time_or_blocks_whichever_comes_first() {
-        let mut timed = think(0, false, 5000);
-        (0..100).for_each(|_| timed.completed());
-        assert_eq!(timed.due(4999), None);
-        assert!(timed.due(5000).is_some());
-        timed.paused(6000);
-        assert_eq!(timed.due(10_999), None);
-        assert!(timed.due(11_000).is_some());
-        let mut both = think(3, false, 5000);
-        (0..3).for_each(|_| both.completed());
-        assert!(both.due(1).is_some());
+        self.bad = Some(self.depth);
+        self.depth = self.good.midpoint(self.depth).clamp(1, self.depth - 1);
+        DepthDecision::Changed
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,18 +2,16 @@
 //! reports and logs of its conductor.
 
 mod conductor;
-#[cfg(feature = "loads")]
-mod replay;
 
+#[cfg(feature = "loads")]
+use super::Controls;
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::{LoadObserver, Note, StreamShared};
-use crate::clock::{Clock, MonotonicClock};
-use crate::error::EngineError;
-use crate::extra::Loads;
-use crate::gaps::{SharedGaps, WorkerGaps};
+use crate::EngineError;
 use crate::load::logs::write_logs;
-use crate::load::{SteadyTotals, SteadyWatch};
+use crate::load::{Clock, Loads, MonotonicClock, SteadyTotals, SteadyWatch};
+use crate::recorder::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{
     LoadProgress, LoadReport, StreamProgress, StreamReport, StreamState,
 };
@@ -29,15 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "loads")]
-pub use replay::adopt;
-
-#[cfg(feature = "loads")]
-use super::Controls;
-
 /// Runs a load until all its streams have ended or it is stopped. The report
 /// includes failed streams; the observer adds disk statistics and evidence.
-/// Before, [`adopt`] must set the files of streams that replay a trace.
+/// Before, [`adopt`](super::adopt) must set the files of streams that replay a trace.
 ///
 /// The files of all streams are created before the first one starts, in the
 /// order of the streams; they are not removed when the load ends.

@@ -9,19 +9,17 @@
 //! order) in a mix of two. They are measured most often, so they use a minimum of instructions.
 //! `Mixed` is the general case: several directions, sizes, files, zones.
 
-#[cfg(feature = "patterns")]
-mod patterned;
-mod skewed;
+mod random;
 mod walk;
 
-use crate::error::EngineError;
-use crate::permutation::{Ahead, Permutation};
+use crate::EngineError;
+#[cfg(feature = "patterns")]
+use assay_model::job::FlashPattern;
 use assay_model::load::blocks::{BlockSizes, Distribution};
 use assay_model::load::report::FilePart;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
-#[cfg(feature = "patterns")]
-use patterned::Patterned;
+use random::{Ahead, Permutation};
 use std::cmp::Ordering;
 use walk::{Directions, OrderKind, Rules, Service, Walk};
 
@@ -188,6 +186,93 @@ fn no_patterns(stream: &Stream) -> EngineError {
     EngineError::Job {
         job: stream.name.clone(),
         problem: "this agent has no patterns: it is the small one".to_owned(),
+    }
+}
+
+/// An endless sequence of blocks of one size in one file, by a pattern that reveals properties of
+/// flash devices.
+#[cfg(feature = "patterns")]
+#[derive(Clone, Debug)]
+struct Patterned {
+    pattern: FlashPattern,
+    span: FilePart,
+    length: u32,
+    /// Direction, for a pattern of one direction.
+    ddir: Ddir,
+    number: u64,
+    rng: SplitMix64,
+}
+
+#[cfg(feature = "patterns")]
+impl Patterned {
+    /// Creates the sequence; `None` if the stream has no pattern.
+    fn new(stream: &Stream, spans: &[FilePart], seed: u64) -> Option<Result<Self, EngineError>> {
+        let pattern = stream.blocks.pattern?;
+        let length = stream.blocks.sizes.read.min;
+        let needed = match pattern {
+            FlashPattern::InTurn { units, unit } => unit.0.saturating_mul(u64::from(units)),
+            FlashPattern::Across { unit } => unit.0.saturating_mul(2).max(2 * u64::from(length)),
+            FlashPattern::ReadThenWrite => u64::from(length),
+        };
+        let fits = spans.first().filter(|span| span.length >= needed.max(1));
+        let Some(span) = fits else {
+            return Some(Err(EngineError::Job {
+                job: stream.name.clone(),
+                problem: format!("its pattern needs {needed} bytes: raise size"),
+            }));
+        };
+        Some(Ok(Self {
+            pattern,
+            span: *span,
+            length,
+            ddir: if stream.blocks.rw.read {
+                Ddir::Read
+            } else {
+                Ddir::Write
+            },
+            number: 0,
+            rng: SplitMix64::new(seed),
+        }))
+    }
+
+    fn begin_again(&mut self, seed: u64) {
+        self.rng = SplitMix64::new(seed);
+        self.number = 0;
+    }
+
+    const fn draw(&self) -> Ddir {
+        match self.pattern {
+            FlashPattern::ReadThenWrite if self.number % 2 == 1 => Ddir::Write,
+            FlashPattern::ReadThenWrite => Ddir::Read,
+            _ => self.ddir,
+        }
+    }
+
+    fn next(&mut self) -> Step {
+        let ddir = self.draw();
+        let length = u64::from(self.length).max(1);
+        let place = match self.pattern {
+            FlashPattern::InTurn { units, unit } => {
+                let units = u64::from(units.max(1));
+                let in_unit = (self.number / units) % (unit.0 / length).max(1);
+                (self.number % units) * unit.0 + in_unit * length
+            }
+            FlashPattern::Across { unit } => {
+                let multiples = (self.span.length - length / 2) / unit.0.max(1);
+                // Multiple 0 is excluded, because half a block before it is
+                // outside the span.
+                let multiple = 1 + self.rng.below(multiples.saturating_sub(1).max(1));
+                (multiple * unit.0).saturating_sub(length / 2)
+            }
+            FlashPattern::ReadThenWrite => self.rng.below(self.span.length / length) * length,
+        };
+        self.number += 1;
+        Step {
+            ddir,
+            file: 0,
+            offset: self.span.offset + place,
+            length: self.length,
+        }
     }
 }
 
@@ -693,68 +778,3 @@ fn below(rng: &mut SplitMix64, bound: u32) -> u32 {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod lengths_tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    fn sizes(min: u32, max: u32, split: &[(u32, u8)]) -> BlockSizes {
-        BlockSizes {
-            min,
-            max,
-            split: split.to_vec(),
-            align: 0,
-        }
-    }
-
-    fn counts(lengths: &Lengths, room: u64) -> BTreeMap<u32, u32> {
-        let mut rng = SplitMix64::new(3);
-        let mut counts = BTreeMap::new();
-        for _ in 0..100_000 {
-            *counts
-                .entry(lengths.draw(&mut rng, room).unwrap())
-                .or_default() += 1;
-        }
-        counts
-    }
-
-    #[test]
-    fn a_range_gives_each_multiple_alike() {
-        let counts = counts(&Lengths::new(&sizes(1024, 4096, &[]), false), u64::MAX);
-        assert_eq!(
-            counts.keys().copied().collect::<Vec<_>>(),
-            [1024, 2048, 3072, 4096]
-        );
-        // Binomial with p = 1/4: standard deviation 137.
-        assert!(
-            counts.values().all(|n| (24_300..25_700).contains(n)),
-            "{counts:?}"
-        );
-    }
-
-    #[test]
-    fn a_split_keeps_its_shares_and_skips_what_does_not_fit() {
-        let split = [(4096, 70), (8192, 20), (65536, 10), (512, 0)];
-        let lengths = Lengths::new(&sizes(4096, 65536, &split), false);
-        let all = counts(&lengths, u64::MAX);
-        assert!((69_300..70_700).contains(&all[&4096]), "{all:?}");
-        assert!((19_300..20_700).contains(&all[&8192]), "{all:?}");
-        let fitting = counts(&lengths, 10_000);
-        assert_eq!(fitting.len(), 2);
-        assert!((77_000..78_600).contains(&fitting[&4096]), "{fitting:?}");
-    }
-
-    #[test]
-    fn unaligned_lengths_are_any_number_of_bytes() {
-        let counts = counts(&Lengths::new(&sizes(512, 600, &[]), true), 599);
-        assert_eq!(counts.len(), 88);
-        assert_eq!(counts.keys().next(), Some(&512));
-    }
-
-    #[test]
-    fn no_room_no_block() {
-        let lengths = Lengths::new(&sizes(512, 600, &[]), true);
-        assert_eq!(lengths.draw(&mut SplitMix64::new(1), 511), None);
-    }
-}

@@ -3,8 +3,8 @@
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
 use super::trace::{TraceReader, TraceStep};
-use crate::error::EngineError;
-use crate::extra::Loads;
+use crate::EngineError;
+use crate::load::Loads;
 use assay_model::job::FlushCall;
 use assay_model::load::{Ddir, Stream, Trace};
 use assay_model::measurement::LatencyRecord;

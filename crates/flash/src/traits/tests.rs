@@ -22,7 +22,7 @@ fn powers(from: i32, to: i32, us: impl Fn(f64) -> f64) -> Series {
 
 #[test]
 fn costs_of_a_line_with_a_ramp_are_found() {
-    let found = costs::find(&powers(9, 19, |bytes| {
+    let found = find_costs(&powers(9, 19, |bytes| {
         let blocks = bytes / 512.0;
         150.0 + 1.41 * blocks + 2.0 * blocks.min(32.0)
     }));
@@ -52,7 +52,7 @@ fn trials_that_were_disturbed_do_not_change_the_costs() {
         };
         point.us = (0..12).map(|trial| us * factor(trial)).collect();
     }
-    let found = costs::find(&all);
+    let found = find_costs(&all);
     let Ok(TraitFinding::Costs {
         command_us,
         block_us,
@@ -67,9 +67,9 @@ fn trials_that_were_disturbed_do_not_change_the_costs() {
 
 #[test]
 fn costs_that_are_no_line_are_not_stated() {
-    let found = costs::find(&powers(9, 19, |bytes| 100.0 + (bytes / 512.0).powf(1.7)));
+    let found = find_costs(&powers(9, 19, |bytes| 100.0 + (bytes / 512.0).powf(1.7)));
     assert_eq!(found, Err(Why::Unclear));
-    let few = costs::find(&powers(9, 12, |bytes| bytes));
+    let few = find_costs(&powers(9, 12, |bytes| bytes));
     assert_eq!(few, Err(Why::TooFew));
 }
 
@@ -95,7 +95,7 @@ fn boundaries_are_told_apart_and_none_is_made_up() {
         &[(page, 30.0), (unit, 80.0)],
     ] {
         let (across, beside) = across(of);
-        let found = boundary::find(&across, &beside);
+        let found = find_boundaries(&across, &beside);
         let expected: Vec<f64> = of.iter().map(|(size, _)| *size).collect();
         let sizes = match &found {
             Ok(TraitFinding::Boundaries(found)) => {
@@ -108,7 +108,7 @@ fn boundaries_are_told_apart_and_none_is_made_up() {
     }
     // Larger than all that was asked for: where it is cannot be told.
     let (across, beside) = across(&[(1e9, 500.0)]);
-    assert_eq!(boundary::find(&across, &beside), Err(Why::Unclear));
+    assert_eq!(find_boundaries(&across, &beside), Err(Why::Unclear));
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn a_mapping_unit_is_the_smallest_shift_that_costs_nothing() {
         series(&shifts.map(|shift| (shift, us(shift))))
     };
     for unit in [1024.0, 4096.0, 8192.0] {
-        let found = step::map_unit(&shifts(unit));
+        let found = find_map_unit(&shifts(unit));
         let Ok(TraitFinding::MapUnit { unit: found, .. }) = found else {
             panic!("{found:?}");
         };
         assert_eq!(found.0 as f64, unit);
     }
-    assert_eq!(step::map_unit(&shifts(512.0)), Err(Why::Flat));
-    assert_eq!(step::map_unit(&shifts(32768.0)), Err(Why::Unclear));
+    assert_eq!(find_map_unit(&shifts(512.0)), Err(Why::Flat));
+    assert_eq!(find_map_unit(&shifts(32768.0)), Err(Why::Unclear));
 }
 
 #[test]
@@ -134,11 +134,11 @@ fn open_units_end_where_writes_slow_down_and_reads_do_not() {
     let counts = [2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let writes = series(&counts.map(|k| (k, if k <= 6.0 { 400.0 } else { 3000.0 })));
     let reads = series(&counts.map(|k| (k, 200.0)));
-    let found = step::open_units(&writes, &reads);
+    let found = find_open_units(&writes, &reads);
     let expected = |least, most| matches!(found, Ok(TraitFinding::OpenUnits { least: l, most: m, .. }) if (l, m) == (least, most));
     assert!(expected(6, 7), "{found:?}");
     // What reads of the same places take too is not the units' doing.
-    assert_eq!(step::open_units(&writes, &writes), Err(Why::Flat));
+    assert_eq!(find_open_units(&writes, &writes), Err(Why::Flat));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_difference_is_told_only_when_noise_lets_it_be_told_how_much() {
             (500.0, 700.0),
         ];
         let paired = Series(paired.map(|(x, us)| point(x, us)).into());
-        other::deferred(&paired, &alone)
+        find_deferred(&paired, &alone)
     };
     // 60 us of 760 with standard errors of 8 us: there, but between 40 and 80.
     assert_eq!(reads(0.01, 760.0), Err(Why::Unclear));

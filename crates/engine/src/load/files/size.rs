@@ -5,10 +5,9 @@ use super::{
     FileKind, FilePart, FilePlan, InspectedFile, PlannedFile, SharedFiles, needs_only_names,
     problem,
 };
-use crate::error::EngineError;
 use crate::held::shown;
 use crate::load::Note;
-use crate::{held, layout};
+use crate::{EngineError, held, layout};
 use assay_model::job::PathUse;
 use assay_model::load::blocks::Fallocate;
 use assay_model::load::{Extent, Range, Stream};

@@ -1,10 +1,9 @@
 //! The open files of a running stream.
 
 use super::{FileKind, FilePlan, HeldLock, PathLock, PlannedFile, SharedFiles, open};
-use crate::error::EngineError;
-use crate::io::OpenFile;
+use crate::engines::OpenFile;
 use crate::load::Note;
-use crate::{held, page_cache};
+use crate::{EngineError, held, page_cache};
 use assay_model::job::PathUse;
 use assay_model::load::blocks::FileLock;
 use assay_model::load::{Ddir, Stream};

@@ -6,7 +6,7 @@ mod sizes;
 mod table;
 
 use super::{FilePlan, SharedFiles};
-use crate::error::EngineError;
+use crate::EngineError;
 use crate::load::Note;
 use assay_model::load::{Extent, Load, Stream};
 use std::path::PathBuf;

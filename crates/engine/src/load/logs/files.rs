@@ -1,8 +1,7 @@
 //! The files: names, sharing between streams, and output.
 
-use super::samples::Pieces;
-use super::{BinLog, Entries, LogKind, LogRow, LogSet, Setup, Windows};
-use crate::error::EngineError;
+use super::{BinLog, Entries, LogKind, LogRow, LogSet, Pieces, Setup, Windows};
+use crate::EngineError;
 use assay_model::load::Logs;
 #[cfg(feature = "loads")]
 use assay_model::load::report::StatsOptions;

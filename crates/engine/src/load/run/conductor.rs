@@ -1,13 +1,11 @@
 //! Runs the waves: starts the threads of each, releases them together, and waits for them.
 
 use super::{BandwidthLog, LoadOutcome, Stage, SteadyGroups};
-use crate::clock::{Clock, MonotonicClock};
-use crate::error::EngineError;
-use crate::extra::Extra;
+use crate::EngineError;
 use crate::load::crew::{Event, Post};
 use crate::load::logs::LogSet;
 use crate::load::worker::Finished;
-use crate::load::{LoadObserver, StreamShared, Turn, has_turns};
+use crate::load::{Clock, Extra, LoadObserver, MonotonicClock, StreamShared, Turn, has_turns};
 use crate::sys::StartLine;
 use assay_model::job::DataPath;
 use assay_model::load::report::{FilePart, StreamState};

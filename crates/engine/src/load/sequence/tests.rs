@@ -2,15 +2,16 @@
 
 mod against_fio;
 mod anything;
+#[cfg(feature = "patterns")]
+mod patterned;
 mod random;
-mod straight;
-mod zones;
 
 use super::*;
 use assay_model::load::PerDirection;
-use assay_model::load::blocks::BlockSizes;
+use assay_model::load::blocks::{BlockSizes, Generator, StridedZones};
 use assay_model::rng::SplitMix64;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// A stream after a change.
 fn stream(change: impl FnOnce(&mut Stream)) -> Stream {
@@ -319,4 +320,236 @@ fn freed_again_it_is_as_new_or_shorter() {
     assert_eq!(map.next_free(69), Some(69));
     assert_eq!(map.take(0, 100), 70);
     assert_eq!(map.next_free(0), None);
+}
+
+fn lengths(min: u32, max: u32, split: &[(u32, u8)]) -> BlockSizes {
+    BlockSizes {
+        min,
+        max,
+        split: split.to_vec(),
+        align: 0,
+    }
+}
+
+fn counts(lengths: &Lengths, room: u64) -> BTreeMap<u32, u32> {
+    let mut rng = SplitMix64::new(3);
+    let mut counts = BTreeMap::new();
+    for _ in 0..100_000 {
+        *counts
+            .entry(lengths.draw(&mut rng, room).unwrap())
+            .or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn a_range_gives_each_multiple_alike() {
+    let counts = counts(&Lengths::new(&lengths(1024, 4096, &[]), false), u64::MAX);
+    assert_eq!(
+        counts.keys().copied().collect::<Vec<_>>(),
+        [1024, 2048, 3072, 4096]
+    );
+    // Binomial with p = 1/4: standard deviation 137.
+    assert!(
+        counts.values().all(|n| (24_300..25_700).contains(n)),
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn a_split_keeps_its_shares_and_skips_what_does_not_fit() {
+    let split = [(4096, 70), (8192, 20), (65536, 10), (512, 0)];
+    let lengths = Lengths::new(&lengths(4096, 65536, &split), false);
+    let all = counts(&lengths, u64::MAX);
+    assert!((69_300..70_700).contains(&all[&4096]), "{all:?}");
+    assert!((19_300..20_700).contains(&all[&8192]), "{all:?}");
+    let fitting = counts(&lengths, 10_000);
+    assert_eq!(fitting.len(), 2);
+    assert!((77_000..78_600).contains(&fitting[&4096]), "{fitting:?}");
+}
+
+#[test]
+fn unaligned_lengths_are_any_number_of_bytes() {
+    let counts = counts(&Lengths::new(&lengths(512, 600, &[]), true), 599);
+    assert_eq!(counts.len(), 88);
+    assert_eq!(counts.keys().next(), Some(&512));
+}
+
+#[test]
+fn no_room_no_block() {
+    let lengths = Lengths::new(&lengths(512, 600, &[]), true);
+    assert_eq!(lengths.draw(&mut SplitMix64::new(1), 511), None);
+}
+
+proptest! {
+    #[test]
+    fn sizes_of_any_kind_follow_each_other_to_the_end(
+        min in 1_u32..5,
+        times in 1_u32..9,
+        length in 5000_u64..300_000,
+        seed: u64,
+    ) {
+        let stream = stream(|stream| sizes(stream, min * 512, min * 512 * times, &[]));
+        let steps = pass(&stream, span(length), seed);
+        let mut end = 0;
+        for step in &steps {
+            prop_assert_eq!(step.offset, end);
+            end += u64::from(step.length);
+        }
+        prop_assert!(length - end < u64::from(min) * 512);
+    }
+}
+
+#[test]
+fn holes_end_where_no_block_fits() {
+    // fio's own test 7: 85 blocks of 1 MiB, 512 KiB apart, in 128 MiB.
+    let stream = stream(|stream| {
+        sizes(stream, 1 << 20, 1 << 20, &[]);
+        stream.blocks.rw.skip_bytes = 512 << 10;
+        stream.blocks.no_map = true;
+    });
+    let steps = pass(&stream, span(128 << 20), 1);
+    assert_eq!(
+        steps.iter().map(|step| u64::from(step.length)).sum::<u64>(),
+        87_040 << 10
+    );
+}
+
+#[test]
+fn backwards_goes_from_the_end_to_the_beginning() {
+    let stream = stream(|stream| stream.blocks.rw.skip_bytes = -8192);
+    let region = FilePart {
+        offset: 8192,
+        length: 65_536,
+    };
+    let expected: Vec<u64> = (0..15).map(|number| 65_536 - number * 4096).collect();
+    assert_eq!(offsets(&pass(&stream, region, 1))[..15], expected);
+}
+
+#[test]
+fn directions_of_a_mix_each_go_from_the_beginning() {
+    let stream = stream(|stream| rw(stream, "rw"));
+    let steps = pass(&stream, span(4096 * 100), 1);
+    for ddir in [Ddir::Read, Ddir::Write] {
+        let own: Vec<u64> = steps
+            .iter()
+            .filter(|s| s.ddir == ddir)
+            .map(|s| s.offset)
+            .collect();
+        assert!(
+            own.iter()
+                .copied()
+                .eq((0..own.len() as u64).map(|number| number * 4096))
+        );
+    }
+}
+
+#[test]
+fn a_tail_below_one_block_is_left() {
+    assert_eq!(
+        offsets(&pass(&Stream::new("t"), span(20_000), 1)),
+        [0, 4096, 8192, 12_288]
+    );
+}
+
+/// Cases of `zonemode=strided`, with what fio's `t/strided.py` checks. Blocks of a case: of the
+/// zone, done in it, of the offset, of the region.
+const ZONES: [(u64, u64, u64, u64); 9] = [
+    (1, 1, 8, 8),
+    (1, 1, 0, 16),
+    (4096, 4096, 0, 65_536),
+    (1, 4, 0, 16),
+    (4096, 8192, 0, 65_536),
+    (2, 1, 0, 16),
+    (4096, 2048, 0, 65_536),
+    (1024, 1024, 8192, 8192),
+    (2048, 1024, 0, 16_384),
+];
+
+fn zoned(zone: u64, done: u64, skip: u64) -> Stream {
+    stream(|stream| {
+        rw(stream, "randread");
+        stream.region.zones = Some(StridedZones {
+            size: done * 4096,
+            range: zone * 4096,
+            skip: skip * 4096,
+        });
+    })
+}
+
+fn check_zone(stream: &Stream, (zone, done, offset, blocks): (u64, u64, u64, u64), once: bool) {
+    let region = FilePart {
+        offset: offset * 4096,
+        length: blocks * 4096,
+    };
+    let steps = pass(stream, region, 11);
+    assert_eq!(steps.len() as u64, blocks);
+    let mut start = offset;
+    for steps in steps.chunks(usize::try_from(done).unwrap()) {
+        for round in steps.chunks(usize::try_from(zone).unwrap()) {
+            let mut seen: Vec<u64> = round.iter().map(|step| step.offset / 4096).collect();
+            assert!(
+                seen.iter()
+                    .all(|block| (start..start + zone).contains(block))
+            );
+            seen.sort_unstable();
+            seen.dedup();
+            assert!(!once || seen.len() == round.len(), "twice in a zone");
+        }
+        start += zone;
+        if start >= offset + blocks {
+            start = offset;
+        }
+    }
+}
+
+#[test]
+fn random_blocks_stay_in_their_zone_and_come_once_in_it() {
+    for case in ZONES {
+        let mut stream = zoned(case.0, case.1, 0);
+        check_zone(&stream, case, true);
+        stream.blocks.no_map = true;
+        check_zone(&stream, case, false);
+        stream.blocks.generator = Generator::Lfsr;
+        check_zone(&stream, case, true);
+    }
+}
+
+#[test]
+fn several_sizes_stay_in_their_zone_too() {
+    let mut stream = zoned(16, 16, 0);
+    sizes(&mut stream, 1024, 8192, &[]);
+    let steps = pass(&stream, span(256 * 4096), 1);
+    assert!(each_once(pieces(&steps, 1024), 1024));
+    for (zone, pieces) in pieces(&steps, 1024).chunks(64).enumerate() {
+        assert!(pieces.iter().all(|piece| piece / 64 == zone as u64));
+    }
+}
+
+#[test]
+fn sequential_blocks_skip_between_zones_and_come_back() {
+    let mut stream = zoned(4, 1, 1);
+    rw(&mut stream, "read");
+    let blocks: Vec<u64> = offsets(&pass(&stream, span(16 * 4096), 1))
+        .iter()
+        .map(|offset| offset / 4096)
+        .collect();
+    assert_eq!(
+        blocks,
+        [0, 5, 10, 15, 0, 5, 10, 15, 0, 5, 10, 15, 0, 5, 10, 15]
+    );
+}
+
+#[test]
+fn a_zone_no_multiple_of_the_block_goes_on() {
+    let mut stream = zoned(1, 40, 0);
+    stream.region.zones = Some(StridedZones {
+        size: 40_000,
+        range: 10_000,
+        skip: 0,
+    });
+    for name in ["read", "randread"] {
+        rw(&mut stream, name);
+        assert_eq!(pass(&stream, span(100_000), 1).len(), 24);
+    }
 }

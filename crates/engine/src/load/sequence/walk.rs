@@ -1,10 +1,9 @@
 //! The order of blocks within one file.
 
-use super::skewed::{Draw, Skewed};
+use super::random::{Ahead, Draw, Permutation, Skewed};
 use super::{FilePart, FreeMap, Lengths};
-use crate::error::EngineError;
-use crate::extra::Loads;
-use crate::permutation::{Ahead, Permutation};
+use crate::EngineError;
+use crate::load::Loads;
 use assay_model::load::blocks::{
     Blocks, Distribution, FileService, Files, Generator, Sequencer, StridedZones,
 };

@@ -2,16 +2,14 @@
 
 use super::issue::{Next, Role, UnitInFlight};
 use super::{Phase, Worker};
-use crate::clock::Clock;
-use crate::content::Filler;
-use crate::error::EngineError;
+use crate::buffer::Filler;
+use crate::engines::{IoEngine, IoUnit};
 use crate::held::shown;
-use crate::io::{IoEngine, IoUnit};
-use crate::load::Note;
 use crate::load::sequence::Step;
 use crate::load::source::Given;
+use crate::load::{Clock, Note};
 use crate::verify::{Check, CheckPool, Checked, Expected, Mismatch, Verifier, VerifyState};
-use crate::{page_cache, verify};
+use crate::{EngineError, page_cache, verify};
 use assay_model::job::FlushCall;
 use assay_model::load::blocks::{SaveState, TrimOptions, Verify, VerifyKind};
 use assay_model::load::report::StreamState;

@@ -2,14 +2,11 @@
 
 use super::issue::{Role, UnitInFlight};
 use super::{Failure, Finished, Goal, MAX_TICK_NS, RunTimes, Worker};
-use crate::clock::Clock;
-use crate::error::EngineError;
-use crate::extra::Loads;
+use crate::engines::{Completion, IoEngine, IoUnit};
 use crate::held::shown;
-use crate::io::{Completion, IoEngine, IoUnit};
 use crate::load::pace::DepthDecision;
-use crate::load::{Depths, Note, SteadyTotals};
-use crate::sys;
+use crate::load::{Clock, Depths, Loads, Note, SteadyTotals};
+use crate::{EngineError, sys};
 use assay_model::job::Direction;
 use assay_model::load::report::{
     DepthUse, DirectionReport, LatencyTargetReached, StreamProgress, StreamReport, StreamState,

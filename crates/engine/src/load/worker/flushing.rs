@@ -1,9 +1,9 @@
 //! Flush calls: after a number of writes, and at the end.
 
 use super::Worker;
-use crate::clock::Clock;
+use crate::engines::{IoEngine, IoUnit};
 use crate::held::shown;
-use crate::io::{IoEngine, IoUnit};
+use crate::load::Clock;
 use crate::load::sequence::Step;
 use crate::sys;
 use assay_model::job::FlushCall;
@@ -217,7 +217,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     fn timed(
         &mut self,
         number: u32,
-        call: impl FnOnce(&mut E, &crate::io::OpenFile) -> Result<(), Errno>,
+        call: impl FnOnce(&mut E, &crate::engines::OpenFile) -> Result<(), Errno>,
     ) -> Option<u64> {
         // Queued writes must be submitted before the flush.
         if let Err(error) = self.commit() {

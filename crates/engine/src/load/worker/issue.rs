@@ -1,10 +1,10 @@
 //! The worker loop: queues I/Os and waits for completions. Each turn prepares the next I/O.
 
 use super::{Phase, Worker};
+use crate::EngineError;
 use crate::buffer::IoBuf;
-use crate::clock::Clock;
-use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
+use crate::engines::{Completion, IoEngine, IoUnit, QueueStatus};
+use crate::load::Clock;
 use crate::load::files::{HeldLock, LockBusy};
 use crate::load::pace::Pause;
 use crate::load::sequence::Step;

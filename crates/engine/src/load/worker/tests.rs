@@ -3,7 +3,7 @@
 
 mod scripted;
 
-use crate::gaps::SharedGaps;
+use crate::recorder::SharedGaps;
 use assay_model::job::{Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::load::Ddir;
 use assay_model::units::{Bytes, Nanos};

@@ -22,7 +22,7 @@ fn name_in_fio(kind: VerifyKind) -> Option<&'static str> {
         VerifyKind::Null => None,
         // It is what a pattern without `verify` gives.
         VerifyKind::PatternHeader => Some(""),
-        kind => Some(checksum::name(kind)),
+        kind => Some(checksum_name(kind)),
     }
 }
 
@@ -128,7 +128,7 @@ fn damage_file(folder: &Path, case: &Case) {
     fs::write(path, file).unwrap();
 }
 
-/// SHA-512 is another thing there: see [`checksum`].
+/// SHA-512 is another thing there: see [`write_checksum`].
 fn fio_accepts(case: &Case) -> bool {
     case.spec.kind != VerifyKind::Sha512
 }

@@ -3,10 +3,10 @@
 
 use super::super::*;
 use super::START;
-use crate::gaps::SharedGaps;
-use crate::io::{Completion, OpenFile, QueueStatus};
+use crate::engines::{Completion, OpenFile, QueueStatus};
 use crate::load::sequence::Sequence;
 use crate::measure::load_of;
+use crate::recorder::SharedGaps;
 use assay_model::job::{FlushCall, Job};
 use assay_model::load::Ddir;
 use assay_model::trial::{Gap, Measurement};

@@ -1,13 +1,48 @@
-//! Files that a load writes besides its data.
+//! Files of a load, which a caller that checks or locks them must know before the load runs: those
+//! that its traces name, those that it creates, and those that it writes besides its data.
 
 use super::crew::output_name;
 use super::files::FilePlan;
 use super::logs::log_names;
 use super::run::log_names_of_all;
 use super::worker::state_path;
-use assay_model::load::blocks::SaveState;
-use assay_model::load::{Load, Stream};
+use crate::EngineError;
+use crate::load::trace::TraceSummary;
+use assay_model::load::blocks::{RwPattern, SaveState};
+use assay_model::load::{Ddir, Load, Stream};
 use std::path::{Path, PathBuf};
+
+/// Sets the files and directions of streams that replay from their traces. Must be called
+/// before [`run`](crate::load::run()), because a caller that locks the files must know all of
+/// them.
+///
+/// # Errors
+/// If a trace cannot be replayed.
+pub fn adopt(load: &mut Load) -> Result<(), EngineError> {
+    load.streams.iter_mut().try_for_each(adopt_one)
+}
+
+fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {
+    let Some(path) = &stream.trace.read else {
+        return Ok(());
+    };
+    let summary = TraceSummary::read(path, &stream.trace)?;
+    let files = &summary.files;
+    stream.files.paths = files.iter().map(|file| file.path.clone()).collect();
+    stream.files.named = true;
+    // Missing files are created as long as their I/O requires.
+    stream.files.file_size = None;
+    stream.files.sizes = files.iter().map(|file| file.extent).collect();
+    stream.region.size = None;
+    let holds = |ddir| summary.ios[ddir] > 0;
+    stream.blocks.rw = RwPattern {
+        read: holds(Ddir::Read),
+        write: holds(Ddir::Write),
+        trim: holds(Ddir::Trim),
+        ..RwPattern::default()
+    };
+    Ok(())
+}
 
 /// Returns the paths of all logs, traces, verification states and command outputs that a
 /// load may write. Dumps of damaged blocks are not included, because their names contain

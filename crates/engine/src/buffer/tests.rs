@@ -6,6 +6,36 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::io::Write;
 
+#[test]
+fn a_block_for_which_there_is_no_memory_is_an_error() {
+    for block in [1 << 62, u64::MAX] {
+        let refused = IoBuf::of(block).unwrap_err().to_string();
+        assert!(refused.contains("no memory for a buffer of"), "{refused}");
+    }
+    assert_eq!(IoBuf::of(512).unwrap().block(), [0; 512]);
+}
+
+#[test]
+fn every_window_is_aligned_and_holds_one_block() {
+    for (block, siblings, windows) in [
+        (1000, 1, 1),
+        (CHANGED_WHOLE, 1, 1),
+        (256 << 10, 1, 4),
+        (256 << 10, 3, 2),
+        (2 << 20, 1, 1),
+    ] {
+        let mut buf = IoBuf::to_write(block, siblings).unwrap();
+        for number in 0..3 * windows {
+            let before = buf.block_mut()[block - 1];
+            assert_eq!(usize::from(before), number / windows, "{block}");
+            buf.block_mut()[block - 1] += 1;
+            assert_eq!(buf.block_mut().len(), block);
+            assert_eq!(buf.block_mut().as_ptr() as usize % ALIGNMENT, 0);
+            buf.next_window();
+        }
+    }
+}
+
 const BLOCK: usize = 4096;
 
 fn blocks(filler: &mut Filler, number: usize, size: usize) -> Vec<Vec<u8>> {
@@ -283,7 +313,7 @@ fn pattern(bytes: &[u8], offsets_at: &[u32]) -> ContentPattern {
 #[test]
 fn a_pattern_is_repeated_and_carries_the_offset() {
     let mut block = [0; 25];
-    fill(&mut block, &pattern(b"ab01234567", &[2]), 0x0102);
+    fill_pattern(&mut block, &pattern(b"ab01234567", &[2]), 0x0102);
     assert_eq!(&block[..10], b"ab\x02\x01\0\0\0\0\0\0");
     assert_eq!(&block[10..20], b"ab\x02\x01\0\0\0\0\0\0");
     assert_eq!(&block[20..], b"ab\x02\x01\0");
@@ -292,7 +322,7 @@ fn a_pattern_is_repeated_and_carries_the_offset() {
 #[test]
 fn an_offset_that_does_not_fit_is_cut() {
     let mut block = [0; 3];
-    fill(&mut block, &pattern(b"abc", &[1, 9]), 0x0403_0201);
+    fill_pattern(&mut block, &pattern(b"abc", &[1, 9]), 0x0403_0201);
     assert_eq!(&block, b"a\x01\x02");
 }
 
@@ -303,7 +333,7 @@ fn a_pattern_begins_anew_with_each_interval_and_carries_its_offset() {
         interval: 5,
         ..pattern(b"ab\0", &[2])
     };
-    fill(&mut block, &pattern, 0x40);
+    fill_pattern(&mut block, &pattern, 0x40);
     assert_eq!(&block, b"ab\x40abab\x45abab\x4a"[..12].as_array().unwrap());
 }
 
@@ -320,7 +350,7 @@ proptest! {
     ) {
         let pattern = ContentPattern { interval, ..pattern(&bytes, &[at]) };
         let mut block = vec![0; length];
-        fill(&mut block, &pattern, offset);
+        fill_pattern(&mut block, &pattern, offset);
         let start = start % length;
         prop_assert_eq!(first_difference(&block[start..], start, &pattern, offset), None);
         let place = place % length;

@@ -135,3 +135,159 @@ fn what_is_no_link_is_told_from_one_that_breaks() {
     assert_eq!(carried, Err(NotOfThisVersion));
     assert_eq!(link.carry(io::empty(), io::sink()), Ok(Broken::Off));
 }
+
+const SIDE_TIMES: Times = Times {
+    grace: Duration::from_secs(120),
+    sign: Duration::from_secs(5),
+    silence: Duration::from_secs(30),
+};
+
+/// Carries packets between two sides until there is nothing to do, or `most` packets
+/// were carried; the remainder is lost.
+fn carry_packets(a: &mut LinkSide, b: &mut LinkSide, most: usize) {
+    let now = Instant::now();
+    a.connect();
+    b.connect();
+    let mut carried = 0;
+    loop {
+        let mut idle = true;
+        for turn in [true, false] {
+            let (from, to) = match turn {
+                true => (&mut *a, &mut *b),
+                false => (&mut *b, &mut *a),
+            };
+            if let LinkTask::Send(packet) = from.task(SIDE_TIMES, now) {
+                if carried == most {
+                    return;
+                }
+                carried += 1;
+                idle = false;
+                to.take(packet, now).unwrap();
+            }
+        }
+        if idle {
+            return;
+        }
+    }
+}
+
+fn read_all(state: &mut LinkSide) -> Vec<u8> {
+    let mut bytes = vec![0; 1 << 20];
+    let count = state.read(&mut bytes).unwrap_or_default();
+    bytes.truncate(count);
+    bytes
+}
+
+#[test]
+fn what_is_written_arrives_once_wherever_a_connection_breaks() {
+    let text: Vec<u8> = (0..=250).cycle().take(3 * LONGEST + 17).collect();
+    for broken_after in 0..8 {
+        let (mut a, mut b) = (LinkSide::new(), LinkSide::new());
+        a.write(&text);
+        b.write(b"answer");
+        b.end();
+        carry_packets(&mut a, &mut b, broken_after);
+        let mut got = read_all(&mut b);
+        a.write(b"more");
+        a.end();
+        carry_packets(&mut a, &mut b, broken_after + 1);
+        carry_packets(&mut a, &mut b, usize::MAX);
+        got.extend(read_all(&mut b));
+        let all = [text.as_slice(), b"more"].concat();
+        assert!(
+            got == all,
+            "broken after {broken_after}: {} bytes",
+            got.len()
+        );
+        assert_eq!(read_all(&mut a), b"answer");
+        assert!(a.is_done() && b.is_done(), "{broken_after}: {a:?} {b:?}");
+        assert_eq!(a.read(&mut [0]), Some(0));
+    }
+}
+
+#[test]
+fn who_says_what_cannot_be_is_not_believed() {
+    let now = Instant::now();
+    let connected = || {
+        let mut state = LinkSide::new();
+        state.write(b"abc");
+        state.connect();
+        assert_eq!(state.task(SIDE_TIMES, now), LinkTask::Send(Packet::Seen(0)));
+        state
+    };
+    assert_eq!(connected().take(Packet::Seen(3), now), Ok(()));
+    assert_eq!(
+        connected().take(Packet::Seen(4), now),
+        Err(NotOfThisVersion)
+    );
+    let mut state = connected();
+    state.end();
+    state.take(Packet::Seen(4), now).unwrap();
+    assert!(state.is_delivered());
+    assert_eq!(state.take(Packet::Seen(2), now), Err(NotOfThisVersion));
+    state.take(Packet::End, now).unwrap();
+    for more in [Packet::End, Packet::Data(vec![1])] {
+        assert_eq!(state.take(more, now), Err(NotOfThisVersion));
+    }
+    let mut fresh = LinkSide::new();
+    assert_eq!(
+        fresh.take(Packet::Data(vec![1]), now),
+        Err(NotOfThisVersion)
+    );
+}
+
+#[test]
+fn a_side_that_has_nothing_to_say_gives_a_sign_now_and_then() {
+    let now = Instant::now();
+    let mut state = LinkSide::new();
+    state.connect();
+    assert_eq!(state.task(SIDE_TIMES, now), LinkTask::Send(Packet::Seen(0)));
+    assert_eq!(
+        state.task(SIDE_TIMES, now),
+        LinkTask::WaitUntil(now + SIDE_TIMES.sign)
+    );
+    let later = now + SIDE_TIMES.sign;
+    assert_eq!(
+        state.task(SIDE_TIMES, later),
+        LinkTask::Send(Packet::Seen(0))
+    );
+}
+
+#[test]
+fn packets_survive_a_connection() {
+    let packets = [
+        Packet::Seen(u64::MAX),
+        Packet::Data(vec![7; LONGEST]),
+        Packet::End,
+    ];
+    let mut wire = Vec::new();
+    for packet in &packets {
+        packet.send(&mut wire).unwrap();
+    }
+    let mut reader = wire.as_slice();
+    for packet in packets {
+        assert_eq!(Packet::receive(&mut reader), Ok(Some(packet)));
+    }
+    assert_eq!(Packet::receive(&mut reader), Ok(None));
+}
+
+#[test]
+fn what_is_no_packet_is_refused_and_a_cut_one_is_the_end() {
+    for wire in [&[b'S'; 3][..], b"", b"D\x02\0\0\0\0\0\0\0x"] {
+        assert_eq!(Packet::receive(&mut &*wire), Ok(None), "{wire:?}");
+    }
+    for wire in [
+        &[0; 9][..],
+        b"yyyyyyyyy",
+        b"D\0\0\0\0\0\0\0\0",
+        b"D\x01\0\x01\0\0\0\0\0",
+        &[255; 9],
+        b"E\x01\0\0\0\0\0\0\0",
+    ] {
+        assert_eq!(
+            Packet::receive(&mut &*wire),
+            Err(NotOfThisVersion),
+            "{wire:?}"
+        );
+    }
+}
