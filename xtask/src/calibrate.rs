@@ -13,11 +13,11 @@ use assay_model::verdict::LEVEL;
 use assay_stats::distributions::MannWhitney;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::compare_figures;
-use assay_stats::verdict::power::{promise_kept, promised_of_runs, table};
+use assay_stats::verdict::power::{POWER as POWER_OF_VERDICTS, table};
 use assay_stats::verdict::simulate::{
-    Apart, Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
+    Apart, Baseline, Design, Noise, Ordered, Scene, Tally, Way, promise_kept, promised_of_runs,
+    simulate,
 };
-use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
 use assay_stats::verdict::units::PLANS;
 use std::thread;
 use std::time::{Duration, Instant};

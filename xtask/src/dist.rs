@@ -179,7 +179,7 @@ impl Builds<'_> {
             fs::remove_dir_all(&tree)?;
         }
         copy(&program, &tree.join("bin/assay"))?;
-        copy(&agents::build::folder()?, &tree.join("lib/assay/agents"))?;
+        copy(&agents::folder()?, &tree.join("lib/assay/agents"))?;
         generate(native, &tree.join("share"), self.date)?;
         for document in DOCUMENTS {
             copy(&workspace().join(document), &tree.join(document))?;

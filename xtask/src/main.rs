@@ -11,28 +11,23 @@ mod bench;
 mod board;
 #[cfg(feature = "measure")]
 mod calibrate;
-mod digests;
 mod dist;
 mod fio_tests;
 mod house;
-mod labgrid;
 #[cfg(feature = "measure")]
 mod limits;
-mod msrv;
 mod packages;
+mod portability;
 mod prerequisites;
-mod python;
 mod quick;
 mod run;
 mod same_outputs;
-mod servers;
 mod test;
 #[cfg(feature = "measure")]
 mod truth;
-mod words;
 
-use anyhow::{Result, bail};
-use std::process::ExitCode;
+use anyhow::{Context, Result, bail};
+use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -119,18 +114,18 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["quick", rest @ ..] => quick::run_checks(rest),
         ["bench" | "calibrate" | "stacks" | "truth", ..] => measure(&words),
-        ["digests"] => digests::run_checks(),
+        ["digests"] => portability::check_digests(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["dist", rest @ ..] => dist::run_builds(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),
-        ["board", program] => board::programs::prepare(program),
-        ["servers"] => servers::prepare(),
-        ["labgrid"] => labgrid::prepare(),
+        ["board", program] => board::prepare_program(program),
+        ["servers"] => prerequisites::prepare_servers(),
+        ["labgrid"] => prerequisites::prepare_labgrid(),
         ["house", rest @ ..] => house::run(rest),
-        ["words"] => words::update(),
+        ["words"] => update_catalogues(),
         ["same-outputs", rest @ ..] => same_outputs::compare(rest),
-        ["msrv", rest @ ..] => msrv::check(rest),
+        ["msrv", rest @ ..] => portability::check_msrv(rest),
         ["agent-size"] => agents::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
@@ -173,4 +168,25 @@ fn measure(words: &[&str]) -> Result<()> {
 fn measure(words: &[&str]) -> Result<()> {
     let itself = ["run", "--quiet", "--package", "xtask", "--"];
     run::run(run::cargo().args(itself).args(words))
+}
+
+const TEMPLATE: &str = "crates/lang/po/assay.pot";
+const CATALOGUE: &str = "crates/lang/po/zh.po";
+
+/// Writes the template from the sources and merges it into the catalogue. A new text has no
+/// translation yet. A changed text keeps its former translation marked as fuzzy, which is
+/// not used until a translator removes the mark.
+fn update_catalogues() -> Result<()> {
+    let test = ["test", "--quiet", "--package", "assay-cli", "--bin=assay"];
+    let only = ["write_the_template", "--", "--ignored"];
+    run::run(run::cargo().args(test).args(only))?;
+    let merge = ["--update", "--backup=none", "--no-wrap", "--quiet"];
+    run::run(
+        Command::new("msgmerge")
+            .args(merge)
+            .args([CATALOGUE, TEMPLATE]),
+    )
+    .context("gettext is needed (apt: gettext)")?;
+    let count = ["--statistics", "--output-file=/dev/null"];
+    run::run(Command::new("msgfmt").args(count).arg(CATALOGUE))
 }

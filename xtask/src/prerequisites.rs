@@ -1,9 +1,18 @@
-//! Programs that the tests need besides Rust. Installs them where possible;
-//! otherwise prints the commands that do.
+//! Programs that the tests need besides Rust. Installs them where possible; otherwise prints the
+//! commands that do. labgrid, the servers of adb and ssh, and Python packages go into the build
+//! folder.
 
 use crate::packages;
-use anyhow::Result;
+use crate::packages::{Packages, launcher, unpack};
+use crate::run::{build_folder, run};
+use anyhow::{Context, Result};
+use assay_testkit::Otava;
+use assay_testkit::lab::LABGRID;
+use assay_testkit::neighbour::SERVERS;
 use rustix::process::geteuid;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with its Debian
 /// package.
@@ -136,6 +145,114 @@ fn remedy(missing: &[(&str, &'static str)], root: bool, apt: bool) -> Remedy {
 const WITHOUT_ROOT: &str = "\
 xtask: tests on loop devices and mounts need root and are skipped. To run them too:
   cargo test --workspace --config \"target.'cfg(unix)'.runner = 'sudo --preserve-env'\"";
+
+/// Version that the tests were written for; a change of it rebuilds the folder.
+const LABGRID_PACKAGE: &str = "labgrid==26.0.1";
+const PYTHON: &str = "/usr/bin/python3";
+
+/// `cargo xtask labgrid`: installs labgrid with its coordinator and exporter into a virtual
+/// environment in the build folder, for tests, unless the folder exists. `assay_testkit::Lab` starts
+/// them.
+pub fn prepare_labgrid() -> Result<()> {
+    packages::prepare(LABGRID, LABGRID_PACKAGE, make_labgrid).context("cannot prepare labgrid")
+}
+
+/// Makes the virtual environment. Debian's Python has no pip that could be put into it,
+/// so the system's pip installs the package.
+fn make_labgrid(folder: &Path) -> Result<()> {
+    let mut venv = Command::new(PYTHON);
+    run(venv.args(["-m", "venv", "--without-pip"]).arg(folder))?;
+    let mut pip = Command::new(PYTHON);
+    pip.args(["-m", "pip", "--python"])
+        .arg(folder.join("bin/python3"));
+    run(pip.args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        LABGRID_PACKAGE,
+    ]))
+}
+
+/// Version of the prepared files. Raise it with every change to them.
+const SERVER_RECIPE: &str = "1";
+
+const SERVER_PACKAGES: [&str; 3] = ["adb", "adbd", "dropbear-bin"];
+
+const SERVER_PROGRAMS: [&str; 4] = [
+    "usr/bin/dropbearkey",
+    "usr/lib/android-sdk/platform-tools/adb",
+    "usr/lib/android-sdk/platform-tools/adbd",
+    "usr/sbin/dropbear",
+];
+
+/// `cargo xtask servers`: adb and ssh servers for tests that reach this machine like a board. Makes
+/// their folder unless it exists. All files come from Debian's packages and stay in the build
+/// folder, as for the board. `assay_testkit::Neighbour` starts them.
+pub fn prepare_servers() -> Result<()> {
+    packages::prepare(SERVERS, SERVER_RECIPE, make_servers)
+        .context("cannot prepare the servers of adb and ssh")
+}
+
+fn make_servers(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let host = folder.join("host");
+    for package in Packages::update(&work)?.to_run(&SERVER_PACKAGES)? {
+        unpack(&package, &host)?;
+    }
+    for program in SERVER_PROGRAMS {
+        launcher(folder, &host, program, "")?;
+    }
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// Modules and their packages, at the versions for which the tests were written.
+const PYTHON_PACKAGES: [(&str, &str); 6] = [
+    ("axe_core_python", "axe-core-python==0.1.0"),
+    ("check_jsonschema", "check-jsonschema==0.39.0"),
+    ("kcidb_io", "kcidb-io==141"),
+    ("nbformat", "nbformat==5.11.1"),
+    ("polars", "polars==2.1.0"),
+    ("prometheus_client", "prometheus-client==0.26.0"),
+];
+
+/// Installs the Python packages that tests check documents and pages with, if one is missing, into a
+/// folder of the build folder, so that the system stays unchanged.
+pub fn provide_python() -> Result<()> {
+    provide_otava()?;
+    let folder = build_folder()?.join("python");
+    if PYTHON_PACKAGES
+        .iter()
+        .all(|(module, _)| folder.join(module).exists())
+    {
+        return Ok(());
+    }
+    install_python(&folder, &PYTHON_PACKAGES.map(|(_, package)| package))
+}
+
+/// Installs packages into a folder.
+pub fn install_python(folder: &Path, packages: &[&str]) -> Result<()> {
+    let mut pip = Command::new("/usr/bin/python3");
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    pip.args(["--disable-pip-version-check", "--target"]);
+    run(pip.arg(folder).args(packages))
+}
+
+/// Installs Apache Otava, an oracle for change points, with the packages that its analysis
+/// imports.
+pub fn provide_otava() -> Result<()> {
+    let folder = build_folder()?.join(Otava::FOLDER);
+    if folder.join("otava").exists() {
+        return Ok(());
+    }
+    let packages = [
+        "--no-deps",
+        "apache-otava==0.8.0",
+        "numpy==2.2.0",
+        "scipy==1.16.3",
+    ];
+    install_python(&folder, &packages)
+}
 
 #[cfg(test)]
 mod tests {

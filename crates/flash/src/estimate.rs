@@ -13,7 +13,7 @@ use crate::part::DeviceModel;
 use crate::policy::Policy;
 use crate::{BLOCK_BYTES, FlashError};
 use assay_model::job::Direction;
-use assay_stats::distributions::{normal_quantile, student};
+use assay_stats::distributions::{normal_quantile, student_quantile};
 
 /// A measured rate, with one I/O in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,7 +157,7 @@ fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> 
         false => return None,
     };
     const TAIL: f64 = 0.025;
-    Some(variance.sqrt() * student::quantile(TAIL, freedom) / normal_quantile(TAIL))
+    Some(variance.sqrt() * student_quantile(TAIL, freedom) / normal_quantile(TAIL))
 }
 
 /// Names and units of the fitted parameters: those of the experiment, and the time of a read

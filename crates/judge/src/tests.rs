@@ -2,19 +2,15 @@
 //! the judge say `device` where it was not.
 
 mod calls;
-mod databases;
-mod foreign;
-mod hindrances;
-mod idle;
-mod reads;
 mod stacks;
-mod witness;
 mod writes;
 
 use super::*;
+use assay_model::act::androbench::{DatabaseStep, Journal, Synchronous};
+use assay_model::act::iozone::{Child, Test};
 use assay_model::evidence::{
-    CacheSource, DeviceCounters, FileCache, MemoryCounters, OwnIo, QueueSettings, Snapshot,
-    WriteCache,
+    AgentStop, CacheSource, DeviceCounters, FileCache, Hindrances, IoLimit, MemoryCounters, OwnIo,
+    QueueSettings, Snapshot, Throttled, WriteCache,
 };
 use assay_model::job::{CacheState, EngineKind, FlushCall, OpenSync, Rw};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
@@ -370,4 +366,406 @@ fn a_trial_that_did_not_start_is_not_judged() {
 fn warm_reads_are_page_cache() {
     let trial = Trial::read().job(|job| job.cache_state = CacheState::Warm);
     trial.cached_before(JOB).reads_are("page-cache");
+}
+
+/// A cell of two children, of which one took so long and waited so long.
+fn cell(trial: Trial, elapsed_ns: u64, idle_ns: u64) -> Trial {
+    let child = Child {
+        bytes: JOB / 2,
+        elapsed_ns,
+        cpu_ns: 0,
+        idle_ns,
+    };
+    let step = IozoneStep {
+        test: Test::Write,
+        file_kib: JOB / 2048,
+        record_kib: 1024,
+        children: vec![
+            Child {
+                idle_ns: 0,
+                ..child
+            },
+            child,
+        ],
+        parent_ns: None,
+        mismatch: false,
+    };
+    trial.with(|t| t.0.detail = Some(Box::new(StepDetail::Iozone(step))))
+}
+
+#[test]
+fn what_moved_while_the_clock_stood_still_is_nobodys_figure() {
+    let flushed = || Trial::write().fdatasync_at_end().all_written();
+    let flushed = || flushed().flushed("sda", 2);
+    cell(flushed(), 1_000_000, 0).writes_are("device");
+    cell(flushed(), 1_000_000, 1000).writes_are("device");
+    cell(flushed(), 1_000_000, 100_000).writes_are("unknown");
+    let some = || Trial::write().own_writes(JOB).dirty(JOB / 2);
+    let some = || some().wrote("sda", JOB / 2);
+    cell(some(), 1_000_000, 0).writes_are("mixed");
+    cell(some(), 1_000_000, 100_000).writes_are("unknown");
+    let read = || Trial::read().own_reads(JOB).read_from("sda", JOB);
+    cell(read(), 1_000_000, 0).reads_are("device");
+    cell(read(), 1_000_000, 100_000).reads_are("unknown");
+}
+
+#[test]
+fn direct_and_synchronous_calls_leave_nothing_for_the_pauses() {
+    let direct = Trial::read().direct().own_reads(JOB).read_from("sda", JOB);
+    cell(direct, 1_000_000, 100_000).reads_are("device");
+    let direct = Trial::write().direct().all_written().write_through();
+    cell(direct, 1_000_000, 100_000).writes_are("device");
+    let cached = Trial::write().own_writes(JOB).dirty(JOB);
+    cell(cached, 1_000_000, 100_000).writes_are("page-cache");
+}
+
+const TRANSACTIONS: u64 = 100;
+
+/// [`TRANSACTIONS`] that wrote [`JOB`] bytes together.
+fn transactions(journal: Journal, synchronous: Synchronous) -> Trial {
+    let step = DatabaseStep {
+        transactions: TRANSACTIONS,
+        journal,
+        synchronous,
+        ..DatabaseStep::default()
+    };
+    let durable = synchronous.commits_durably(journal);
+    Trial::new(Rw::RandWrite)
+        .job(|job| job.flush.at_end = durable.then_some(FlushCall::Fsync))
+        .with(|t| t.0.detail = Some(Box::new(StepDetail::Database(step))))
+}
+
+#[test]
+fn each_durable_transaction_needs_a_flush() {
+    let full = || transactions(Journal::Wal, Synchronous::Full).all_written();
+    full().flushed("sda", TRANSACTIONS).writes_are("device");
+    full().write_through().writes_are("device");
+    // A device, or a file system, that answers without having flushed.
+    let few = full().flushed("sda", TRANSACTIONS - 1);
+    few.writes_are("device-unflushed");
+    assert!(few.written().because.contains("only 99"));
+    full().writes_are("device-unflushed");
+}
+
+#[test]
+fn transactions_that_are_never_flushed_are_the_page_caches() {
+    let off = transactions(Journal::Delete, Synchronous::Off);
+    off.own_writes(JOB).dirty(JOB).writes_are("page-cache");
+    let log = transactions(Journal::Wal, Synchronous::Normal);
+    log.own_writes(JOB).dirty(JOB).writes_are("page-cache");
+}
+
+#[test]
+fn what_a_journal_adds_is_not_somebody_elses() {
+    let wrote = |trial: Trial, bytes| {
+        let judged = trial.all_written().wrote("sda", bytes).judged();
+        judged.foreign.unwrap().write_bytes
+    };
+    // Far more than a job without flushes can cause.
+    let bytes = 32 * MIB;
+    let full = transactions(Journal::Delete, Synchronous::Full);
+    assert_eq!(wrote(full, bytes), 0);
+    let off = transactions(Journal::Off, Synchronous::Off);
+    assert!(wrote(off, bytes) > 0);
+}
+
+/// Seen on a real loop device: all reads came from it, none were counted.
+#[test]
+fn counters_that_are_switched_off_do_not_say_page_cache() {
+    let trial = Trial::read().direct().iostats(Some(false));
+    let judged = trial.came();
+    assert_eq!(judged.measured.label(), "unknown");
+    let remedy = "echo 1 > /sys/block/sda/queue/iostats";
+    assert!(judged.because.contains(remedy), "{}", judged.because);
+    assert_eq!(judged.layers, []);
+    assert_eq!(trial.judged().foreign, None);
+    // Nor mixed, when they were switched off in between.
+    let trial = || Trial::write().own_writes(JOB).iostats(Some(false));
+    trial().writes_are("unknown");
+    trial().wrote("sda", JOB / 2).writes_are("unknown");
+}
+
+#[test]
+fn counters_that_moved_although_switched_off_vouch_for_the_device() {
+    let trial = |on| {
+        Trial::read()
+            .own_reads(JOB)
+            .read_from("sda", JOB)
+            .iostats(on)
+    };
+    trial(Some(false)).reads_are("device");
+    trial(None).reads_are("device");
+}
+
+#[test]
+fn flushes_that_are_not_counted_are_not_missing_flushes() {
+    let trial = Trial::write().fdatasync_at_end().all_written();
+    let judged = trial.iostats(Some(false)).written();
+    assert_eq!(judged.measured.label(), "unknown");
+    assert_eq!(judged.flushes, None);
+    assert!(judged.because.contains("iostats"), "{}", judged.because);
+}
+
+#[test]
+fn a_partition_is_switched_on_at_its_disk() {
+    let trial = Trial::read().own_reads(JOB).bare();
+    let trial = trial
+        .layer("sda1", LayerRole::Top, None, WriteCache::Through)
+        .layer("sda", LayerRole::Disk, Some("sda1"), WriteCache::Back);
+    let because = trial.iostats(Some(false)).came().because;
+    assert!(because.contains("I/O of sda1"), "{because}");
+    assert!(because.contains("/sys/block/sda/queue"), "{because}");
+}
+
+#[test]
+fn direct_bytes_that_the_device_did_not_see_are_a_contradiction() {
+    let read = |seen| Trial::read().direct().own_reads(JOB).read_from("sda", seen);
+    for (seen, label) in [(0, "unknown"), (JOB / 2, "unknown"), (JOB, "device")] {
+        read(seen).reads_are(label);
+    }
+    let because = read(0).came().because;
+    assert!(because.contains("contradicts"), "{because}");
+    let write = Trial::write().direct().own_writes(JOB).write_through();
+    write.writes_are("unknown");
+    // Nor was anything read for the agent: that is none.
+    let because = Trial::read().direct().came().because;
+    assert!(!because.contains("contradicts"), "{because}");
+}
+
+#[test]
+fn flushed_bytes_that_the_device_did_not_see_are_a_contradiction_too() {
+    let trial = Trial::write().fdatasync_at_end().own_writes(JOB);
+    trial.flushed("sda", 2).writes_are("unknown");
+}
+
+#[test]
+fn counters_read_late_do_not_count_what_was_written_back_after_the_clock() {
+    let trial = |slack_ns: u64| {
+        let trial = Trial::write().own_writes(JOB).dirty(JOB / 2);
+        let trial = trial.wrote("sda", JOB / 2).write_through();
+        trial.with(|t| {
+            t.measured().elapsed_ns = 1_000_000_000;
+            t.moment(false).at_ns = 5_000_000_000;
+            t.moment(true).at_ns = 6_000_000_000 + slack_ns;
+        })
+    };
+    trial(20_000_000).writes_are("mixed");
+    trial(200_000_000).writes_are("unknown");
+    let because = trial(200_000_000).written().because;
+    assert!(because.contains("long after the clock"), "{because}");
+    // What cannot go on after the clock, or has not begun.
+    let flushed = trial(200_000_000).fdatasync_at_end();
+    flushed.writes_are("mixed");
+    trial(200_000_000).direct().writes_are("mixed");
+    let left = trial(200_000_000).dirty(JOB);
+    left.writes_are("page-cache");
+}
+
+fn foreign(trial: &Trial) -> (u64, u64) {
+    let foreign = trial.judged().foreign.unwrap();
+    (foreign.read_bytes, foreign.write_bytes)
+}
+
+#[test]
+fn what_no_process_is_known_for_counts_beyond_the_overhead() {
+    let trial = || Trial::write().all_written();
+    assert_eq!(foreign(&trial()), (0, 0));
+    assert_eq!(foreign(&trial().wrote("sda", MIB)), (0, 0));
+    let (_, written) = foreign(&trial().wrote("sda", JOB));
+    assert!((JOB * 9 / 10..JOB).contains(&written), "{written}");
+    let (read, _) = foreign(&trial().read_from("sda", 10 * MIB));
+    assert_eq!(read, 9 * MIB);
+}
+
+#[test]
+fn what_processes_did_counts_as_far_as_the_disk_moved_it() {
+    let busy = |disk: u64| {
+        let trial = Trial::write().all_written();
+        foreign(&trial.wrote("sda", disk).other_wrote(512 * KIB)).1
+    };
+    assert_eq!(busy(512 * KIB), 512 * KIB);
+    assert_eq!(busy(MIB), 512 * KIB);
+    assert_eq!(busy(100 * KIB), 100 * KIB);
+    assert_eq!(busy(0), 0);
+}
+
+/// 850 appends of 4 KiB with an fsync each beside a dd, seen on ext4: the disk
+/// moved 55 MB, of which commits explain 24 and at most 56.
+#[test]
+fn a_busy_process_is_not_hidden_behind_the_allowance_for_commits() {
+    let flushes = 850;
+    let trial = |disk| {
+        let trial = Trial::write().own_writes(flushes * 4096).job(|job| {
+            job.bs = Bytes(4096);
+            job.flush.every = Some((1, FlushCall::Fsync));
+        });
+        let trial = trial.with(|t| {
+            t.measured().write.bytes = flushes * 4096;
+            t.measured().flush.count = flushes;
+        });
+        trial.wrote("sda", disk).flushed("sda", flushes)
+    };
+    let disturbed = || trial(55_000_000);
+    assert_eq!(foreign(&disturbed()), (0, 0));
+    let (_, written) = foreign(&disturbed().other_wrote(104_000_000));
+    assert!((20_000_000..30_000_000).contains(&written), "{written}");
+    assert_eq!(foreign(&disturbed().other_wrote(MIB)), (0, MIB));
+    // The usual traffic of the job alone, and a process busy elsewhere.
+    let alone = trial(flushes * 28 * KIB).other_wrote(104_000_000);
+    assert_eq!(foreign(&alone), (0, 0));
+}
+
+#[test]
+fn read_ahead_of_a_buffered_job_is_its_own() {
+    let trial = |direct| {
+        let trial = Trial::read()
+            .own_reads(JOB)
+            .read_from("sda", JOB + 200 * KIB);
+        trial.job(|job| job.direct = direct).with(|t| {
+            t.evidence().queues[0].read_ahead_kib = Some(128);
+            let process = ProcessIo {
+                read_bytes: JOB,
+                ..ProcessIo::default()
+            };
+            t.evidence().other_processes = Some(vec![process]);
+        })
+    };
+    assert_eq!(foreign(&trial(false)).0, 0);
+    assert_eq!(foreign(&trial(true)).0, 200 * KIB);
+}
+
+#[test]
+fn journal_commits_of_the_job_are_its_own() {
+    let trial = Trial::write().all_written().job(|job| {
+        job.bs = Bytes(4096);
+        job.flush.every = Some((1, FlushCall::Fsync));
+    });
+    let trial = trial.with(|t| t.measured().flush.count = JOB / 4096);
+    let trial = trial.wrote("sda", 4 * JOB).flushed("sda", JOB / 4096);
+    assert_eq!(foreign(&trial), (0, 0));
+    // Even when others were busy, perhaps elsewhere.
+    assert_eq!(foreign(&trial.other_wrote(JOB)), (0, 0));
+}
+
+#[test]
+fn pages_around_small_blocks_are_the_jobs_own() {
+    let trial = Trial::write().own_writes(8 * JOB).wrote("sda", 8 * JOB);
+    assert_eq!(foreign(&trial), (0, 0));
+}
+
+#[test]
+fn bytes_of_an_unlabelled_job_are_not_called_foreign() {
+    let trial = Trial::write()
+        .all_written()
+        .no_own_io()
+        .other_wrote(JOB / 10);
+    trial.writes_are("unknown");
+    assert_eq!(foreign(&trial), (0, 0));
+}
+
+#[test]
+fn a_neighbouring_partition_is_foreign() {
+    let trial = Trial::write().own_writes(JOB).dirty(JOB).bare();
+    let trial = trial
+        .layer("sda1", LayerRole::Top, None, WriteCache::Through)
+        .layer("sda", LayerRole::Disk, Some("sda1"), WriteCache::Back)
+        .wrote("sda", 100 * MIB)
+        .other_wrote(100 * MIB);
+    assert_eq!(foreign(&trial).1, 100 * MIB);
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+fn throttled(group: &str, time_ns: u64) -> Throttled {
+    Throttled {
+        group: group.to_owned(),
+        time_ns,
+    }
+}
+
+/// Ten seconds on two processors in one group, with what happened meanwhile.
+fn trial(change: impl FnOnce(&mut Hindrances)) -> Trial {
+    let quiet = Hindrances {
+        suspended_ns: 7,
+        stops: Vec::new(),
+        steal_ns: Some(9),
+        processors: 2,
+        throttled: vec![throttled("/a", 5), throttled("/", 3600 * SECOND)],
+        io_limits: Vec::new(),
+    };
+    Trial::write().direct().with(|t| {
+        t.measured().elapsed_ns = 10 * SECOND;
+        t.moment(true).at_ns = 10 * SECOND;
+        let mut after = quiet.clone();
+        change(&mut after);
+        t.moment(false).hindrances = Some(quiet);
+        t.moment(true).hindrances = Some(after);
+    })
+}
+
+fn told(trial: &Trial) -> Vec<String> {
+    let hindrances = trial.judged().hindrances;
+    hindrances.into_iter().map(|found| found.words).collect()
+}
+
+#[test]
+fn a_quiet_machine_hinders_nothing() {
+    assert_eq!(told(&trial(|_| {})), [""; 0]);
+    let little = trial(|now| {
+        now.steal_ns = Some(9 + SECOND);
+        now.throttled[0].time_ns += SECOND / 10;
+    });
+    let little = little.with(|t| t.measured().cpu.run_delay_ns = SECOND / 2);
+    assert_eq!(told(&little), [""; 0]);
+    assert_eq!(told(&Trial::write()), [""; 0], "an old record");
+}
+
+#[test]
+fn each_hindrance_has_its_own_words() {
+    let stopped = trial(|now| {
+        let stop = |end_ns, length_ns| AgentStop { end_ns, length_ns };
+        // The first began before the clock.
+        now.stops = vec![stop(SECOND, 2 * SECOND), stop(9 * SECOND, SECOND)];
+        now.suspended_ns += SECOND + SECOND / 5;
+    });
+    assert_eq!(
+        told(&stopped),
+        ["the agent stood still 3.20 s (stopped or suspended)"]
+    );
+    let steal = trial(|now| now.steal_ns = Some(9 + 2 * SECOND));
+    assert_eq!(
+        told(&steal),
+        ["the hypervisor took 10 % of the processors' time"]
+    );
+    let quota = trial(|now| now.throttled[0].time_ns += SECOND);
+    assert_eq!(
+        told(&quota),
+        ["the CPU limit of cgroup /a stopped threads of it for 1.00 s"]
+    );
+    let busy = trial(|_| {}).with(|t| t.measured().cpu.run_delay_ns = SECOND);
+    assert_eq!(
+        told(&busy),
+        ["the agent's threads waited for a processor for 10 % of the time"]
+    );
+}
+
+#[test]
+fn a_limit_is_told_of_devices_that_reach_it() {
+    let limited = |key: &str, device: &str, per_second| {
+        let limit = IoLimit {
+            source: "io.max of cgroup /a".to_owned(),
+            device: device.to_owned(),
+            key: key.to_owned(),
+            per_second,
+        };
+        let trial = trial(|now| now.io_limits.push(limit)).wrote("sda", JOB);
+        told(&trial.with(|t| t.counters("sda").write_ios += 1000))
+    };
+    let words = "limited by io.max of cgroup /a to 25.6 MiB/s";
+    assert_eq!(limited("wbps", "8:0", JOB / 10), [words]);
+    assert_eq!(limited("wbps", "8:0", JOB), [""; 0], "far below it");
+    assert_eq!(limited("wbps", "8:0", JOB / 100), [""; 0], "far above it");
+    assert_eq!(limited("wbps", "8:16", JOB / 10), [""; 0], "another device");
+    let words = "limited by io.max of cgroup /a to 100 IOPS";
+    assert_eq!(limited("wiops", "8:0", 100), [words], "requests, not calls");
 }

@@ -16,7 +16,7 @@
 
 pub use assay_model::figures::OpinionState;
 
-use crate::distributions::student;
+use crate::distributions;
 use crate::summary::{mean, median};
 use crate::verdict::compare::Comparison;
 use crate::verdict::units::compare_runs;
@@ -679,7 +679,7 @@ fn suspect(values: &[f64], start: usize, at: usize, end: usize) -> Suspect {
     let squares = (n - 1.0) * variance(left, mean_left) + (m - 1.0) * variance(right, mean_right);
     let se = (squares / df * (n.recip() + m.recip())).sqrt();
     let p = match df > 0.0 {
-        true => student::two_sided((mean_left - mean_right) / se, df),
+        true => distributions::student_two_sided((mean_left - mean_right) / se, df),
         false => 1.0,
     };
     let change = |from: f64, to: f64| match from == 0.0 {

@@ -6,7 +6,6 @@
 //!
 //! A metric that cannot be derived is absent, never 0.
 
-mod detail;
 mod table;
 
 pub use table::{MetricName, in_words, label_of, measured_of, subject_in_words};
@@ -16,10 +15,15 @@ use crate::histogram::Percentile;
 use crate::latency::Distribution;
 use crate::steps::stalls;
 use crate::summary::Summary;
-use assay_model::act::StepDetail;
+use assay_judge::judge;
+use assay_model::act::androbench::DatabaseStep;
+use assay_model::act::capacity::CapacityStep;
 use assay_model::act::memory::{
     BandwidthStep, LatencyStep, MemoryStep, MemoryStepResult, StressStep,
 };
+use assay_model::act::powercut::{CutStep, StreamFound};
+use assay_model::act::scenario::ScenarioStep;
+use assay_model::act::{ExtentSample, ExtentStep, ReplayStep, SampleKind, StepDetail};
 use assay_model::figures::Metric;
 use assay_model::job::{Direction, Job, Purpose};
 use assay_model::measurement::LatencyRecord;
@@ -367,363 +371,131 @@ pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
     a && b || older
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::histogram::Histogram;
-    use assay_model::act::memory::{Kernel, Machine, Pages, Stores, Vectors};
-    use assay_model::job::{FlushCall, Job, Pause, RateLimit, Rw};
-    use assay_model::trial::{CpuUse, Gap, Interval, IoErrors, Outcome, Series};
-    use assay_model::units::{Bytes, Nanos};
-
-    /// `count` latencies of 1 µs, 2 µs, 3 µs …
-    fn staircase(count: u64) -> LatencyRecord {
-        let mut histogram = Histogram::new();
-        (1..=count).for_each(|us| histogram.record(us * 1_000));
-        histogram.to_record()
-    }
-
-    fn trial(measured: Option<Measurement>) -> TrialRecord {
-        TrialRecord {
-            job: Job::new("job", Rw::RandRw, Bytes::kib(4), Bytes::mib(1)),
-            trial: 1,
-            position: 0,
-            started_unix_ms: 0,
-            seed: 0,
-            outcome: Outcome::Completed,
-            measured,
-            evidence: None,
-            wave: None,
-            detail: None,
-            condition: None,
-            in_force: Vec::new(),
+impl Metrics {
+    fn detail(&mut self, detail: &StepDetail) {
+        match detail {
+            StepDetail::Extent(step) => self.samples(step),
+            StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Memory(step) => self.memory(step),
+            StepDetail::Scenario(step) => self.act(step),
+            StepDetail::Replay(step) => self.lateness(step),
+            StepDetail::Powercut(step) => self.cut(step),
+            StepDetail::Iozone(_)
+            | StepDetail::Database(_)
+            | StepDetail::Copy(_)
+            | StepDetail::Soak(_) => {}
         }
     }
 
-    fn reads(count: u64) -> Measurement {
-        Measurement {
-            elapsed_ns: 2_000_000_000,
-            read: DirectionTotals {
-                ios: count,
-                bytes: count * 4_096,
-                latency: staircase(count),
-                ..DirectionTotals::default()
-            },
-            ..Measurement::default()
+    /// Adds the rates of samples. Each sample has the same weight, regardless of its length and
+    /// duration, as in GNOME Disks.
+    fn samples(&mut self, step: &ExtentStep) {
+        let rates = || step.samples.iter().filter_map(ExtentSample::rate).collect();
+        let (name, values): (_, Vec<f64>) = match step.of {
+            SampleKind::Read => ("read_sample_bw", rates()),
+            SampleKind::Write => ("write_sample_bw", rates()),
+            SampleKind::Access => {
+                let times = step.samples.iter().map(|sample| as_f64(sample.elapsed_ns));
+                ("access_time", times.collect())
+            }
+        };
+        if values.is_empty() {
+            return;
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        self.push(format!("{name}_mean"), mean);
+        self.push(format!("{name}_min"), least);
+        self.push(format!("{name}_max"), most);
+    }
+
+    /// Adds counts and times of an act of a scenario. `metrics_with` adds its duration.
+    fn act(&mut self, step: &ScenarioStep) {
+        if let Some(latency) = &step.latency {
+            self.latencies("operation_lat", latency);
+        }
+        if let Some(kept) = &step.deadlines {
+            self.count("deadline_misses", kept.missed);
+            self.count("deadline_operations", kept.operations);
+            let late = (kept.missed > 0).then(|| as_f64(kept.worst_late_ns));
+            self.push("lateness_max", late);
         }
     }
 
-    fn derived(measured: Measurement) -> Vec<Metric> {
-        metrics(&trial(Some(measured)))
-    }
-
-    fn value(metrics: &[Metric], name: &str) -> Option<f64> {
-        metrics.iter().find(|m| m.name == name).map(|m| m.value)
-    }
-
-    fn names(metrics: &[Metric]) -> Vec<&str> {
-        metrics.iter().map(|m| m.name.as_str()).collect()
-    }
-
-    #[test]
-    fn a_trial_that_did_not_start_has_no_metrics() {
-        assert_eq!(metrics(&trial(None)), []);
-    }
-
-    #[test]
-    fn rates_divide_by_the_elapsed_time() {
-        let found = derived(reads(1_000));
-        assert_eq!(value(&found, "read_bw"), Some(2_048_000.0));
-        assert_eq!(value(&found, "read_iops"), Some(500.0));
-        let mut stopped = reads(10);
-        stopped.elapsed_ns = 0;
-        let found = derived(stopped);
-        assert_eq!(value(&found, "read_bw"), None);
-        assert_eq!(value(&found, "read_lat_min"), Some(1_000.0));
-    }
-
-    #[test]
-    fn a_read_job_has_exactly_these_metrics() {
-        assert_eq!(
-            names(&derived(reads(1_000))),
-            [
-                "read_bw",
-                "read_iops",
-                "read_lat_mean",
-                "read_lat_min",
-                "read_lat_max",
-                "read_lat_stdev",
-                "read_lat_p50",
-                "read_lat_p90",
-                "read_lat_p95",
-                "read_lat_p99",
-                "in_flight",
-                "cpu_user_per_io",
-                "cpu_system_per_io",
-                "cpu_per_io",
-                "context_switches",
-            ]
-        );
-    }
-
-    #[test]
-    fn the_number_in_flight_is_that_of_the_time_between_flushes() {
-        let mut measured = reads(100);
-        measured.write = measured.read.clone();
-        // Twice 5.05 ms of latencies.
-        measured.elapsed_ns = 3_000_000;
-        measured.flush = staircase(40);
-        // The flushes of two threads took 0.82 ms together.
-        let found = in_flight(&measured, 2).unwrap();
-        assert!((found - 10.1 / (3.0 - 0.41)).abs() < 1e-9, "{found}");
-        assert_eq!(in_flight(&Measurement::default(), 1), None);
-    }
-
-    #[test]
-    fn a_percentile_needs_ten_values_beyond_it_but_the_median_none() {
-        let has = |count, name| value(&derived(reads(count)), name).is_some();
-        assert!(has(1, "read_lat_p50"));
-        assert!(!has(1, "read_lat_stdev"));
-        assert!(!has(999, "read_lat_p99"));
-        assert!(has(1_000, "read_lat_p99"));
-        assert!(!has(9_999, "read_lat_p99.9"));
-        assert!(has(10_000, "read_lat_p99.9"));
-        assert!(has(100_000, "read_lat_p99.99"));
-    }
-
-    #[test]
-    fn a_damaged_latency_record_is_left_out() {
-        let mut measured = reads(1_000);
-        measured.read.latency.count += 1;
-        let found = derived(measured);
-        assert!(value(&found, "read_iops").is_some());
-        assert!(names(&found).iter().all(|name| !name.contains("_lat_")));
-    }
-
-    #[test]
-    fn writes_flushes_and_submission_have_their_own_names() {
-        let mut measured = reads(5);
-        measured.write = measured.read.clone();
-        measured.write.submission = Some(staircase(3));
-        measured.write.short_ios = 2;
-        measured.flush = staircase(1_000);
-        let found = derived(measured);
-        assert_eq!(value(&found, "write_lat_mean"), Some(3_000.0));
-        assert_eq!(value(&found, "write_slat_mean"), Some(2_000.0));
-        assert_eq!(value(&found, "read_slat_mean"), None);
-        assert_eq!(value(&found, "write_short_ios"), Some(2.0));
-        assert_eq!(value(&found, "read_short_ios"), None);
-        assert_eq!(value(&found, "flush_count"), Some(1_000.0));
-        assert_eq!(value(&found, "flush_lat_max"), Some(1_000_000.0));
-        let p99 = value(&found, "flush_lat_p99").unwrap();
-        assert!((p99 / 990_000.0 - 1.0).abs() < 0.01);
-        assert!(
-            names(&found)
-                .iter()
-                .all(|name| !name.starts_with("durable"))
-        );
-    }
-
-    #[test]
-    fn writes_with_their_flush_have_a_latency_of_their_own() {
-        let mut measured = reads(1);
-        measured.durable = Some(staircase(1_000));
-        let found = derived(measured);
-        let own = names(&found).into_iter();
-        let own: Vec<&str> = own.filter(|name| name.starts_with("durable")).collect();
-        let stats = ["mean", "p50", "p95", "p99", "max"];
-        assert_eq!(own, stats.map(|stat| format!("durable_write_lat_{stat}")));
-        let max = value(&found, "durable_write_lat_max");
-        assert_eq!(max, Some(1_000_000.0));
-    }
-
-    #[test]
-    fn stalls_errors_and_processor_time_are_metrics() {
-        let moved = Interval {
-            read_bytes: 4_096,
-            ..Interval::default()
+    /// Adds the start delays of a replay's I/Os.
+    fn lateness(&mut self, step: &ReplayStep) {
+        let Some(record) = &step.lateness else { return };
+        let Ok(late) = Distribution::of(record) else {
+            return;
         };
-        let idle = Interval::default();
-        let mut measured = reads(4);
-        measured.series = Series {
-            interval_ns: 100_000_000,
-            points: vec![moved, idle, idle, moved, idle, moved, idle],
-        };
-        measured.longest_gap = Some(Gap {
-            start_ns: 0,
-            length_ns: 250_000_000,
-        });
-        measured.errors = IoErrors {
-            count: 3,
-            first: Vec::new(),
-        };
-        measured.cpu = CpuUse {
-            user_ns: 400,
-            system_ns: 4_000,
-            voluntary_switches: 4,
-            involuntary_switches: 1,
-            ..CpuUse::default()
-        };
-        let found = derived(measured);
-        assert_eq!(value(&found, "empty_intervals"), Some(3.0));
-        assert_eq!(value(&found, "longest_gap"), Some(250_000_000.0));
-        assert_eq!(value(&found, "errors"), Some(3.0));
-        assert_eq!(value(&found, "cpu_user_per_io"), Some(100.0));
-        assert_eq!(value(&found, "cpu_system_per_io"), Some(1_000.0));
-        assert_eq!(value(&found, "cpu_per_io"), Some(1_100.0));
-        assert_eq!(value(&found, "context_switches"), Some(5.0));
-    }
-
-    #[test]
-    fn a_cliff_makes_figures_of_both_levels() {
-        let mut measured = reads(1_000);
-        let point = |read_bytes| Interval {
-            read_bytes,
-            ..Interval::default()
-        };
-        measured.series = Series {
-            interval_ns: 100_000_000,
-            points: [vec![point(8_000_000); 50], vec![point(1_000_000); 51]].concat(),
-        };
-        let found = derived(measured.clone());
-        assert_eq!(value(&found, "read_first_level_bw"), Some(80e6));
-        assert_eq!(value(&found, "read_first_level_bytes"), Some(400e6));
-        assert_eq!(value(&found, "read_last_level_bw"), Some(10e6));
-        measured.write.bytes = 1;
-        let mixed = names(&derived(measured)).join(" ");
-        assert!(!mixed.contains("level"), "{mixed}");
-    }
-
-    #[test]
-    fn nothing_done_is_not_zero_speed() {
-        let found = derived(Measurement {
-            elapsed_ns: 1_000,
-            ..Measurement::default()
-        });
-        assert_eq!(names(&found), ["context_switches"]);
-    }
-
-    #[test]
-    fn the_first_pass_does_not_count_and_the_best_is_streams() {
-        let step = MemoryStep {
-            machine: Machine::default(),
-            throttled_after: None,
-            found: MemoryStepResult::Bandwidth(BandwidthStep {
-                kernel: Kernel::Triad,
-                stores: Stores::Plain,
-                vectors: Vectors::Portable,
-                cpus: vec![None],
-                array_bytes: 8,
-                counted_bytes: 1_000,
-                passes_ns: vec![1, 1_000, 500, 2_000],
-                pages: Pages::default(),
-            }),
-        };
-        let mut metrics = Metrics::default();
-        metrics.memory(&step);
-        let found: Vec<(&str, f64)> = metrics
-            .list
-            .iter()
-            .map(|metric| (metric.name.as_str(), metric.value))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("memory_bw", 1e9),
-                ("memory_bw_best", 2e9),
-                ("memory_bw_worst", 0.5e9)
-            ]
-        );
-    }
-
-    fn deciding(rw: Rw, bs: Bytes, edit: fn(&mut Job)) -> Vec<&'static str> {
-        let mut job = Job::new("job", rw, bs, Bytes::mib(64));
-        edit(&mut job);
-        let found = primary_metrics(&job);
-        for name in &found {
-            assert!(
-                MetricName::parse(name).is_some_and(MetricName::may_decide),
-                "{name}"
-            );
+        for percentile in [Percentile::P50, Percentile::P99] {
+            let ns = late.percentile_ns(percentile).map(as_f64);
+            self.push(format!("lateness_{percentile}"), ns);
         }
-        found
+        self.push("lateness_max", late.max_ns().map(as_f64));
     }
 
-    #[test]
-    fn transactions_decide_where_they_are_what_is_done() {
-        let found = deciding(Rw::RandWrite, Bytes::kib(4), |job| {
-            job.purpose = Some(Purpose::Transactions);
-        });
-        assert_eq!(found, ["commit_tps"]);
+    /// Adds the result of a power cut, summed over all streams.
+    fn cut(&mut self, step: &CutStep) {
+        let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum();
+        self.count("writes_acknowledged", sum(|stream| stream.acknowledged));
+        self.count("writes_checked", sum(|stream| stream.checked));
+        self.count("writes_lost", sum(|stream| stream.lost));
+        self.count("writes_torn", sum(|stream| stream.torn));
+        self.count("writes_misordered", sum(|stream| stream.misordered));
+        self.count("places_garbage", sum(|stream| stream.garbage));
     }
 
-    #[test]
-    fn how_long_an_act_takes_decides_unless_its_pace_is_given() {
-        let act = |job: &mut Job| job.purpose = Some(Purpose::Act);
-        assert_eq!(deciding(Rw::Write, Bytes::kib(4), act), ["act_time"]);
-        let paced = |job: &mut Job| {
-            job.purpose = Some(Purpose::Act);
-            job.rate = Some(RateLimit::Iops(10));
+    fn sectors(&mut self, step: &CapacityStep) {
+        let Some(found) = step.total() else {
+            return;
         };
-        assert_eq!(
-            deciding(Rw::Write, Bytes::kib(64), paced),
-            ["write_lat_mean"]
-        );
-    }
-
-    #[test]
-    fn block_size_decides_between_bandwidth_and_iops() {
-        let plain = |rw, bs| deciding(rw, bs, |_| {});
-        assert_eq!(plain(Rw::Read, Bytes::kib(64)), ["read_bw"]);
-        assert_eq!(plain(Rw::RandRead, Bytes(65_535)), ["read_iops"]);
-        assert_eq!(plain(Rw::Write, Bytes::mib(1)), ["write_bw"]);
-        assert_eq!(plain(Rw::RandWrite, Bytes::kib(4)), ["write_iops"]);
-        assert_eq!(plain(Rw::Rw, Bytes::mib(1)), ["read_bw", "write_bw"]);
-    }
-
-    #[test]
-    fn a_flush_after_every_write_decides_the_write_side() {
-        let every = |job: &mut Job| job.flush.every = Some((1, FlushCall::Fsync));
-        let kib = Bytes::kib(4);
-        assert_eq!(deciding(Rw::Write, kib, every), ["durable_write_lat_p50"]);
-        assert_eq!(
-            deciding(Rw::RandRw, kib, every),
-            ["read_iops", "durable_write_lat_p50"]
-        );
-        assert_eq!(deciding(Rw::Read, kib, every), ["read_iops"]);
-        let seldom = |job: &mut Job| job.flush.every = Some((8, FlushCall::Fsync));
-        assert_eq!(deciding(Rw::Write, kib, seldom), ["write_iops"]);
-        assert_eq!(deciding(Rw::Write, Bytes::mib(10), every), ["write_bw"]);
-    }
-
-    #[test]
-    fn what_was_stored_before_is_decided_by_its_flush() {
-        let mut job = Job::new("job", Rw::RandRw, Bytes::kib(4), Bytes::mib(64));
-        job.flush.every = Some((1, FlushCall::Fsync));
-        let of = |has: bool| deciding_metrics(&job, |_| has);
-        assert_eq!(of(true), ["read_iops", DURABLE]);
-        assert_eq!(of(false), ["read_iops", FLUSH]);
-        assert!(decides_between("log: flush_lat_p50", true, false));
-        assert!(!decides_between("log: flush_lat_p50", false, false));
-        assert!(!decides_between("log: write_bw", true, false));
-    }
-
-    #[test]
-    fn with_a_pause_after_each_io_latency_decides() {
-        let paused = |after| {
-            let mut job = Job::new("job", Rw::RandRead, Bytes::kib(4), Bytes::mib(64));
-            let time = Nanos::millis(200);
-            job.pause = Some(Pause { after, time });
-            primary_metrics(&job)
-        };
-        assert_eq!(paused(1), ["read_lat_mean"]);
-        assert_eq!(paused(4), ["read_iops"], "a burst has a rate");
-    }
-
-    #[test]
-    fn under_a_rate_limit_latency_decides() {
-        let limited = |job: &mut Job| job.rate = Some(RateLimit::Iops(100));
-        let found = deciding(Rw::RandRw, Bytes::kib(4), limited);
-        assert_eq!(found, ["read_lat_mean", "write_lat_mean"]);
+        let sectors = found.sectors;
+        self.count("sectors_ok", sectors.ok);
+        self.count("sectors_changed", sectors.changed);
+        self.count("sectors_overwritten", sectors.overwritten);
+        self.count("sectors_corrupted", sectors.corrupted);
+        self.count("sectors_unreadable", sectors.unreadable);
     }
 }
+
+impl Metrics {
+    /// Adds the metrics of transactions. Rates divide by the time spent in transactions, as
+    /// AndroBench does. With a limited pace they divide by the elapsed time: without the waits the
+    /// rate would be one that never occurred.
+    fn transactions(&mut self, step: &DatabaseStep, trial: &TrialRecord) {
+        if step.transactions == 0 {
+            return;
+        }
+        let transactions = as_f64(step.transactions);
+        let elapsed_ns = trial.measured.as_ref().map(|measured| measured.elapsed_ns);
+        let paced_ns = elapsed_ns.filter(|_| trial.job.rate.is_some());
+        let time_ns = paced_ns.unwrap_or(step.latency.sum_ns);
+        if time_ns > 0 {
+            let rate = transactions * 1e9 / as_f64(time_ns);
+            self.push("commit_tps", rate);
+        }
+        self.latencies("commit_lat", &step.latency);
+        let written = trial.measured.as_ref().map(|measured| measured.write.bytes);
+        if let Some(bytes) = written.filter(|&bytes| bytes > 0) {
+            let each = as_f64(bytes) / transactions;
+            self.push("commit_write_bytes", each);
+        }
+        let judged = judge(trial).and_then(|judgement| judgement.write);
+        if let Some(flushes) = judged.as_ref().and_then(|write| write.flushes) {
+            let each = as_f64(flushes) / transactions;
+            self.push("commit_flushes", each);
+        }
+        // Layers below the top may be shared, such as the disk behind a loop device.
+        let top = judged.as_ref().and_then(|write| write.layers.first());
+        if let Some((_, bytes)) = top {
+            let each = as_f64(*bytes) / transactions;
+            self.push("commit_device_bytes", each);
+        }
+        self.push("checkpoint_time", step.checkpoint_ns.map(as_f64));
+    }
+}
+
+#[cfg(test)]
+mod tests;

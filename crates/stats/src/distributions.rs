@@ -1,8 +1,7 @@
 //! Distributions that verdicts need: tails of Student's t and of the noncentral t, the studentized
 //! range, and the exact distribution of Mann and Whitney's U.
 
-pub mod student;
-
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 use statrs::function::erf::{erfc, erfc_inv};
 use statrs::function::gamma::ln_gamma;
 
@@ -175,7 +174,7 @@ pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
 /// no finite q has it. The search begins at Bonferroni's bound, which is slightly larger.
 pub fn quantile(tail: f64, groups: usize, df: f64) -> f64 {
     let pairs = (groups * groups.saturating_sub(1)) as f64;
-    let bound = std::f64::consts::SQRT_2 * student::quantile(tail / pairs, df);
+    let bound = std::f64::consts::SQRT_2 * student_quantile(tail / pairs, df);
     match bound.is_finite() && groups > 2 {
         true => root_from(bound, |q| tail.ln() - upper_tail(q, groups, df).ln()),
         false => bound,
@@ -205,10 +204,56 @@ impl Normal {
     }
 }
 
+/// Returns the probability that |T| is at least `t`; `NaN` if `t` or `df` is invalid.
+pub fn student_two_sided(t: f64, df: f64) -> f64 {
+    (2.0 * student_upper_tail(t.abs(), df)).min(1.0)
+}
+
+/// Returns P(T > t) with `df` degrees of freedom; `NaN` if `df` is not positive.
+pub fn student_upper_tail(t: f64, df: f64) -> f64 {
+    if t.is_infinite() {
+        return if t > 0.0 { 0.0 } else { 1.0 };
+    }
+    match StudentsT::new(0.0, 1.0, df) {
+        Ok(student) if !t.is_nan() => student.sf(t),
+        _ => f64::NAN,
+    }
+}
+
+/// Returns the t that is exceeded with probability `tail` (at most a half); infinite outside 1e-12
+/// to 0.5.
+pub fn student_quantile(tail: f64, df: f64) -> f64 {
+    if !(1e-12..=0.5).contains(&tail) {
+        return f64::INFINITY;
+    }
+    // Above this, the inverse of the incomplete beta function may not terminate.
+    if df > 1e6 {
+        return normal_quantile(tail);
+    }
+    match StudentsT::new(0.0, 1.0, df) {
+        Ok(student) => -student.inverse_cdf(tail),
+        Err(_) => f64::INFINITY,
+    }
+}
+
+/// Returns P(T' > t) of the noncentral t: the mean of P(Z > t s - shift) over the estimated
+/// deviation s (its definition, (Z + shift) / s).
+pub fn student_noncentral_upper_tail(t: f64, df: f64, shift: f64) -> f64 {
+    mean_over_deviation(df, |s| normal_cdf(shift - t * s))
+}
+
+/// Returns the quantile `probability` of chi squared; `None` outside 0 to 1.
+pub fn chi_squared_quantile(probability: f64, df: f64) -> Option<f64> {
+    if !(0.0..1.0).contains(&probability) {
+        return None;
+    }
+    let chi_squared = ChiSquared::new(df).ok()?;
+    Some(chi_squared.inverse_cdf(probability))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::student;
 
     fn near(found: f64, truth: f64) {
         assert!((found / truth - 1.0).abs() < 6e-3, "{found} is not {truth}");
@@ -304,7 +349,7 @@ mod tests {
             (9.0, 300.0),
         ] {
             let range = upper_tail(t * std::f64::consts::SQRT_2, 2, df);
-            let student = student::two_sided(t, df);
+            let student = student_two_sided(t, df);
             assert!(
                 (range - student).abs() < 1e-8,
                 "{t} {df}: {range} {student}"
@@ -318,5 +363,52 @@ mod tests {
         assert!(upper_tail(3.0, 3, 0.0).is_nan());
         assert!(upper_tail(f64::NAN, 3, 5.0).is_nan());
         assert!((upper_tail(0.0, 3, 5.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn tails_and_quantiles_are_those_of_the_tables() {
+        for (tail, df, t) in [
+            (0.025, 4.0, 2.776_445),
+            (0.05, 10.0, 1.812_461),
+            (0.005, 30.0, 2.749_996),
+        ] {
+            assert!((student_quantile(tail, df) - t).abs() < 1e-5, "{tail} {df}");
+            assert!(
+                (student_upper_tail(t, df) - tail).abs() < 1e-5,
+                "{tail} {df}"
+            );
+        }
+        assert!((student_two_sided(-2.228_139, 10.0) - 0.05).abs() < 1e-6);
+        assert_eq!(student_quantile(0.0, 3.0), f64::INFINITY);
+        assert!(student_upper_tail(1.0, 0.0).is_nan());
+    }
+
+    /// Without a shift it is the central one; the others are sample sizes that
+    /// Cohen's tables give for power .80: n = 64 at d = .5, n = 26 at d = .8.
+    #[test]
+    fn the_noncentral_tail_gives_known_powers() {
+        for df in [1.0, 2.5, 7.0, 40.0, 400.0] {
+            let found = student_noncentral_upper_tail(1.3, df, 0.0);
+            assert!(
+                (found - student_upper_tail(1.3, df)).abs() < 1e-7,
+                "{df}: {found}"
+            );
+        }
+        for (n, d, power) in [(64.0, 0.5, 0.801_4), (26.0, 0.8, 0.807_5)] {
+            let df = 2.0 * n - 2.0;
+            let shift = d * f64::sqrt(n / 2.0);
+            let found = student_noncentral_upper_tail(student_quantile(0.025, df), df, shift);
+            assert!((found - power).abs() < 2e-4, "{n}: {found}");
+        }
+    }
+
+    /// Checks the upper bound of an underestimated deviation against the reference table.
+    #[test]
+    fn the_upper_bound_of_a_deviation_is_that_of_the_table() {
+        for (df, factor) in [(4.0, 1.56), (8.0, 1.32), (18.0, 1.18)] {
+            let chi = chi_squared_quantile(0.2, df).unwrap();
+            let found = f64::sqrt(df / chi);
+            assert!((found - factor).abs() < 6e-3, "{df}: {found}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Evaluation of a stored latency distribution: mean, deviation, percentiles, curve.
 
+use crate::course::interval_ranks;
 use crate::histogram::{Percentile, bucket_bounds, bucket_index};
 use crate::summary::Summary;
-use crate::within_trial::interval_ranks;
 use assay_model::measurement::LatencyRecord;
 use std::collections::BTreeMap;
 use thiserror::Error;

@@ -6,7 +6,6 @@
 //! This crate does no I/O and reads no clock. Input from a file may be damaged: it gives an error
 //! or no figure, never a panic and never a plausible wrong figure.
 
-pub mod acts;
 pub mod changes;
 pub mod course;
 pub mod derive;
@@ -20,4 +19,3 @@ pub mod summary;
 pub mod unit;
 pub mod verdict;
 pub mod watch;
-pub mod within_trial;

@@ -1,6 +1,6 @@
 //! Summary of one figure over several trials.
 
-use crate::distributions::student;
+use crate::distributions;
 use assay_model::figures::Better;
 use assay_model::number::as_usize;
 use statrs::distribution::{Beta, ContinuousCDF};
@@ -100,7 +100,7 @@ impl Logs {
     fn interval(&self) -> Option<Interval> {
         let Moments { n, mean, stdev } = self.0;
         let error = stdev? / (n as f64).sqrt();
-        let half = student::quantile(UPPER_TAIL, (n - 1) as f64) * error;
+        let half = distributions::student_quantile(UPPER_TAIL, (n - 1) as f64) * error;
         let (low, high) = ((mean - half).exp(), (mean + half).exp());
         high.is_finite().then_some(Interval { low, high })
     }

@@ -10,7 +10,6 @@
 //! `cargo xtask calibrate` and be described in `docs/verdicts.md`.
 
 pub mod arm;
-pub mod between;
 mod candidate;
 pub mod compare;
 pub mod estimate;
@@ -19,18 +18,16 @@ pub mod power;
 pub mod ranking;
 pub mod shift;
 pub mod simulate;
-pub mod trials;
 pub mod units;
 
 pub use assay_model::verdict::Side;
 
 use crate::figures::{may_decide, measured_in_words};
-use arm::{Arm, ArmError};
+use arm::{Arm, ArmError, RunVariance};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Better, Figure};
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
-use between::RunVariance;
 use candidate::{Candidate, Level};
 use estimate::{NoEstimate, Prior};
 use judge::Qualification;

@@ -2,10 +2,8 @@
 //! table: records stay as they were written.
 
 use crate::backend::SqlSession;
-use crate::clock::now_unix_ms;
 use crate::error::StoreError;
-use crate::rows::{annotation, owner};
-use crate::runs::{Owner, Store, unwritable};
+use crate::runs::{Owner, Store, now_unix_ms, read_annotation, read_owner, unwritable};
 use crate::select::StoredId;
 use crate::{derived, runs};
 use assay_model::annotation::Annotation;
@@ -31,7 +29,7 @@ impl Store {
     /// If the file cannot be read.
     pub fn annotation(&self, id: &str) -> Result<Annotation, StoreError> {
         let sql = "SELECT name, tags, note FROM annotations WHERE id = ?1";
-        let stored = self.database.first(sql, &[id.into()], annotation)?;
+        let stored = self.database.first(sql, &[id.into()], read_annotation)?;
         Ok(stored.unwrap_or_default())
     }
 
@@ -51,7 +49,9 @@ impl Store {
                 return Err(self.no_such_run(id));
             }
             let sql = "SELECT name, tags, note FROM annotations WHERE id = ?1";
-            let mut changed = t.first(sql, &[id.into()], annotation)?.unwrap_or_default();
+            let mut changed = t
+                .first(sql, &[id.into()], read_annotation)?
+                .unwrap_or_default();
             change(&mut changed);
             put(t, id, &changed)?;
             Ok(changed)
@@ -153,7 +153,11 @@ fn bury(t: &mut SqlSession<'_>, id: &str) -> Result<(), StoreError> {
 fn running_owner(t: &mut SqlSession<'_>, id: &str) -> Result<Option<Owner>, StoreError> {
     let sql = "SELECT owner_pid, owner_boot_id, owner_start_ticks FROM runs \
                WHERE id = ?1 AND status = ?2";
-    t.first(sql, &[id.into(), RunStatus::Running.word().into()], owner)
+    t.first(
+        sql,
+        &[id.into(), RunStatus::Running.word().into()],
+        read_owner,
+    )
 }
 
 /// Stores an annotation. The caller holds the lock [`ANNOTATIONS`].

@@ -11,31 +11,24 @@
 
 mod annotations;
 mod backend;
-mod browse;
-mod clock;
 mod derived;
 mod error;
 pub mod exchange;
-mod imports;
 mod location;
 mod pages;
-mod query;
-mod queue;
-mod rows;
 mod runs;
 mod schema;
 mod select;
 
 pub use backend::{Question, Value, views};
-pub use browse::{KeyedPage, PageKey, RecordState, Totals};
-pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter};
+pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter, UnitFigure};
 pub use error::StoreError;
-pub use imports::ImportSummary;
+pub use exchange::Queued;
 pub use location::{Location, Server, is_address, without_secrets};
-pub use pages::{ListFilter, ListKey, ListPage, Listed, RunsFilter};
-pub use query::UnitFigure;
-pub use queue::Queued;
-pub use runs::{LoadedRun, Owner, RunSummary, Store};
+pub use pages::{
+    KeyedPage, ListFilter, ListKey, ListPage, Listed, PageKey, RecordState, RunsFilter, Totals,
+};
+pub use runs::{ImportSummary, LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};
 
 /// SQL that creates the groups `assay_reader` and `assay_writer` in a PostgreSQL database.

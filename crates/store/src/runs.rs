@@ -1,10 +1,11 @@
-//! Writing runs and trials. Records are stored as JSON, which is zlib-compressed for trials and
-//! imports.
+//! Writing runs and trials, and the results measured by other programs. Records are stored as JSON,
+//! which is zlib-compressed for trials and imports.
 
-use crate::backend::{Access, Database, UNLESS_THERE, rows};
+use crate::backend::{Access, Database, Row, UNLESS_THERE, Value, rows};
 use crate::error::StoreError;
 use crate::location::Location;
 use assay_model::annotation::Annotation;
+use assay_model::figures::Import;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use flate2::Compression;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Outcome in the table of trials for a trial that found lost data; the record has the details.
 pub(crate) const DATA_LOST: &str = "data lost";
@@ -404,6 +406,151 @@ pub fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
         return Err(too_long());
     }
     Ok(serde_json::from_slice(&json)?)
+}
+
+/// Reads the annotation columns of a row; they are NULL for a record without one.
+pub(crate) fn read_annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
+    Ok(Annotation {
+        name: row.get("name")?,
+        tags: read_words(row, "tags")?,
+        note: row.get("note")?,
+    })
+}
+
+/// Reads a JSON column.
+pub(crate) fn read_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
+    let text: String = row.get(column)?;
+    from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
+}
+
+/// Reads a JSON list of words; NULL is an empty list.
+pub(crate) fn read_words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+    match row.get::<Option<String>>(column)? {
+        Some(_) => read_json(row, column),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Reads the owner of a run from a row.
+pub(crate) fn read_owner(row: &Row<'_>) -> Result<Owner, StoreError> {
+    Ok(Owner {
+        pid: row.get("owner_pid")?,
+        boot_id: row.get("owner_boot_id")?,
+        start_ticks: row.get("owner_start_ticks")?,
+    })
+}
+
+/// Returns the milliseconds since 1970 (UTC).
+pub fn now_unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Import in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// [`Import::id`].
+    pub id: String,
+    /// Time of the import, milliseconds since 1970 (UTC).
+    pub imported_unix_ms: u64,
+    /// Program that measured.
+    pub tool: String,
+    /// Files that were imported.
+    pub files: Vec<String>,
+    /// Number of figures.
+    pub figures: u32,
+    /// Name, tags and note of the user.
+    pub annotation: Annotation,
+}
+
+impl Store {
+    /// Stores an import. Once this returns, the import survives a kill and a power cut.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the id exists.
+    pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
+        let blob = to_blob(import).map_err(unwritable(&import.id))?;
+        let annotation = std::mem::take(&mut self.next);
+        let row = import_row(import, &blob, None)?;
+        self.add(&import.id, &annotation, "runs", |t| {
+            t.put_many("imports", IMPORT_COLUMNS, &[row], UNLESS_THERE)
+        })
+    }
+
+    /// Returns all imports, newest first.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
+        self.import_summaries("", &[])
+    }
+
+    /// Returns imports as rows of a list, newest first.
+    pub(crate) fn import_summaries(
+        &self,
+        condition: &str,
+        values: &[Value],
+    ) -> Result<Vec<ImportSummary>, StoreError> {
+        let sequence = self.database.dialect().sequence();
+        let sql = format!(
+            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
+             FROM imports LEFT JOIN annotations USING (id) {condition} \
+             ORDER BY imported_unix_ms DESC, imports.{sequence} DESC"
+        );
+        self.database.query(&sql, values, import_summary)
+    }
+
+    /// Loads an import with all its figures.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], [`StoreError::DamagedImport`], or when the
+    /// file cannot be read.
+    pub fn load_import(&self, id: &str) -> Result<Import, StoreError> {
+        let sql = "SELECT record FROM imports WHERE id = ?1";
+        let blob = self
+            .database
+            .first(sql, &[id.into()], |row| row.get::<Vec<u8>>("record"))?;
+        let blob = blob.ok_or_else(|| self.no_such_run(id))?;
+        let import = from_blob(&blob).map_err(|source| StoreError::DamagedImport {
+            import: id.to_owned(),
+            source,
+        })?;
+        let annotation = self.annotation(id)?;
+        Ok(Import {
+            annotation,
+            ..import
+        })
+    }
+}
+
+rows! {
+    /// Columns of `imports`.
+    pub(crate) IMPORT_COLUMNS of import_row(
+        import: &Import,
+        blob: &[u8],
+        content_sha256: Option<&str>,
+    ) {
+        id = &import.id,
+        imported_unix_ms = import.imported_unix_ms,
+        tool = &import.results.tool,
+        files = to_text(&import.files).map_err(unwritable(&import.id))?,
+        figures = import.results.figures.len(),
+        record = blob,
+        content_sha256 = content_sha256,
+    }
+}
+
+pub(crate) fn import_summary(row: &Row<'_>) -> Result<ImportSummary, StoreError> {
+    Ok(ImportSummary {
+        id: row.get("id")?,
+        imported_unix_ms: row.get("imported_unix_ms")?,
+        tool: row.get("tool")?,
+        files: read_json(row, "files")?,
+        figures: row.get("figures")?,
+        annotation: read_annotation(row)?,
+    })
 }
 
 #[cfg(test)]

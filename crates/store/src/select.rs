@@ -2,9 +2,10 @@
 
 use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
-use crate::rows::{annotation, optional_words, owner};
 use crate::runs;
-use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
+use crate::runs::{
+    DATA_LOST, LoadedRun, Owner, RunSummary, Store, read_annotation, read_owner, read_words,
+};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use std::collections::HashMap;
@@ -67,7 +68,7 @@ impl Store {
                 name: row.get("name")?,
                 started_unix_ms: row.get("at")?,
                 device: row.get("device")?,
-                command: optional_words(row, "command")?,
+                command: read_words(row, "command")?,
                 target: row.get("target")?,
             })
         };
@@ -97,7 +98,7 @@ impl Store {
             "WHERE id IN (SELECT id FROM runs WHERE status = '{}')",
             RunStatus::Running.word()
         );
-        let read = |row: &Row<'_>| Ok((summary(row)?, owner(row)?));
+        let read = |row: &Row<'_>| Ok((summary(row)?, read_owner(row)?));
         let runs = self.summaries(&running, &[], read)?.into_iter();
         Ok(runs
             .filter(|(_, owner)| !is_alive(owner))
@@ -365,7 +366,7 @@ fn read_runs(t: &mut SqlSession<'_>, ids: &[&str]) -> Result<Vec<StoredRun>, Sto
             header: row.get("header")?,
             status: status(row)?,
             finished_unix_ms: row.get("finished_unix_ms")?,
-            annotation: annotation(row)?,
+            annotation: read_annotation(row)?,
         })
     };
     let (marks, values) = listed(ids);
@@ -431,13 +432,13 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
         finished_unix_ms: row.get("finished_unix_ms")?,
         status: status(row)?,
         target: row.get("target")?,
-        command: optional_words(row, "command")?,
+        command: read_words(row, "command")?,
         path: row.get("path")?,
         device: row.get("device")?,
         trials_done: row.get("trials_done")?,
         trials_planned: row.get("trials_planned")?,
         data_lost: row.get("data_lost")?,
-        annotation: annotation(row)?,
+        annotation: read_annotation(row)?,
     })
 }
 

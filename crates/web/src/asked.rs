@@ -1,9 +1,17 @@
-//! Requests as the route handlers receive them.
+//! Requests as the route handlers receive them, the filters that their query parameters describe,
+//! and the stored runs and imports that they name.
 
 use crate::access::Served;
 use crate::reply::{Problem, tag_of};
 use assay_lang::{current, tr};
-use assay_store::{Owner, Store};
+use assay_model::figures::Import;
+use assay_model::run::{Run, RunStatus};
+use assay_store::{
+    ListFilter, ListKey, ListPage, Listed, LoadedRun, Owner, PageKey, RunsFilter, SeriesFilter,
+    Store, StoredId,
+};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -156,6 +164,205 @@ pub fn segment(text: &str) -> String {
     // A form writes a space as a plus, a path does not.
     let escaped: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
     escaped.replace('+', "%20")
+}
+
+const DAY_MS: u64 = 86_400_000;
+
+/// Returns the filter of runs that the parameters describe.
+///
+/// # Errors
+/// If a date or a status is invalid.
+pub fn runs_filter(query: &Query) -> Result<ListFilter, Problem> {
+    let text = |name| query.get(name).map(str::to_owned);
+    let status = query.get("status");
+    if let Some(status) = status
+        && !STATUSES.contains(&status)
+    {
+        let why = tr!("{status} is no status of a run.", status);
+        return Err(Problem::Wrong(why));
+    }
+    let until = query.get("until").map(day).transpose()?;
+    Ok(ListFilter {
+        text: text("text"),
+        device: text("device"),
+        command: text("command"),
+        since_unix_ms: query.get("since").map(day).transpose()?,
+        of_runs: RunsFilter {
+            before_unix_ms: until.map(|day| day + DAY_MS),
+            status: status.map(str::to_owned),
+            target: text("target"),
+            model: text("model"),
+            unit: text("unit"),
+        },
+    })
+}
+
+/// Returns the filter of series that the parameters describe. The default is primary metrics only.
+///
+/// # Errors
+/// If a date is invalid, or `metrics` has a value other than `all`.
+pub fn series_filter(query: &Query) -> Result<SeriesFilter, Problem> {
+    let text = |name| query.get(name).map(str::to_owned);
+    Ok(SeriesFilter {
+        model: None,
+        project: text("project"),
+        device: text("device"),
+        job: text("job"),
+        metric: text("metric"),
+        key: None,
+        since_unix_ms: query.get("since").map(day).transpose()?,
+        only_primary: word(query, "metrics", &["all"])?.is_none(),
+    })
+}
+
+/// Returns true if only open slowdowns are requested: `state=open`. `state=all` requests every
+/// change; without the parameter the result is `otherwise`.
+///
+/// # Errors
+/// If `state` has another value.
+pub fn only_open(query: &Query, otherwise: bool) -> Result<bool, Problem> {
+    let state = word(query, "state", &["open", "all"])?;
+    Ok(state.map_or(otherwise, |state| state == "open"))
+}
+
+/// Reads a parameter that allows only some values.
+fn word<'a>(query: &'a Query, name: &str, words: &[&str]) -> Result<Option<&'a str>, Problem> {
+    let value = query.get(name);
+    match value.filter(|value| !words.contains(value)) {
+        Some(value) => {
+            let words = words.join(", ");
+            let why = tr!(
+                "{name}={value} makes no sense: there is {words}.",
+                name,
+                value,
+                words
+            );
+            Err(Problem::Wrong(why))
+        }
+        None => Ok(value),
+    }
+}
+
+/// Names of the values of [`RunStatus`].
+pub const STATUSES: [&str; 4] = [
+    RunStatus::Running.word(),
+    RunStatus::Finished.word(),
+    RunStatus::Interrupted.word(),
+    "failed",
+];
+
+/// Reads `after`, the key at which the previous page ended.
+///
+/// # Errors
+/// If it is not the key of a page.
+pub fn after(query: &Query) -> Result<Option<PageKey>, Problem> {
+    key_after(query, PageKey::read)
+}
+
+/// Reads `after`, the key at which the previous page of the list of runs ended.
+///
+/// # Errors
+/// If it is not the key of a page.
+pub fn after_run(query: &Query) -> Result<Option<ListKey>, Problem> {
+    key_after(query, |text| text.parse().ok())
+}
+
+fn key_after<K>(query: &Query, read: fn(&str) -> Option<K>) -> Result<Option<K>, Problem> {
+    let read = |text: &str| {
+        let key = read(text);
+        key.ok_or_else(|| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
+    };
+    query.get("after").map(read).transpose()
+}
+
+fn day(text: &str) -> Result<u64, Problem> {
+    let midnight = || {
+        let date = text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?;
+        u64::try_from(date.timestamp().as_millisecond()).ok()
+    };
+    midnight().ok_or_else(|| Problem::Wrong(tr!("{text} is no day such as 2026-03-14.", text)))
+}
+
+/// A run or an import with all its data.
+pub enum Stored {
+    /// A run measured by assay.
+    Run(Box<Run>),
+    /// Results measured by another program.
+    Import(Box<Import>),
+}
+
+/// Run or import named by a path. Its record is not loaded yet.
+pub struct Named {
+    /// Complete id.
+    pub id: StoredId,
+    /// State of the record in the store; determines the contents.
+    state: String,
+    /// True unless the process that makes the run is alive.
+    abandoned: bool,
+}
+
+/// Finds the run or the import that the path names.
+///
+/// # Errors
+/// If the store has no such run or import.
+pub fn found(asked: &Asked<'_>) -> Result<Named, Problem> {
+    let id = asked.store.find(asked.part("id"))?;
+    let state = asked.store.state_of(id.id())?;
+    let alive = |owner| asked.is_alive(&owner);
+    let abandoned = !state.owner.is_some_and(alive);
+    Ok(Named {
+        id,
+        state: state.text,
+        abandoned,
+    })
+}
+
+/// Returns the tag of a run or an import in one form, such as `json`.
+///
+/// # Errors
+/// [`Problem::Unchanged`] if the client has these contents.
+pub fn tag(asked: &Asked<'_>, of: &Named, form: &str) -> Result<String, Problem> {
+    let word = if of.abandoned { "abandoned" } else { "" };
+    asked.tag(&[form, of.id.id(), &of.state, word])
+}
+
+/// Returns a part of the list of runs and imports. An unfinished run whose process has ended is
+/// shown as interrupted.
+pub fn listed(
+    asked: &Asked<'_>,
+    filter: &ListFilter,
+    after: Option<ListKey>,
+    most: u32,
+) -> Result<ListPage, Problem> {
+    let mut page = asked.store.page(filter, after, most)?;
+    let running =
+        |entry: &Listed| matches!(entry, Listed::Run(run) if run.status == RunStatus::Running);
+    if page.entries.iter().any(running) {
+        let alive = |owner: &Owner| asked.is_alive(owner);
+        let abandoned = asked.store.abandoned_runs(alive)?;
+        for entry in &mut page.entries {
+            if let Listed::Run(run) = entry
+                && abandoned.iter().any(|one| one.id == run.id)
+            {
+                run.status = RunStatus::Interrupted;
+            }
+        }
+    }
+    Ok(page)
+}
+
+/// Loads a run or an import.
+pub fn load(asked: &Asked<'_>, of: &Named) -> Result<Stored, Problem> {
+    let id = match &of.id {
+        StoredId::Import(id) => return Ok(Stored::Import(Box::new(asked.store.load_import(id)?))),
+        StoredId::Run(id) => id,
+    };
+    let LoadedRun { mut run, .. } = asked.store.load(id)?;
+    // Lists show it as interrupted too.
+    if run.status == RunStatus::Running && of.abandoned {
+        run.status = RunStatus::Interrupted;
+    }
+    Ok(Stored::Run(Box::new(run)))
 }
 
 #[cfg(test)]

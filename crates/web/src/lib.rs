@@ -2,7 +2,7 @@
 //!
 //! [`serve`] answers the requests to one [`Served`]. Each request reads the store and renders on
 //! its own thread (`pool`), while one thread does all network I/O (`connections`). Pages are cached
-//! while the store does not change (`kept`). One table lists all addresses (`routes`); the router
+//! while the store does not change (`pool` too). One table lists all addresses (`routes`); the router
 //! and the OpenAPI document are made from it. Nothing is written, and no address leads to a path of
 //! the file system.
 
@@ -10,14 +10,10 @@ mod access;
 mod api;
 mod asked;
 mod connections;
-mod files;
-mod kept;
 mod pages;
 mod pool;
 mod reply;
 mod routes;
-mod stored;
-mod wanted;
 
 pub use access::{Program, Served, ServedParts, Token, is_loopback};
 pub use connections::{Stop, serve};

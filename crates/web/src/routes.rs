@@ -2,14 +2,13 @@
 //!
 //! To add a page or an address: add a row of the table with a function from `Asked` to `Reply`.
 //! JSON has a type in `described!`, whose fields and schema are one. A query is a method of `Store`
-//! in `store::browse`, in pages behind a `PageKey`.
+//! in `store::pages`, in pages behind a `PageKey`.
 
 use crate::access::{Names, Served};
 use crate::asked::{Asked, Query, is_text};
-use crate::kept::KeptPages;
-use crate::pool::Connection;
+use crate::pool::{Connection, KeptPages};
 use crate::reply::{HTML, JSON, Problem, Reply, short};
-use crate::{api, files, pages};
+use crate::{api, pages};
 use assay_lang::{current, in_english, tr};
 use assay_report::machine::described::Described;
 use axum::Router;
@@ -95,20 +94,20 @@ const fn data<T: Described>(
 
 /// Addresses of the server, for the router and the OpenAPI document.
 static ROUTES: &[Route] = &[
-    page("/", pages::overview::page),
+    page("/", pages::overview),
     page("/runs", pages::runs::page),
-    page("/runs/{id}", pages::run::page),
-    page("/runs/{id}/run.json", files::json),
-    page("/runs/{id}/run.csv", files::csv),
-    page("/runs/{id}/run.xlsx", files::xlsx),
+    page("/runs/{id}", pages::runs::run_page),
+    page("/runs/{id}/run.json", api::json_file),
+    page("/runs/{id}/run.csv", api::csv_file),
+    page("/runs/{id}/run.xlsx", api::xlsx_file),
     page("/runs/{id}/series", pages::series::of_run),
     page("/devices", pages::devices::page),
-    page("/device", pages::model),
-    page("/unit", pages::unit),
+    page("/device", pages::devices::model),
+    page("/unit", pages::devices::unit),
     page("/series", pages::series::list),
     page("/series/{key}", pages::series::page),
-    page("/changes", pages::changes::page),
-    page("/compare", pages::compare::page),
+    page("/changes", pages::series::changes_page),
+    page("/compare", pages::runs::compare_page),
     page("/style.css", style),
     Route {
         path: "/healthz",
@@ -136,31 +135,31 @@ static ROUTES: &[Route] = &[
         "/api/v1/runs",
         "Runs and imports, newest first.",
         RUNS,
-        api::list,
+        api::list_runs,
     ),
     data::<Value>(
         "/api/v1/runs/{id}",
         "A run or import with all its trials, as assay show --json has it.",
         &[],
-        api::one,
+        api::one_run,
     ),
-    data::<api::series::SeriesPage>(
+    data::<api::SeriesPage>(
         "/api/v1/series",
         "Series, the one with the newest run first.",
         SERIES,
-        api::series::list,
+        api::list_series,
     ),
-    data::<api::series::PointList>(
+    data::<api::PointList>(
         "/api/v1/series/{key}/points",
         "A series with all its runs, the oldest first.",
         &[],
-        api::series::points,
+        api::list_points,
     ),
-    data::<api::series::ChangePage>(
+    data::<api::ChangePage>(
         "/api/v1/changes",
         "Changes of series, newest first.",
         CHANGES,
-        api::series::changes,
+        api::list_changes,
     ),
 ];
 
@@ -372,9 +371,9 @@ fn refused(served: &Served, access: Access, problem: &Problem) -> Response<Body>
     }
     let status = problem.status();
     match access {
-        Access::Page => short(status, HTML, pages::page(served, problem)),
+        Access::Page => short(status, HTML, pages::problem_page(served, problem)),
         Access::Data => {
-            let why = in_english(|| pages::words(problem));
+            let why = in_english(|| pages::describe_problem(problem));
             short(status, JSON, json!({ "error": why }).to_string())
         }
     }

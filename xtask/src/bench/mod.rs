@@ -1,24 +1,17 @@
 //! `cargo xtask bench`: ratios between programs, measured in one run on the same work. The baseline
 //! is a loop that only calls `pread` at random offsets.
 
-mod depth;
-mod dialects;
-mod huge;
-mod memory;
-mod model;
+mod cards;
 mod overhead;
 mod report;
 mod store;
-mod traits;
+mod tools;
 
-pub use depth::depth;
-pub use dialects::dialects;
-pub use memory::memory;
-pub use model::model;
-pub use overhead::{measure_child, overhead};
+pub use cards::{model, traits};
+pub use overhead::{depth, measure_child, overhead};
 pub use report::report;
 pub use store::store;
-pub use traits::traits;
+pub use tools::{dialects, memory};
 
 use crate::run::output;
 use anyhow::{Context, Result};

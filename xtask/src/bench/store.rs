@@ -2,7 +2,7 @@
 //! with three devices each): the rate of new runs and the time of queries.
 
 use super::median;
-use crate::bench::huge::save;
+use crate::bench::report::save;
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, anyhow, bail};

@@ -4,8 +4,8 @@
 use crate::limits::Limits;
 use crate::run::{build_folder, output, shipped};
 use anyhow::{Context, Result};
-use assay_stats::distributions::student::quantile;
-use assay_stats::verdict::trials::{Outlook, power_of_difference};
+use assay_stats::distributions::student_quantile;
+use assay_stats::verdict::power::{Outlook, power_of_difference};
 use assay_testkit::{BETWEEN_TRIALS, Fake, FakeDevice, KnownSpeed, Lie, Scratch, Volume, text};
 use rustix::process::nice;
 use serde_json::Value;
@@ -230,7 +230,7 @@ impl Compared {
     fn spread(&self, n: u32) -> Option<f64> {
         let (low, high) = self.interval?;
         let half = (high.ln_1p() - low.ln_1p()) / 2.0;
-        let t = quantile(0.025, f64::from(2 * n - 3));
+        let t = student_quantile(0.025, f64::from(2 * n - 3));
         Some(half / t * (f64::from(n) / 2.0).sqrt())
     }
 }

@@ -5,9 +5,8 @@
 //! flushes and cached pages of the device. The right label follows from these, FIEMAP and the
 //! queue's settings. None of assay's own readings or judgements is used.
 
-mod judge;
+mod labels;
 pub mod stacks;
-mod table;
 mod topology;
 mod trace;
 
@@ -17,7 +16,7 @@ use crate::run::{build_folder, cargo, run};
 use anyhow::{Context, Result, bail};
 use assay_model::job::{EngineKind, QueueMode};
 use assay_testkit::{Scratch, text};
-use judge::{Scene, truth};
+use labels::{Scene, TruthRow, TruthTable, truth};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use serde_json::Value;
 use std::fs::File;
@@ -29,7 +28,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
-use table::{TruthRow, TruthTable};
 use topology::{Storage, TOPOLOGIES, Topology};
 use trace::{MeasuredPhase, Tracer, operations};
 

@@ -5,7 +5,7 @@ use super::bytes;
 use super::{Trait, TraitFinding, Why};
 use assay_model::number::as_usize;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
-use assay_stats::distributions::{normal_quantile, student};
+use assay_stats::distributions::{normal_quantile, student_quantile};
 use std::collections::BTreeMap;
 
 /// Lower limit of the relative deviation; trials agree better only by chance.
@@ -103,7 +103,7 @@ impl Series {
 
 /// Returns the ratio of the quantiles of Student's t and the normal distribution.
 fn widened(freedom: usize) -> f64 {
-    student::quantile(TAIL, freedom as f64) / normal_quantile(TAIL)
+    student_quantile(TAIL, freedom as f64) / normal_quantile(TAIL)
 }
 
 /// The rate of a long write over time: bytes of each interval, and the interval's length in

@@ -1,18 +1,21 @@
-//! Loads whose evidence is of several streams together. Most of them try to
-//! make the judge take one stream's I/O for another's.
+//! Loads whose evidence is of several streams together. Most of them try to make the judge take one
+//! stream's I/O for another's.
+//!
+//! Further cases are writes and flushes that failed, which the device's counters do not know from
+//! the others; random buffered reads of which most were served by what the kernel read around the
+//! others; and trims, against what the device says that it discarded.
 
-mod errors;
-mod requests;
 mod stops;
-mod trims;
 
 use super::*;
 use assay_model::evidence::{
     CacheSource, DeviceCounters, Evidence, FileCache, OwnIo, QueueSettings, Snapshot, WriteCache,
 };
-use assay_model::job::{EngineKind, FlushCall, OpenSync};
+use assay_model::job::{Direction, EngineKind, FlushCall, OpenSync};
+use assay_model::load::blocks::Sequencer;
 use assay_model::load::report::WaveEvidence;
 use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Mount, Storage};
+use assay_model::trial::{IoErrorRecord, IoErrors};
 use assay_model::units::{Bytes, MIB};
 
 /// What a stream moves unless said otherwise.
@@ -466,4 +469,226 @@ fn a_trial_of_several_streams_says_what_all_of_them_say() {
     assert_eq!(both.job_bytes, 2 * MOVED);
     assert_eq!(read(&[0, 2]).measured.label(), "unknown");
     assert_eq!(judge_members(&record(&[])), None);
+}
+
+fn error(direction: Option<Direction>) -> IoErrors {
+    IoErrors {
+        count: 1,
+        first: vec![IoErrorRecord {
+            direction,
+            offset: 0,
+            length: 4096,
+            errno: Some(5),
+            message: "Input/output error at 0".to_owned(),
+            at_ns: 0,
+        }],
+    }
+}
+
+/// Direct writes, all of which the device counted, with a flush at the end.
+fn written() -> Wave {
+    let mut wave = Wave::new();
+    wave.stream("w", Ddir::Write, MOVED)
+        .direct()
+        .wrote(MOVED, MOVED);
+    wave.last(|stream, came| {
+        stream.durability.at_end = Some(FlushCall::Fsync);
+        came.flushed_at_end = true;
+        came.sync.count = 1;
+    });
+    wave.after().devices[0].flush_ios = Some(1);
+    wave
+}
+
+#[test]
+fn a_failed_write_leaves_nothing_proven() {
+    assert_eq!(written().labels(Ddir::Write), ["device"]);
+    let mut wave = written();
+    wave.last(|_, came| {
+        came.total_errors = 1;
+        came.errors = error(Some(Direction::Write));
+        came.directions.write.dropped_ios = 1;
+    });
+    assert_eq!(wave.labels(Ddir::Write), ["unknown"]);
+    let because = wave.because(Ddir::Write);
+    assert!(because.contains("job w: Input/output error"), "{because}");
+}
+
+#[test]
+fn an_ignored_error_is_one_nevertheless() {
+    let mut wave = written();
+    wave.last(|_, came| came.directions.write.dropped_ios = 1);
+    assert_eq!(wave.labels(Ddir::Write), ["unknown"]);
+    // The write that found the device full is how such a job ends.
+    wave.last(|stream, _| stream.length.fill_device = true);
+    assert_eq!(wave.labels(Ddir::Write), ["device"]);
+}
+
+#[test]
+fn a_failed_flush_leaves_nothing_proven() {
+    let mut wave = written();
+    wave.last(|_, came| {
+        came.errno = 5;
+        came.total_errors = 1;
+        came.problem = Some("flush of f: Input/output error".to_owned());
+    });
+    assert_eq!(wave.labels(Ddir::Write), ["unknown"]);
+    assert!(wave.because(Ddir::Write).contains("flush of f"));
+}
+
+#[test]
+fn a_failure_of_one_job_is_in_the_counters_of_all() {
+    let mut wave = written();
+    wave.stream("bad", Ddir::Write, MIB).direct();
+    wave.last(|_, came| came.directions.write.dropped_ios = 3);
+    wave.stream("r", Ddir::Read, MOVED).read(MOVED);
+    wave.wrote(MOVED + MIB, MOVED + MIB);
+    assert_eq!(wave.labels(Ddir::Write), ["unknown", "unknown", "none"]);
+    assert_eq!(wave.labels(Ddir::Read), ["none", "none", "device"]);
+}
+
+#[test]
+fn a_failed_read_is_no_failed_write() {
+    let mut wave = written();
+    wave.last(|_, came| {
+        came.total_errors = 1;
+        came.errors = error(Some(Direction::Read));
+        came.directions.read.dropped_ios = 1;
+    });
+    // It did not come to its end: the flush is not taken for granted.
+    assert_eq!(wave.labels(Ddir::Write), ["device-unflushed"]);
+}
+
+/// 4 KiB random reads of [`MOVED`] bytes with a map, and what the device did.
+fn random(device_bytes: u64, requests: u64) -> Wave {
+    let mut wave = Wave::new();
+    wave.stream("m", Ddir::Read, MOVED).read(device_bytes);
+    wave.last(|stream, came| {
+        stream.blocks.rw.random = true;
+        stream.engine.kind = EngineKind::Mmap;
+        came.directions.read.ios = MOVED / 4096;
+    });
+    wave.after().devices[0].read_ios = requests;
+    wave
+}
+
+const READS: u64 = MOVED / 4096;
+
+/// Seen on Linux 6.18: 16 MiB read with a map at random made the device move
+/// 64 MiB in 512 requests; the median read took 660 ns.
+#[test]
+fn bytes_read_around_do_not_vouch_for_the_reads() {
+    let wave = random(4 * MOVED, READS / 8);
+    assert_eq!(wave.labels(Ddir::Read), ["mixed"]);
+    let because = wave.because(Ddir::Read);
+    assert!(because.contains("only 12 % of the reads"), "{because}");
+    let judged = wave.judged().remove(0).unwrap().read.unwrap();
+    assert_eq!(judged.device_share, Some(0.125));
+    let few = random(4 * MOVED, READS / 32);
+    assert_eq!(few.labels(Ddir::Read), ["page-cache"]);
+}
+
+#[test]
+fn a_request_for_each_read_is_the_device() {
+    assert_eq!(random(MOVED, READS).labels(Ddir::Read), ["device"]);
+    // A few neighbours may have shared one.
+    let most = READS - READS / 50;
+    assert_eq!(random(MOVED, most).labels(Ddir::Read), ["device"]);
+}
+
+#[test]
+fn large_blocks_may_take_one_request_or_many() {
+    for requests in [MOVED / MIB, 8 * MOVED / MIB] {
+        let mut wave = random(MOVED, requests);
+        wave.last(|_, came| came.directions.read.ios = MOVED / MIB);
+        assert_eq!(wave.labels(Ddir::Read), ["device"]);
+    }
+}
+
+#[test]
+fn reads_in_order_are_merged_and_direct_ones_are_not_cached() {
+    let mut wave = random(MOVED, MOVED / (128 << 10));
+    assert_eq!(wave.labels(Ddir::Read), ["page-cache"]);
+    wave.last(|stream, _| stream.blocks.rw.random = false);
+    assert_eq!(wave.labels(Ddir::Read), ["device"]);
+    wave.last(|stream, _| {
+        stream.blocks.rw.random = true;
+        stream.engine.kind = EngineKind::Psync;
+        stream.durability.direct = true;
+    });
+    assert_eq!(wave.labels(Ddir::Read), ["device"]);
+}
+
+#[test]
+fn runs_of_reads_in_order_need_one_request_each() {
+    let mut wave = random(MOVED, READS / 8);
+    wave.last(|stream, _| stream.blocks.rw.every = 8);
+    assert_eq!(wave.labels(Ddir::Read), ["device"]);
+    wave.last(|stream, _| stream.blocks.rw.sequencer = Sequencer::Identical);
+    assert_eq!(wave.labels(Ddir::Read), ["mixed"], "the same block again");
+    let mut half = random(MOVED, READS / 2);
+    half.last(|stream, _| stream.blocks.percentage_random.read = 50);
+    assert_eq!(half.labels(Ddir::Read), ["device"]);
+}
+
+#[test]
+fn requests_of_others_do_not_vouch() {
+    // A direct job beside it made as many requests.
+    let mut wave = random(2 * MOVED, READS / 8 + READS);
+    wave.stream("d", Ddir::Read, MOVED).direct();
+    wave.last(|_, came| came.directions.read.ios = READS);
+    assert_eq!(wave.labels(Ddir::Read), ["unknown", "device"]);
+    wave.after().devices[0].read_ios = 2 * READS;
+    assert_eq!(wave.labels(Ddir::Read), ["device", "device"]);
+    // Another process did.
+    let mut busy = random(MOVED, READS);
+    busy.after().devices[0].read_bytes = 2 * MOVED;
+    assert_eq!(busy.labels(Ddir::Read), ["unknown"]);
+}
+
+fn trimmed(discarded: Option<u64>) -> Wave {
+    let mut wave = Wave::new();
+    wave.stream("t", Ddir::Trim, MOVED);
+    let evidence = &mut wave.report.evidence[0].evidence;
+    evidence.before.devices[0].discard_bytes = discarded.map(|_| 0);
+    evidence.after.devices[0].discard_bytes = discarded;
+    wave
+}
+
+#[test]
+fn all_discarded_is_the_device() {
+    let wave = trimmed(Some(MOVED));
+    assert_eq!(wave.labels(Ddir::Trim), ["device"]);
+    let because = wave.because(Ddir::Trim);
+    assert_eq!(because, "100 % of the bytes were discarded on sda");
+    let trim = wave.judged().remove(0).unwrap().trim.unwrap();
+    assert_eq!((trim.job_bytes, trim.device_share), (MOVED, Some(1.0)));
+    assert_eq!(trim.layers, [("sda".to_owned(), MOVED)]);
+}
+
+#[test]
+fn what_was_kept_or_not_counted_is_unknown() {
+    for discarded in [None, Some(0), Some(MOVED / 2), Some(2 * MOVED)] {
+        let wave = trimmed(discarded);
+        assert_eq!(wave.labels(Ddir::Trim), ["unknown"], "{discarded:?}");
+    }
+    let mut failed = trimmed(Some(MOVED));
+    failed.last(|_, came| came.directions.trim.dropped_ios = 1);
+    assert_eq!(failed.labels(Ddir::Trim), ["unknown"]);
+}
+
+#[test]
+fn memory_has_no_device_to_trim() {
+    let mut wave = trimmed(Some(MOVED));
+    wave.report.evidence[0].evidence.storage.backing = Backing::Memory {
+        fs_type: "tmpfs".to_owned(),
+    };
+    assert_eq!(wave.labels(Ddir::Trim), ["page-cache"]);
+}
+
+#[test]
+fn a_small_job_does_not_hide_behind_a_large_one() {
+    let mut wave = trimmed(Some(MOVED));
+    wave.stream("small", Ddir::Trim, 4 * MIB);
+    assert_eq!(wave.labels(Ddir::Trim), ["device", "unknown"]);
 }

@@ -9,9 +9,9 @@ use assay_model::figures::Unit;
 use assay_model::job::Job;
 use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
+use assay_stats::course::Window;
 use assay_stats::derive::subject_in_words;
 use assay_stats::figures::{RequiredFigure, Requirement, RequirementFinding};
-use assay_stats::within_trial::Window;
 
 /// Returns the marks of a run: the best trial of each test, as disk marks show it, with the median
 /// and the range, which show what to expect. The conditioning trial is not counted.

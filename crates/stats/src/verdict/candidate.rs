@@ -1,13 +1,12 @@
 //! A metric between its two arms and its verdict.
 
-use super::arm::Arm;
-use super::between::RunVariance;
+use super::arm::{Arm, RunVariance};
 use super::estimate::{AmongAll, Difference, Linear, NoEstimate, Prior, in_one_session};
 use super::judge::{
     Judgement, Qualification, Rule, Word, is_confounded, is_uneven, judge, qualify,
 };
+use super::power::{Outlook, detectable_effect};
 use super::shift::{MIN_TRIALS, Shift, Tables};
-use super::trials::{Outlook, detectable_effect};
 use super::{
     ALONE, Adjusted, Margin, Mean, Note, Options, Side, Summary, VerdictRow, change, judge, none,
     shift,

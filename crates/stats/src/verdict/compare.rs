@@ -1,7 +1,6 @@
 //! Comparison of two sides in all their metrics.
 
-use super::arm::Arm;
-use super::between::RunVariance;
+use super::arm::{Arm, RunVariance};
 use super::candidate::{Candidate, Level, Load};
 use super::shift::Tables;
 use super::{Adjusted, Note, Options, Side, VerdictRow, benjamini_hochberg, holm};
@@ -13,7 +12,8 @@ use assay_judge::Measured;
 use assay_lang::tr;
 use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
-use std::fmt::{self, Display, Formatter};
+use std::fmt;
+use std::fmt::{Display, Formatter};
 
 /// Scope of the findings of a comparison, described by its `Display`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 use super::Margin;
 use super::arm::Arm;
 use crate::distributions;
-use crate::distributions::{root_from, student};
+use crate::distributions::root_from;
 use crate::summary::{mean, median};
 use assay_lang::tr;
 use statrs::function::gamma::digamma;
@@ -73,7 +73,7 @@ impl Drift {
 
     /// Returns the interval of confidence 1 - `alpha` of [`Self::total`].
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
-        let half = student::quantile(alpha / 2.0, self.df) * self.se * self.span;
+        let half = distributions::student_quantile(alpha / 2.0, self.df) * self.se * self.span;
         (self.total() - half, self.total() + half)
     }
 }
@@ -168,17 +168,17 @@ impl Difference for Linear {
     }
 
     fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
-        let half = student::quantile(alpha / 2.0, self.df) * self.se;
+        let half = distributions::student_quantile(alpha / 2.0, self.df) * self.se;
         half.is_finite().then_some((self.d - half, self.d + half))
     }
 
     fn p_difference(&self) -> f64 {
-        student::two_sided(self.d / self.se, self.df)
+        distributions::student_two_sided(self.d / self.se, self.df)
     }
 
     fn p_equivalence(&self, margin: Margin) -> f64 {
         let room = (margin.high - self.d).min(self.d - margin.low);
-        student::upper_tail(room / self.se, self.df)
+        distributions::student_upper_tail(room / self.se, self.df)
     }
 }
 
@@ -395,7 +395,7 @@ impl StandardError {
 
     /// `true` if the interval of 95 % is clearly wider than the other one.
     fn is_wider_than(&self, other: &Self) -> bool {
-        let half = |error: &Self| student::quantile(0.025, error.df) * error.se;
+        let half = |error: &Self| distributions::student_quantile(0.025, error.df) * error.se;
         half(self) > WIDER * half(other)
     }
 }
@@ -499,7 +499,8 @@ impl Prior {
 fn prior_df(table: &[Vec<Known>]) -> Option<f64> {
     let columns = table.first()?.len();
     let free = ((table.len() - 1) * columns.saturating_sub(1)) as f64;
-    let chi = student::chi_squared_quantile(1.0 - CONFIDENCE, free).filter(|_| free >= FEWEST)?;
+    let chi =
+        distributions::chi_squared_quantile(1.0 - CONFIDENCE, free).filter(|_| free >= FEWEST)?;
     let log = |&(variance, df): &Known| variance.ln() - digamma(0.5 * df) + (0.5 * df).ln();
     let logs: Vec<Vec<f64>> = table
         .iter()

@@ -4,7 +4,7 @@
 use super::Margin;
 use super::arm::Arm;
 use super::estimate::Difference;
-use crate::distributions::student;
+use crate::distributions;
 use crate::summary::{mean, median};
 use assay_lang::key;
 
@@ -239,7 +239,7 @@ pub(crate) fn drift_within(arm: &Arm, alpha: f64) -> Option<f64> {
     let se = (residuals.sum::<f64>() / df / tt).sqrt();
     let ends = arm.positions.iter().copied();
     let span = ends.clone().fold(f64::NEG_INFINITY, f64::max) - ends.fold(f64::INFINITY, f64::min);
-    let shows = student::two_sided(slope / se, df) <= alpha;
+    let shows = distributions::student_two_sided(slope / se, df) <= alpha;
     let drift = slope * span;
     (shows && drift.is_finite()).then_some(drift)
 }

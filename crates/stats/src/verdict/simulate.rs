@@ -1,25 +1,20 @@
-//! Simulated comparisons with a known truth, to measure the error rates of verdicts.
+//! Simulated comparisons with a known truth, to measure the error rates and the power of verdicts.
 
-use super::arm::Arm;
-use super::between::{Earlier, RunVariance};
+use super::arm::{Arm, Earlier, RunVariance};
 use super::candidate::Estimate;
 use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
+use super::power::log_deviation;
 use super::ranking::{Pair, rank_figures};
 use super::shift::Tables;
 use super::units::{ApartSide, Plan, compare_apart};
-use super::{Margin, Options, VerdictRow};
+use super::{Margin, Options, VerdictRow, power};
+use crate::summary::mean;
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::Verdict;
-
-/// Standard deviation of logarithms for a coefficient of variation (a share):
-/// sqrt(ln(1 + cv^2)).
-pub fn log_deviation(cv: f64) -> f64 {
-    cv.powi(2).ln_1p().sqrt()
-}
+use assay_model::verdict::{LEVEL, Verdict};
 
 /// Truth and design of a simulated comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,11 +124,7 @@ pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
 }
 
 /// Returns the figures of both sides for this many comparisons.
-pub(crate) fn sides_of(
-    scene: &Scene,
-    comparisons: u32,
-    seed: u64,
-) -> impl Iterator<Item = [Figure; 2]> {
+fn sides_of(scene: &Scene, comparisons: u32, seed: u64) -> impl Iterator<Item = [Figure; 2]> {
     let mut normal = Normal::new(seed);
     (0..comparisons).map(move |_| trials(scene, &mut normal).map(figure))
 }
@@ -227,7 +218,7 @@ impl Apart {
 
     /// Returns `number` simulated estimates of the variance between runs, as known before a
     /// comparison of this scene.
-    pub(super) fn variances(&self, number: usize) -> Vec<RunVariance> {
+    fn variances(&self, number: usize) -> Vec<RunVariance> {
         let mut normal = Normal::new(1);
         let mut of_one = || {
             let run = self.side(1, 0.0, &mut normal);
@@ -533,6 +524,45 @@ impl Normal {
     }
 }
 
+/// Returns the share in percent of `comparisons` simulated comparisons that call B faster if it is
+/// faster by `truth`. Trials are interleaved, `n` per side, vary by `cv`, and drift by 10 %; the
+/// judge is that of all comparisons.
+pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) -> f64 {
+    let scene = Scene {
+        cv,
+        truth,
+        noise: Noise::Independent,
+        drift: 0.1,
+        n,
+        design: Design::Rounds(2),
+        method: Way::Verdict,
+        margin: 0.05,
+    };
+    let options = Options {
+        min_trials: 3,
+        ..Options::default()
+    };
+    let figures = sides_of(&scene, comparisons, seed);
+    let words = figures.map(|[a, b]| {
+        let compared = compare_figures(&[a], &[b], &options);
+        matches!(compared.lines[0].verdict, Verdict::Faster(_))
+    });
+    let found = words.filter(|found| *found).count();
+    100.0 * found as f64 / f64::from(comparisons.max(1))
+}
+
+/// Returns the difference, a share, that the table promises for the number of runs of the scene,
+/// averaged over the possible estimates of the variance.
+pub fn promised_of_runs(scene: &Apart) -> f64 {
+    let runs = u32::try_from(scene.runs[0]).unwrap_or(u32::MAX);
+    let variances = scene.variances(400);
+    let promised = variances.iter().filter_map(|between| {
+        let rows = power::table_of_runs(between, LEVEL, 0.0, &[runs]);
+        Some(rows.first()?.difference_percent? / 100.0)
+    });
+    mean(&promised.collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -621,5 +651,17 @@ mod tests {
         };
         assert_eq!(simulate(&scene, 100, 1), simulate(&scene, 100, 1));
         assert_ne!(simulate(&scene, 100, 1), simulate(&scene, 100, 2));
+    }
+
+    /// Checks the promises against the judge that compares: a small part of `cargo xtask
+    /// calibrate`, with wider limits.
+    #[test]
+    fn what_is_promised_is_kept() {
+        for (cv, n) in [(0.05, 4), (0.02, 6), (0.10, 10)] {
+            let row = power::table(cv, 0.05, 0.05, &[n])[0];
+            let truth = row.difference_percent.unwrap() / 100.0;
+            let kept = promise_kept(cv, n, truth, 600, 5);
+            assert!((74.0..=86.0).contains(&kept), "CV {cv}, n={n}: {kept} %");
+        }
     }
 }

@@ -5,9 +5,8 @@
 //! transaction.
 
 use super::{Access, Backend, Dialect, Scope, Statements, Value};
-use crate::backend::value::Columns;
 use crate::backend::views::{StoreView, VIEWS};
-use crate::backend::{Question, Row};
+use crate::backend::{Columns, Question, Row};
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::schema;

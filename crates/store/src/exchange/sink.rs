@@ -13,13 +13,14 @@ use super::{
 };
 use crate::annotations::put_copy;
 use crate::backend::{Row, SqlSession, UNLESS_THERE, Value, listed};
-use crate::derived::{opinions, series};
+use crate::derived::{series, take_opinions};
 use crate::error::StoreError;
-use crate::imports::{IMPORT_COLUMNS, import_row};
 use crate::location::Location;
-use crate::rows::annotation;
 use crate::runs;
-use crate::runs::{RUN_COLUMNS, Store, TRIAL_COLUMNS, error_of, run_row};
+use crate::runs::{
+    IMPORT_COLUMNS, RUN_COLUMNS, Store, TRIAL_COLUMNS, error_of, import_row, read_annotation,
+    run_row,
+};
 use crate::select::status;
 use assay_model::act::Act;
 use assay_model::act::acts::Acts;
@@ -84,7 +85,7 @@ impl Sink for Store {
             let why = "what is said of a change is not as assay writes it".to_owned();
             return Err(ExchangeError::Protocol(why));
         }
-        Ok(self.database.transaction(|t| opinions::take(t, &all))?)
+        Ok(self.database.transaction(|t| take_opinions(t, &all))?)
     }
 }
 
@@ -441,7 +442,9 @@ pub fn annotations_of(
 ) -> Result<HashMap<String, Annotation>, StoreError> {
     let (marks, values) = listed(ids);
     let sql = format!("SELECT id, name, tags, note FROM annotations WHERE id IN ({marks})");
-    let all = t.query(&sql, &values, |row| Ok((row.get("id")?, annotation(row)?)))?;
+    let all = t.query(&sql, &values, |row| {
+        Ok((row.get("id")?, read_annotation(row)?))
+    })?;
     Ok(all.into_iter().collect())
 }
 

@@ -1,38 +1,35 @@
-//! Pages for people, and their frame: navigation, with the current page marked.
+//! Pages for people, and their frame: navigation, with the current page marked. The first page is
+//! here: totals of the store, and its newest runs, devices and machines.
+//!
+//! Tables of the server's own pages look like those of reports, and their cells may contain links
+//! and check boxes.
 
-pub mod changes;
-pub mod compare;
 pub mod devices;
-pub mod overview;
-pub mod run;
 pub mod runs;
 pub mod series;
-mod table;
 
 use crate::access::Served;
-use crate::asked::{Asked, address};
+use crate::asked::{Asked, address, listed};
 use crate::reply::{HTML, Problem, Reply};
-use crate::stored::listed;
 use assay_lang::tr;
 use assay_report::html::{Site, SiteLink};
 use assay_report::json::rfc3339;
 use assay_report::words::{clean, utc};
-use assay_store::{DeviceSummary, ListFilter, RunsFilter, SeriesFilter};
-use devices::named;
+use assay_store::{ListFilter, SeriesFilter, Totals};
+use devices::of_devices;
 use maud::{Markup, html};
-use runs::of_runs as table_of_runs;
-use series::of_series;
-use table::{numbers, table, whole};
+use runs::of_runs;
+use series::of_changes;
 
 /// Renders the page of a problem.
-pub fn page(served: &Served, problem: &Problem) -> String {
+pub fn problem_page(served: &Served, problem: &Problem) -> String {
     let title = match problem {
         Problem::Missing(_) => tr!("Nothing is here"),
         Problem::Wrong(_) => tr!("This cannot be shown"),
         _ => tr!("The results cannot be read now"),
     };
     let contents = html! {
-        p { (words(problem)) }
+        p { (describe_problem(problem)) }
         p { a href="/runs" { (tr!("All runs")) } }
     };
     let main = section("problem", title, &contents);
@@ -41,7 +38,7 @@ pub fn page(served: &Served, problem: &Problem) -> String {
 }
 
 /// Describes a problem in a sentence.
-pub fn words(problem: &Problem) -> String {
+pub fn describe_problem(problem: &Problem) -> String {
     match problem {
         Problem::Missing(what) => tr!("There is no {what}.", what = clean(what)),
         Problem::Wrong(why) => clean(why),
@@ -114,97 +111,152 @@ fn section(id: &str, title: &str, contents: &Markup) -> Markup {
     html! { section id=(id) aria-labelledby={ (id) "-title" } { h2 id={ (id) "-title" } { (title) } (contents) } }
 }
 
-/// Number of runs, series and units on a page, newest first.
-const ROWS: u32 = 25;
+/// Heading of a column.
+#[derive(Clone, Debug)]
+struct Head {
+    text: String,
+    class: Option<&'static str>,
+}
 
-/// Renders the page of a model.
-pub fn model(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let model = parameter(asked, "model")?;
-    let units = asked.store.units_of(model, ROWS)?;
-    if units.rows.is_empty() {
-        return Err(Problem::Missing(tr!("device {model}", model)));
+/// Returns the heading of a column of text.
+fn words(text: &str) -> Head {
+    Head {
+        text: text.to_owned(),
+        class: None,
     }
+}
+
+/// Returns the heading of a column of numbers.
+fn numbers(text: &str) -> Head {
+    Head {
+        text: text.to_owned(),
+        class: Some("n"),
+    }
+}
+
+/// Returns the heading of a column of text that does not wrap.
+fn whole(text: &str) -> Head {
+    Head {
+        text: text.to_owned(),
+        class: Some("nowrap"),
+    }
+}
+
+/// Renders a table with a caption; the first cell of each row is the row's heading.
+fn table(caption: &str, heads: &[Head], rows: &[Vec<Markup>]) -> Markup {
+    html! {
+        div.scroll.stack tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for head in heads { th scope="col" class=[head.class] { (head.text) } } } }
+                tbody {
+                    @for cells in rows {
+                        tr { @for (at, (head, cell)) in heads.iter().zip(cells).enumerate() { (table_cell(at, head, cell)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table_cell(at: usize, head: &Head, cell: &Markup) -> Markup {
+    match at {
+        0 => html! { th scope="row" { (cell) } },
+        _ => html! { td class=[head.class] data-name=(head.text) { (cell) } },
+    }
+}
+
+/// Number of newest runs shown.
+const RUNS: u32 = 10;
+/// Number of open changes shown.
+const CHANGES: u32 = 10;
+/// Number of devices and machines shown.
+const DEVICES: u32 = 10;
+
+/// Renders the page.
+pub fn overview(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let totals = asked.store.totals()?;
+    let open = asked.store.open_changes()?;
+    let runs = listed(asked, &ListFilter::default(), None, RUNS)?;
+    let main = html! {
+        (section("totals", tr!("At a glance"), &tiles(&totals, open)))
+        (section("changes", tr!("Open changes"), &open_changes(asked)?))
+        (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.entries, false), totals.runs + totals.imports)))
+        (section("devices", tr!("Devices"), &newest_devices(asked)?))
+        (section("machines", tr!("Machines"), &newest_machines(asked)?))
+    };
+    let title = tr!("Overview");
+    Ok(reply(
+        &site(asked.served, Here::Overview, Markup::default()).page(title, &main),
+    ))
+}
+
+fn tiles(totals: &Totals, open: u64) -> Markup {
+    html! {
+        dl.tiles {
+            div { dt { (tr!("Runs")) } dd { (totals.runs) } }
+            div { dt { (tr!("Imports")) } dd { (totals.imports) } }
+            div { dt { (tr!("Devices")) } dd { (totals.devices) } }
+            div { dt { (tr!("Open changes")) } dd { (open) } }
+        }
+        @if let Some(newest) = totals.newest_unix_ms {
+            p.soft { (tr!("Newest run: ")) (time(newest)) }
+        }
+    }
+}
+
+fn latest(runs: &Markup, of: u64) -> Markup {
+    html! {
+        @if of == 0 {
+            p { (tr!("The store has no runs yet: assay qualify makes one.")) }
+        } @else {
+            (runs)
+            p { a href="/runs" { (tr!("All runs")) } }
+        }
+    }
+}
+
+/// Renders the open slowdowns of primary metrics.
+fn open_changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
     let filter = SeriesFilter {
-        model: Some(model.to_owned()),
         only_primary: true,
         ..SeriesFilter::default()
     };
-    let series = asked.store.series_page(&filter, None, ROWS)?;
-    let main = html! {
-        (section("units", tr!("Units"), &of_units(model, &units.rows)))
-        (section("series", tr!("Series"), &html! {
-            @if series.rows.is_empty() { p { (tr!("No series yet.")) } }
-            @else { (of_series(tr!("Series of metrics that decide"), &series.rows)) }
-            p { a href=(address("/series", [("device", model)])) { (tr!("All series of this device")) } }
-        }))
-        (section("runs", tr!("Latest runs"), &runs(asked, model, None)?))
-    };
-    let site = site(asked.served, Here::Devices, Markup::default());
-    Ok(reply(&site.page(&clean(model), &main)))
+    let page = asked.store.change_page(&filter, true, None, CHANGES)?;
+    Ok(html! {
+        @if page.rows.is_empty() { p { (tr!("No slowdown is open.")) } }
+        @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), page.rows.iter().map(|(series, change)| (series, change)), true)) }
+        p { a href="/changes" { (tr!("All changes")) } }
+    })
 }
 
-/// Renders the page of a unit.
-pub fn unit(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let (model, unit) = (parameter(asked, "model")?, parameter(asked, "unit")?);
-    let contents = html! {
-        p { (tr!("A unit of ")) (named(model)) }
-        (runs(asked, model, Some(unit))?)
-    };
-    let main = section("runs", tr!("Latest runs"), &contents);
-    let site = site(asked.served, Here::Devices, Markup::default());
-    Ok(reply(&site.page(&clean(unit), &main)))
+fn newest_devices(asked: &Asked<'_>) -> Result<Markup, Problem> {
+    let devices = asked.store.device_page(None, DEVICES)?;
+    Ok(html! {
+        (of_devices(tr!("Devices that were measured last"), &devices.rows))
+        @if devices.next.is_some() { p { a href="/devices" { (tr!("All devices")) } } }
+    })
 }
 
-fn parameter<'a>(asked: &'a Asked<'_>, name: &str) -> Result<&'a str, Problem> {
-    let value = asked.query.get(name);
-    value.ok_or_else(|| Problem::Wrong(tr!("The address lacks {name}.", name)))
-}
-
-fn of_units(model: &str, units: &[DeviceSummary]) -> Markup {
-    let rows = units.iter().map(|unit| {
-        let name = unit.name.as_str();
+fn newest_machines(asked: &Asked<'_>) -> Result<Markup, Problem> {
+    let machines = asked.store.machine_page(None, DEVICES)?.rows;
+    let rows = machines.iter().map(|machine| {
+        let link = address("/runs", [("target", machine.name.as_str())]);
         vec![
-            html! {
-                @if name.is_empty() { (tr!("not told apart")) }
-                @else { a href=(address("/unit", [("model", model), ("unit", name)])) { (clean(name)) } }
-            },
-            html! { (unit.runs) },
-            time(unit.newest_unix_ms),
+            html! { a href=(link) { (clean(&machine.name)) } },
+            html! { (machine.runs) },
+            time(machine.newest_unix_ms),
         ]
     });
     let rows: Vec<Vec<Markup>> = rows.collect();
     let heads = [
-        table::words(tr!("Unit")),
+        words(tr!("Machine")),
         numbers(tr!("Runs")),
         whole(tr!("Newest run")),
     ];
-    table(tr!("Units, the one measured last first"), &heads, &rows)
-}
-
-fn runs(asked: &Asked<'_>, model: &str, unit: Option<&str>) -> Result<Markup, Problem> {
-    let of_runs = RunsFilter {
-        model: Some(model.to_owned()),
-        unit: unit.map(str::to_owned),
-        ..RunsFilter::default()
-    };
-    let filter = ListFilter {
-        of_runs,
-        ..ListFilter::default()
-    };
-    let page = listed(asked, &filter, None, ROWS)?;
-    if page.entries.is_empty()
-        && let Some(unit) = unit
-    {
-        return Err(Problem::Missing(tr!("unit {unit}", unit)));
-    }
-    let all = [("model", model), ("unit", unit.unwrap_or_default())];
-    Ok(html! {
-        form action="/compare" method="get" {
-            (table_of_runs(tr!("Runs, newest first"), &page.entries, true))
-            div.actions {
-                button { (tr!("Compare the chosen runs")) }
-                @if page.next.is_some() { a href=(address("/runs", all)) { (tr!("All runs")) } }
-            }
-        }
-    })
+    Ok(table(
+        tr!("Machines that were measured last"),
+        &heads,
+        &rows,
+    ))
 }

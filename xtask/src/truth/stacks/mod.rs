@@ -7,12 +7,11 @@
 
 mod media;
 
-use super::judge::{Truth, by_share};
+use super::labels::{Truth, by_share};
 use super::topology::{Made, Storage, Topology};
 use super::trace::{MeasuredPhase, Micros, Operation, OperationKind, SyscallEvent, Tracer, What};
 use super::{Bench, Claim, Direction, JOBS, Neighbour, On, TruthCell, built, random};
-use crate::board::initramfs::pack;
-use crate::board::program;
+use crate::board::{pack, program};
 use crate::packages;
 use crate::packages::{Packages, launcher, unpack};
 use crate::run::{build_folder, run};

@@ -16,7 +16,7 @@ use assay_model::act::scenario::{Deadlines, ScenarioStep};
 use assay_model::figures::Unit;
 use assay_model::trial::{Outcome, TrialRecord, WENT_AWAY};
 use assay_model::units::Nanos;
-use assay_stats::acts;
+use assay_stats::figures::{scenario_ns, scenario_repetitions};
 use assay_stats::summary::Summary as Statistics;
 
 /// Sentence about the data of a run.
@@ -245,8 +245,8 @@ pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
 /// repetitions.
 pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     let mut found: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
-    for (scenario, acts) in acts::repetitions(&summary.run.header.plan, &summary.run.trials) {
-        let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
+    for (scenario, acts) in scenario_repetitions(&summary.run.header.plan, &summary.run.trials) {
+        let (Some(total_ns), Some(first)) = (scenario_ns(&acts), acts.first()) else {
             continue;
         };
         let value = (first.trial, total_ns as f64);

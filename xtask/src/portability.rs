@@ -1,5 +1,10 @@
-//! `cargo xtask msrv`: checks that a compiler of the lowest version in Cargo.toml
-//! (`rust-version`) accepts the shipped programs.
+//! Checks with other compilers and other architectures.
+//!
+//! - `cargo xtask msrv`: a compiler of the lowest version in Cargo.toml (`rust-version`) accepts
+//!   the shipped programs.
+//! - `cargo xtask digests`: the same seed gives the same simulated run on another architecture. The
+//!   digests are in a test of `assay-flash`, which runs here for aarch64, under user-mode emulation
+//!   on other machines.
 
 use crate::run::{build_folder, cargo, output, run};
 use anyhow::{Context, Result, bail};
@@ -17,7 +22,7 @@ const PROGRAMS: [&[&str]; 4] = [
 ];
 
 /// Checks the programs with a rustup toolchain, or with the compiler that `words` name.
-pub fn check(words: &[&str]) -> Result<()> {
+pub fn check_msrv(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             let version = promised()?;
@@ -79,4 +84,29 @@ fn beside(rustc: &Path) -> Command {
     };
     command.env("RUSTC", rustc);
     command
+}
+
+const TARGET: &str = "aarch64-unknown-linux-musl";
+/// Test of `assay-flash` with the digests.
+const TEST: &str = "the_same_seed_gives_the_same_run_bit_for_bit";
+const EMULATOR: &str = "qemu-aarch64-static";
+
+/// Runs the test. Returns an error if a digest differs or the test cannot run.
+pub fn check_digests() -> Result<()> {
+    // Downloads nothing if the target is installed.
+    run(Command::new("rustup").args(["--quiet", "target", "add", TARGET]))?;
+    let mut command = cargo();
+    command
+        .args(["test", "--package", "assay-flash", "--lib"])
+        .args(["--target", TARGET, "--", "--exact"])
+        .arg(format!("device::tests::{TEST}"))
+        // Rust ships musl and this linker.
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld");
+    if !cfg!(target_arch = "aarch64") {
+        if Command::new(EMULATOR).arg("--version").output().is_err() {
+            bail!("{EMULATOR} is not installed: apt-get install qemu-user-static");
+        }
+        command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", EMULATOR);
+    }
+    run(&mut command)
 }

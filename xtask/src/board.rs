@@ -1,18 +1,203 @@
-//! Root file system of the emulated board: busybox, an ssh server, programs that make and check
-//! ext4, and drivers of its storage.
+//! `cargo xtask board`: prepares an emulated aarch64 board for tests, and with `PROGRAM` a Debian
+//! program for it. All files come from Debian's packages and stay in the build folder: it installs
+//! nothing and changes no setting of the system's package manager.
+//!
+//! The board's root file system contains busybox, an ssh server, programs that make and check ext4,
+//! and drivers of its storage. `assay_testkit::Board` starts the board.
 
-use super::{link, program};
+use crate::packages;
+use crate::packages::{BOARD, Packages, launcher, unpack};
 use crate::run::run;
 use anyhow::{Context, Result, bail};
+use assay_testkit::board;
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn, FileHeader};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Version of the prepared files. Raise it with every change to them.
+const RECIPE: &str = "3";
+
+/// Makes the folder unless it exists.
+pub fn prepare() -> Result<()> {
+    packages::prepare(board::FOLDER, RECIPE, make).context("cannot prepare the emulated board")
+}
+
+fn make(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let packages = Packages::update(&work.join("apt"))?;
+
+    let host = folder.join("host");
+    let needed = ["qemu-system-arm", "kmod", "cpio"];
+    for package in packages.to_run(&needed)? {
+        unpack(&package, &host)?;
+    }
+    let data = "-L \"$here/usr/share/qemu\"";
+    launcher(folder, &host, &format!("usr/bin/{}", board::QEMU), data)?;
+
+    let kernel = work.join("kernel");
+    let image = packages.kernel_of(&format!("linux-image-arm64:{BOARD}"))?;
+    unpack(&packages.download_of(BOARD, &image)?, &kernel)?;
+    let version = image.trim_start_matches("linux-image-");
+    fs::copy(
+        kernel.join(format!("boot/vmlinuz-{version}")),
+        folder.join(board::KERNEL),
+    )?;
+
+    let key = folder.join(board::KEY);
+    run(Command::new("ssh-keygen")
+        .args([
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            "emulated board",
+            "-f",
+        ])
+        .arg(&key))?;
+    let guest = work.join("guest");
+    for package in INITRAMFS_PACKAGES {
+        unpack(&packages.download_of(BOARD, package)?, &guest)?;
+    }
+    make_initramfs(&InitramfsParts {
+        guest: &guest,
+        kernel: &kernel,
+        version,
+        host: &host,
+        public_key: &key.with_extension("pub"),
+        image: &folder.join(board::INITRAMFS),
+    })?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// Returns the path of a program in a tree of unpacked packages, or else the
+/// system's.
+pub fn program(host: &Path, paths: &[&str]) -> PathBuf {
+    let unpacked = paths.iter().map(|path| host.join(path));
+    unpacked
+        .into_iter()
+        .find(|path| path.exists())
+        .or_else(|| Some(PathBuf::from(Path::new(paths.first()?).file_name()?)))
+        .unwrap_or_default()
+}
+
+/// Makes a symbolic link unless its name exists.
+fn link(to: &str, at: &Path) -> Result<()> {
+    if at.symlink_metadata().is_err() {
+        symlink(to, at).with_context(|| at.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Version of the prepared files. Raise it with every change to them.
+const PROGRAM_RECIPE: &str = "1";
+/// Programs with their packages.
+const PROGRAMS: [(&str, &str); 2] = [("fio", "fio"), ("ssh", "openssh-client")];
+
+/// `cargo xtask board PROGRAM`: prepares a Debian program for the emulated board with all libraries
+/// that it needs: fio, to compare its rates with assay's there, and the OpenSSH client, with which
+/// an assay on the board reaches another machine. fio takes 60 MB from Debian's servers and a while
+/// to copy to the board, so no other command prepares them. Makes the folder of the program unless
+/// it exists.
+pub fn prepare_program(program: &str) -> Result<()> {
+    let known = PROGRAMS.iter().find(|(name, _)| *name == program);
+    let (_, package) = known.context("programs for the board: fio, ssh")?;
+    let make_program = |folder: &Path| make_program(folder, program, package);
+    packages::prepare(
+        &board::program_folder(program),
+        PROGRAM_RECIPE,
+        make_program,
+    )
+    .with_context(|| format!("cannot prepare the board's {program}"))
+}
+
+fn make_program(folder: &Path, program: &str, package: &str) -> Result<()> {
+    let work = folder.join("work");
+    let packages = Packages::update(&work.join("apt"))?;
+    let tree = work.join("tree");
+    for package in packages.all_of(BOARD, &[package])? {
+        unpack(&package, &tree)?;
+    }
+    let chosen = work.join("chosen");
+    fs::create_dir(&chosen)?;
+    for file in with_libraries(&tree, program)? {
+        let name = file.file_name().context("a file without a name")?;
+        fs::copy(&file, chosen.join(name))?;
+    }
+    run(Command::new("tar")
+        .arg("--create")
+        .arg("--file")
+        .arg(folder.join(board::PROGRAM_ARCHIVE))
+        .arg("--directory")
+        .args([chosen.as_path(), Path::new(".")]))?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// Returns the program and its direct and indirect libraries.
+fn with_libraries(tree: &Path, program: &str) -> Result<Vec<PathBuf>> {
+    let mut there = BTreeMap::new();
+    libraries(tree, &mut there)?;
+    let mut found = vec![tree.join("usr/bin").join(program)];
+    let mut looked_at = 0;
+    while let Some(file) = found.get(looked_at) {
+        for name in needed(file)? {
+            // `remove` makes sure that each is added once.
+            found.extend(there.remove(&name));
+        }
+        looked_at += 1;
+    }
+    Ok(found)
+}
+
+/// Finds files of a tree with names of libraries. Links in packages point to files beside them.
+fn libraries(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            libraries(&path, found)?;
+        } else if path.is_file() && name.contains(".so") {
+            found.insert(name, path);
+        }
+    }
+    Ok(())
+}
+
+/// Names of the libraries that a file is linked to.
+fn needed(file: &Path) -> Result<Vec<String>> {
+    let image = fs::read(file)?;
+    let read = || -> object::Result<Vec<String>> {
+        let header = FileHeader64::<Endianness>::parse(&*image)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, &*image)?;
+        let Some((entries, strings)) = sections.dynamic(endian, &*image)? else {
+            return Ok(Vec::new());
+        };
+        let strings = sections.strings(endian, &*image, strings)?;
+        let wanted = entries
+            .iter()
+            .filter(|entry| entry.tag(endian) == DT_NEEDED);
+        wanted
+            .map(|entry| entry.string(endian, strings))
+            .map(|name| Ok(String::from_utf8_lossy(name?).into_owned()))
+            .collect()
+    };
+    read().with_context(|| file.display().to_string())
+}
+
 /// Debian packages in the image.
-pub const PACKAGES: [&str; 14] = [
+pub const INITRAMFS_PACKAGES: [&str; 14] = [
     "busybox-static",
     "dropbear-bin",
     "e2fsprogs",
@@ -88,8 +273,8 @@ echo the board is up
 ";
 
 /// Parts of the image.
-pub struct Parts<'a> {
-    /// The unpacked [`PACKAGES`].
+pub struct InitramfsParts<'a> {
+    /// The unpacked [`INITRAMFS_PACKAGES`].
     pub guest: &'a Path,
     /// The unpacked kernel.
     pub kernel: &'a Path,
@@ -104,14 +289,14 @@ pub struct Parts<'a> {
 }
 
 /// Makes the image.
-pub fn make(parts: &Parts<'_>) -> Result<()> {
+pub fn make_initramfs(parts: &InitramfsParts<'_>) -> Result<()> {
     let root = parts.guest;
     let doc = root.join("usr/share");
     if doc.exists() {
         fs::remove_dir_all(doc)?;
     }
     settle(root, parts.public_key)?;
-    let loaded = modules(parts)?;
+    let loaded = driver_modules(parts)?;
     let folder = root.join("lib/modules");
     fs::create_dir_all(&folder)?;
     let mut names = String::new();
@@ -167,7 +352,7 @@ fn settle(root: &Path, public_key: &Path) -> Result<()> {
 
 /// Returns files of the [`MODULES`] and of their dependencies, in an order in which they can be
 /// loaded.
-fn modules(parts: &Parts<'_>) -> Result<Vec<PathBuf>> {
+fn driver_modules(parts: &InitramfsParts<'_>) -> Result<Vec<PathBuf>> {
     let depmod = program(parts.host, &["bin/kmod", "usr/bin/kmod"]);
     run(Command::new(depmod)
         .arg0("depmod")
