@@ -1,7 +1,7 @@
 //! Counters and queue settings of block devices.
 
 use crate::attr;
-use crate::device::{Device, SECTOR_BYTES};
+use crate::devices::{Device, SECTOR_BYTES};
 use crate::roots::Roots;
 use assay_model::act::watch::DiskCounters;
 use assay_model::evidence::{DeviceCounters, QueueSettings, WriteCache};

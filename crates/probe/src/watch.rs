@@ -2,7 +2,7 @@
 
 use crate::attr;
 use crate::counters::disk_stat;
-use crate::device::{Device, is_hidden};
+use crate::devices::{Device, is_hidden};
 use crate::roots::Roots;
 use assay_model::act::watch::{DiskCounters, Memory, Paging, Processor};
 

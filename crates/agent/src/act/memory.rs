@@ -3,7 +3,7 @@
 use assay_engine::memory::usable_cpus;
 use assay_model::act::memory::Machine;
 use assay_probe::roots::Roots;
-use assay_probe::{memory, system};
+use assay_probe::system;
 use assay_workloads::memory::MachineInfo;
 
 /// This machine, read from files of its kernel.
@@ -11,7 +11,7 @@ pub(super) struct Here<'a>(pub(super) &'a Roots);
 
 impl MachineInfo for Here<'_> {
     fn machine(&self) -> Machine {
-        memory::machine(self.0, usable_cpus())
+        system::describe_memory(self.0, usable_cpus())
     }
 
     fn throttled(&self) -> Option<u64> {
@@ -19,10 +19,10 @@ impl MachineInfo for Here<'_> {
     }
 
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64> {
-        memory::huge_bytes(self.0, from, to)
+        system::huge_bytes(self.0, from, to)
     }
 
     fn physical(&self, address: u64) -> Option<u64> {
-        memory::physical(self.0, address)
+        system::physical_address(self.0, address)
     }
 }
