@@ -1,11 +1,11 @@
 //! Description of the machine around the storage, and kernel information about main memory: caches,
 //! nodes, huge pages, free memory, and physical locations of this process's pages.
 
+use crate::attr;
 use crate::checkup::{hypervisor, memory_room};
 use crate::devices::Device;
 use crate::roots::Roots;
 use crate::snapshot::memory;
-use crate::{attr, snapshot};
 use assay_model::act::memory::{Cache, Machine};
 use assay_model::storage::Storage;
 use assay_model::system::System;

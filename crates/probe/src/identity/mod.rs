@@ -464,7 +464,8 @@ fn is_ufs_host(dir: &Path) -> bool {
     driver.is_some_and(|driver| driver.starts_with("ufshcd"))
 }
 
-/// Adds attributes of the controller's descriptors to the SCSI identity.
+/// Adds attributes of the controller's descriptors to the SCSI identity
+/// (Documentation/ABI/testing/sysfs-driver-ufs).
 fn ufs_identity(controller: &Path, scsi: DeviceIdentity) -> DeviceIdentity {
     let mut raw = Raw(scsi.raw);
     for folder in [
