@@ -1,28 +1,36 @@
 //! Inspection of a path: its storage, and the permitted operations; simulated devices, in agents
-//! that support them; disks of the machine, and registers that a device reports only on request.
+//! that support them; disks of the machine, and registers that a device reports only on request;
+//! state of the machine, and the activity of other processes on it.
 
-use crate::permission::{device, refuse};
 use assay_engine::held::check_way;
 use assay_engine::registers::{ext_csd, nvme_controller, nvme_smart, sd_status};
+use assay_engine::{page_cache, usable};
+use assay_model::act::watch::Processor;
+use assay_model::checkup::{Checkup, DiskUse, Facility, MissingFacility, Others};
 use assay_model::device::register::{
     EXT_CSD, ExtCsd, NVME_IDENTIFY, NVME_SMART, SD_STATUS, SdStatus, from_hex, to_hex,
 };
 use assay_model::device::{DeviceList, ListedDevice};
+use assay_model::evidence::DeviceCounters;
 use assay_model::job::EngineKind;
 use assay_model::storage::{self, DeviceIdentity, DeviceKind, Layer, Storage, folder_of};
-use assay_model::unit::{FILE_ID, FS_UUID, Same, is_same_medium};
+use assay_model::unit::{FILE_ID, FS_UUID};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
+use assay_probe::counters::device_counters;
 use assay_probe::devices::{self, node};
 use assay_probe::identity::{file_id, life_time, pre_eol};
+use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::{safety, stack, system};
+use assay_probe::{checkup, counters, safety, stack, system};
 use rustix::fs::{Access, Mode, OFlags, access};
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use rustix::process::geteuid;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{io, process, thread};
 
 /// Inspects a path, without writing.
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
@@ -53,7 +61,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
         holds,
         async_engines: [EngineKind::IoUring, EngineKind::Libaio]
             .into_iter()
-            .filter(|&engine| assay_engine::usable(engine).is_ok())
+            .filter(|&engine| usable(engine).is_ok())
             .collect(),
     })
 }
@@ -126,6 +134,14 @@ fn cannot_look(path: &Path, error: io::Error) -> Refusal {
     refuse(stack::ResolveError::new(path, error).to_string())
 }
 
+/// Returns a refusal because of the path.
+fn refuse(message: String) -> Refusal {
+    Refusal {
+        usage: true,
+        message,
+    }
+}
+
 /// Returns true if a path names a simulated device.
 pub(crate) fn is_simulated(path: &Path) -> bool {
     storage::simulated(path).is_some()
@@ -166,79 +182,6 @@ pub(crate) fn inspect_simulated(roots: &Roots, path: &Path) -> Result<Inspection
         holds: Vec::new(),
         async_engines: vec![EngineKind::Sim],
     })
-}
-
-/// Devices that were inspected in this session, in their first state. A device to write must be the
-/// one that was inspected: a removable device may be replaced while the session waits for the
-/// cleanup of killed runs.
-#[derive(Debug, Default)]
-pub(crate) struct Inspected(BTreeMap<PathBuf, Storage>);
-
-impl Inspected {
-    /// Records a device, unless one with the same path is recorded.
-    pub(crate) fn note(&mut self, inspection: &Inspection) {
-        if let PathKind::Device { .. } = inspection.kind {
-            let Inspection { path, storage, .. } = inspection;
-            self.0
-                .entry(path.clone())
-                .or_insert_with(|| storage.clone());
-        }
-    }
-
-    /// Inspects a path again. `held` is the device, if it was opened by that path.
-    ///
-    /// # Errors
-    /// If the path refers to another device than the one that was inspected, or than `held`.
-    pub(crate) fn check(
-        &self,
-        roots: &Roots,
-        path: &Path,
-        held: Option<&File>,
-    ) -> Result<(), Refusal> {
-        let Some(before) = device(path).and_then(|node| self.0.get(&node)) else {
-            return Ok(());
-        };
-        let another = |why: &str| {
-            refuse(format!(
-                "{} is not the device that was inspected, and is left alone: {why}",
-                path.display()
-            ))
-        };
-        let now = stack::resolve(roots, path).map_err(|error| another(&error.to_string()))?;
-        if let (Some(held), Some(now)) = (held, device_number(&now)) {
-            let meta = held
-                .metadata()
-                .map_err(|error| another(&error.to_string()))?;
-            let rdev = meta.rdev();
-            if (rustix::fs::major(rdev), rustix::fs::minor(rdev)) != now {
-                return Err(another("the name led to another one while it was opened"));
-            }
-        }
-        match is_same_medium(before, &now) {
-            Same::No(why) => Err(another(&why)),
-            Same::Unknown if device_number(before) != device_number(&now) => {
-                Err(another("it has another device number"))
-            }
-            Same::Yes | Same::Unknown => Ok(()),
-        }
-    }
-
-    /// Checks each of the paths to write, like [`Self::check`].
-    #[cfg(feature = "works")]
-    pub(crate) fn check_all<'a>(
-        &self,
-        roots: &Roots,
-        paths: impl IntoIterator<Item = &'a PathBuf>,
-    ) -> Result<(), Refusal> {
-        let mut paths = paths.into_iter().filter(|_| !self.0.is_empty());
-        paths.try_for_each(|path| self.check(roots, path, None))
-    }
-}
-
-fn device_number(storage: &Storage) -> Option<(u32, u32)> {
-    storage
-        .top()
-        .map(|&Layer { major, minor, .. }| (major, minor))
 }
 
 /// Lists all disks, without writing anything.
@@ -343,6 +286,136 @@ fn open_disk(roots: &Roots, name: &str) -> io::Result<File> {
     Ok(File::from(disk))
 }
 
+/// Duration for which other processes are observed.
+const OBSERVED: Duration = Duration::from_secs(1);
+/// Processes that are reported, at most.
+const MOST_PROCESSES: usize = 8;
+
+/// Checks the machine, and the storage behind a path. Takes a second for observation and
+/// writes nothing.
+pub(crate) fn checkup(roots: &Roots, path: Option<&Path>) -> Result<Checkup, Refusal> {
+    let place = path.map(|path| inspect(roots, path)).transpose()?;
+    let storage = place.as_ref().map(|place| &place.storage);
+    let mut checkup = checkup::take(roots, storage);
+    checkup.others = Some(other_activity(roots, storage));
+    checkup.missing = missing_facilities(roots);
+    checkup.place = place.map(Box::new);
+    Ok(checkup)
+}
+
+/// Tries each facility of the kernel.
+fn missing_facilities(roots: &Roots) -> Vec<MissingFacility> {
+    let engine = |engine| usable(engine).err().map(|error| error.to_string());
+    let file = |path: PathBuf, how| {
+        let answer = access(&path, how).err();
+        answer.map(|error| format!("{}: {error}", path.display()))
+    };
+    // For files of other users, the kernel answers only root.
+    let user = geteuid();
+    let is_own = |meta: Metadata| user.is_root() || meta.uid() == user.as_raw();
+    let program = File::open("/proc/self/exe").ok();
+    let program = program.filter(|file| file.metadata().is_ok_and(is_own));
+    let no_cachestat = program.is_some_and(|file| page_cache::look_at(&file, 0, 0).is_none());
+    let answers = [
+        (Facility::IoUring, engine(EngineKind::IoUring)),
+        (Facility::Libaio, engine(EngineKind::Libaio)),
+        (
+            Facility::Cachestat,
+            no_cachestat.then(|| "cachestat(2) fails".to_owned()),
+        ),
+        (
+            Facility::DropCaches,
+            file(roots.proc.join("sys/vm/drop_caches"), Access::WRITE_OK),
+        ),
+        (
+            Facility::BlockEvents,
+            file(
+                roots.sys.join("kernel/tracing/events/block"),
+                Access::READ_OK,
+            ),
+        ),
+    ];
+    let missing = answers.into_iter().filter_map(|(facility, answer)| {
+        Some(MissingFacility {
+            facility,
+            answer: answer?,
+        })
+    });
+    missing.collect()
+}
+
+fn other_activity(roots: &Roots, storage: Option<&Storage>) -> Others {
+    let disks = match storage {
+        Some(storage) => storage.leaves().map(|layer| layer.name.clone()).collect(),
+        None => counters::disks(roots),
+    };
+    let look = || ActivityLook::at(roots, &disks);
+    let (begin, before) = (Instant::now(), look());
+    thread::sleep(OBSERVED);
+    let after = look();
+    let disks = before.disks.iter().zip(&after.disks);
+    Others {
+        elapsed_ns: u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        disks: disks
+            .map(|(before, after)| disk_use(before, after))
+            .collect(),
+        processes: busiest(&before.processes, &after.processes, MOST_PROCESSES),
+        cpu_share: before
+            .cpu
+            .zip(after.cpu)
+            .and_then(|(a, b)| used_cpu(&a, &b)),
+    }
+}
+
+/// Counters at one point in time.
+struct ActivityLook {
+    disks: Vec<DeviceCounters>,
+    processes: ProcessIoTable,
+    cpu: Option<Processor>,
+}
+
+impl ActivityLook {
+    fn at(roots: &Roots, disks: &[String]) -> Self {
+        let own = [process::id(), parent_id()];
+        Self {
+            disks: disks
+                .iter()
+                .map(|name| {
+                    device_counters(roots, name).unwrap_or_else(|| DeviceCounters {
+                        name: name.clone(),
+                        ..DeviceCounters::default()
+                    })
+                })
+                .collect(),
+            processes: ProcessIoTable::take(roots, &own),
+            cpu: counters::processor(roots),
+        }
+    }
+}
+
+fn disk_use(before: &DeviceCounters, after: &DeviceCounters) -> DiskUse {
+    DiskUse {
+        name: after.name.clone(),
+        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+        write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+    }
+}
+
+/// Returns the share of all processors' time that was not idle. Guest time is already
+/// included in user time.
+fn used_cpu(before: &Processor, after: &Processor) -> Option<f64> {
+    let passed = |of: fn(&Processor) -> u64| of(after).saturating_sub(of(before));
+    let idle = passed(|cpu| cpu.idle) + passed(|cpu| cpu.iowait);
+    let busy = passed(|cpu| cpu.user)
+        + passed(|cpu| cpu.nice)
+        + passed(|cpu| cpu.system)
+        + passed(|cpu| cpu.irq)
+        + passed(|cpu| cpu.softirq)
+        + passed(|cpu| cpu.steal);
+    let share = busy as f64 / (busy + idle) as f64;
+    (busy + idle > 0).then_some(share)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,5 +453,23 @@ mod tests {
         put_identifier(&mut identity, EXT_CSD, Some("00zz".to_owned()));
         fill_in_wear(&mut identity);
         assert_eq!((identity.life_time, identity.pre_eol), (None, None));
+    }
+
+    #[test]
+    fn a_share_is_of_what_passed() {
+        let before = Processor {
+            user: 100,
+            idle: 1_000,
+            ..Processor::default()
+        };
+        let after = Processor {
+            user: 130,
+            system: 20,
+            idle: 1_030,
+            iowait: 20,
+            ..Processor::default()
+        };
+        assert_eq!(used_cpu(&before, &after), Some(0.5));
+        assert_eq!(used_cpu(&before, &before), None);
     }
 }

@@ -1,22 +1,16 @@
-//! Signals that ask the agent to end, and the last resort: it ends the process if a load does not
-//! end, for example because of a command that never exits or a device that does not answer.
+//! Ends the process if a load does not end, for example because of a command that never
+//! exits or a device that does not answer.
 //!
 //! A load removes nothing unless asked to, so ending it early loses only its results. A
 //! plan is always awaited, since it has test files to remove; its duration is limited by
 //! that of its I/O.
 
-use crate::messages::Ending;
 use assay_model::act::Act;
 use assay_model::act::acts::ActOrder;
-use assay_model::text::no_thread;
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
-use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Time limit for a load to end after the connection to the host has ended.
@@ -176,64 +170,6 @@ fn signal_all(signal: Signal) {
             let _ = kill_process(pid, signal);
         }
     }
-}
-
-/// Handles signals that end the process. The first one ends the session and cleans up; a
-/// later one ends the process at once.
-pub(crate) struct EndingSignals(Option<Handle>);
-
-impl EndingSignals {
-    /// Catches SIGINT and SIGTERM.
-    ///
-    /// # Errors
-    /// If no thread can be started.
-    pub(crate) fn catch(ending: Ending) -> io::Result<Self> {
-        Self::obey(ending, &[SIGINT, SIGTERM])
-    }
-
-    /// Catches both, but handles only SIGTERM: the host handles SIGINT.
-    ///
-    /// # Errors
-    /// If no thread can be started.
-    pub(crate) fn catch_but_interrupts(ending: Ending) -> io::Result<Self> {
-        Self::obey(ending, &[SIGTERM])
-    }
-
-    /// Handles SIGHUP as well, unless the process ignores it, as under `nohup`.
-    fn obey(ending: Ending, obeyed: &'static [i32]) -> io::Result<Self> {
-        let obeys_hangup = !is_ignored(SIGHUP);
-        // Cannot fail for these signals. Without handlers, the next start cleans up.
-        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
-            return Ok(Self(None));
-        };
-        let handle = signals.handle();
-        let wait = move || {
-            let obeys = |signal: &i32| obeyed.contains(signal) || *signal == SIGHUP && obeys_hangup;
-            for signal in signals.forever().filter(obeys) {
-                ending.last_resort().signalled(signal);
-                ending.end(Ok(()));
-            }
-        };
-        Builder::new().spawn(wait).map_err(no_thread)?;
-        Ok(Self(Some(handle)))
-    }
-}
-
-impl Drop for EndingSignals {
-    fn drop(&mut self) {
-        if let Some(handle) = &self.0 {
-            handle.close();
-        }
-    }
-}
-
-/// Returns `true` if this process ignores a signal since its start, as `nohup` arranges
-/// for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
-pub fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@
 
 #[cfg(feature = "works")]
 mod act;
-mod checkup;
 mod conditions;
 pub mod frame;
 mod inspect;
@@ -24,6 +23,7 @@ mod permission;
 mod plan;
 mod pushed;
 mod serve;
+mod siblings;
 mod trial;
 #[cfg(feature = "works")]
 mod watching;
@@ -31,7 +31,7 @@ mod window;
 mod workspace;
 
 pub use assay_engine::held::HeldFolder;
-pub use last_resort::is_ignored;
+pub use messages::is_ignored;
 pub use permission::admit_output;
 pub use pushed::run;
 pub use serve::{serve, serve_in_front};

@@ -2,9 +2,9 @@
 
 use crate::conditions::{self, Conditions, before_trial, can_restore};
 use crate::frame::FrameError;
-use crate::inspect::{Inspected, is_simulated, simulated_storage};
+use crate::inspect::{is_simulated, simulated_storage};
 use crate::messages::{Inbox, Outbox};
-use crate::permission::{Fatal, is_free, refuse};
+use crate::permission::{Fatal, Inspected, is_free, refuse};
 use crate::trial::{Bench, EndedTrial, not_begun};
 use crate::workspace::Workspace;
 use assay_engine::load::Controls;

@@ -2,15 +2,14 @@
 
 #[cfg(feature = "works")]
 use crate::act;
-use crate::checkup::checkup;
 use crate::conditions;
 use crate::frame::FrameError;
-use crate::inspect::{Inspected, inspect, is_simulated, list_devices};
-use crate::last_resort::{EndingSignals, LastResort};
-use crate::messages::{Ending, Event, Inbox, Outbox};
-use crate::permission::refuse;
+use crate::inspect::{checkup, inspect, is_simulated, list_devices};
+use crate::last_resort::LastResort;
+use crate::messages::{Ending, EndingSignals, Event, Inbox, Outbox};
+use crate::permission::{Inspected, refuse};
 use crate::plan::Runner;
-use crate::pushed::end_abandoned;
+use crate::siblings::end_abandoned;
 use crate::workspace::sweep;
 use assay_engine::load::Controls;
 use assay_engine::registers::loop_file;

@@ -4,7 +4,7 @@
 //! Paths are resolved through `Roots` once, when the knobs of a subject are looked up; a knob then
 //! names the file itself.
 
-use crate::devices::Device;
+use crate::device::Device;
 use crate::roots::Roots;
 use crate::{attr, files};
 use assay_model::condition::{

@@ -2,7 +2,7 @@
 //! cannot be simulated by a folder of files.
 
 use crate::attr;
-use crate::devices::{Device, DeviceNumber};
+use crate::device::{Device, DeviceNumber};
 use crate::roots::Roots;
 use assay_model::storage::Mount;
 use assay_model::units::Bytes;

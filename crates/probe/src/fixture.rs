@@ -1,6 +1,6 @@
 //! A machine made of files, for tests.
 
-use crate::devices::{Device, DeviceNumber};
+use crate::device::{Device, DeviceNumber};
 use crate::files::{ExistingFile, FileKind, Files, Room, Stamp};
 use crate::roots::Roots;
 use assay_model::units::Bytes;

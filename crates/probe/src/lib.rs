@@ -9,6 +9,7 @@ mod attr;
 pub mod checkup;
 pub mod conditions;
 pub mod counters;
+mod device;
 pub mod devices;
 mod files;
 pub mod hindrances;
@@ -19,7 +20,6 @@ pub mod safety;
 pub mod snapshot;
 pub mod stack;
 pub mod system;
-pub mod watch;
 
 #[cfg(test)]
 mod fixture;

@@ -4,7 +4,7 @@
 //! (containers do so), where the same name may be another folder. A layer counts only if it
 //! contains the same file, recognised by its stamp: the overlay reports the stamp of the real file.
 
-use crate::devices::{Device, DeviceNumber, node};
+use crate::device::{Device, DeviceNumber, node};
 use crate::files::{ExistingFile, FileKind, Files, KernelFiles, MountEntry, Stamp};
 use crate::roots::Roots;
 use crate::{attr, files, identity};

@@ -1,7 +1,7 @@
 //! Vendor, model and other identifiers of a device in sysfs.
 
 use crate::attr;
-use crate::devices::Device;
+use crate::device::Device;
 use crate::roots::Roots;
 use assay_model::device::CardMode;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
