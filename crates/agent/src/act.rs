@@ -6,10 +6,6 @@
 //! - `Scratch`: the file systems that a scenario makes.
 //! - `wave()`: simultaneous steps of a work as streams of a load.
 
-#[cfg(feature = "sqlite")]
-mod memory;
-#[cfg(feature = "sqlite")]
-mod soak;
 mod steps;
 
 use crate::conditions::{Conditions, before_trial, journals};
@@ -19,7 +15,7 @@ use crate::permission::{Fatal, device, is_free, not_owned, refuse};
 use crate::plan::{Abort, Runner};
 use crate::watching::WatchMessage;
 use crate::workspace::Folder;
-use crate::{held_by_name, load, plan, watching};
+use crate::{load, plan, watching};
 use assay_engine::held::shown;
 use assay_model::act::acts::ActOrder;
 use assay_model::act::watch::Watch;
@@ -66,7 +62,7 @@ fn run_held(runner: &mut Runner<'_>, order: &ActOrder) -> Result<RunEnd, Abort> 
     // Until the end of the run.
     let mut held = Vec::new();
     for act in &mut acts {
-        held.push(held_by_name::of_act(act).map_err(Abort::Refused)?);
+        held.push(load::hold_folders_of_act(act).map_err(Abort::Refused)?);
     }
     let mut under = SlotConditions::new(runner, order)?;
     let ended = run_slots(runner, order, &acts, &mut under);
@@ -275,12 +271,12 @@ impl SlotRun<'_, '_> {
             Act::Watch(watch) => watch_command(roots, watch, &mut context),
             #[cfg(feature = "sqlite")]
             Act::Memory(work) => {
-                assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
+                assay_workloads::memory::run(work, &ThisMachine(roots), &mut context)
             }
             #[cfg(feature = "sqlite")]
             Act::Soak(work) => {
                 let path = &work.path;
-                let behind = soak::Behind { roots, path };
+                let behind = DeviceBehind { roots, path };
                 assay_workloads::soak::run(work, &behind, &mut context)
             }
             work => assay_workloads::run(work, &mut context),
@@ -345,6 +341,46 @@ impl SlotRun<'_, '_> {
             true => RunEnd::Cancelled,
             false => RunEnd::Finished,
         }
+    }
+}
+
+/// This machine, read from files of its kernel, for a work on main memory.
+#[cfg(feature = "sqlite")]
+struct ThisMachine<'a>(&'a Roots);
+
+#[cfg(feature = "sqlite")]
+impl assay_workloads::memory::MachineInfo for ThisMachine<'_> {
+    fn machine(&self) -> assay_model::act::memory::Machine {
+        assay_probe::system::describe_memory(self.0, assay_engine::memory::usable_cpus())
+    }
+
+    fn throttled(&self) -> Option<u64> {
+        assay_probe::system::throttled(self.0)
+    }
+
+    fn huge_bytes(&self, from: u64, to: u64) -> Option<u64> {
+        assay_probe::system::huge_bytes(self.0, from, to)
+    }
+
+    fn physical(&self, address: u64) -> Option<u64> {
+        assay_probe::system::physical_address(self.0, address)
+    }
+}
+
+/// Device behind the path of a soak.
+#[cfg(feature = "sqlite")]
+struct DeviceBehind<'a> {
+    roots: &'a Roots,
+    path: &'a Path,
+}
+
+#[cfg(feature = "sqlite")]
+impl assay_workloads::soak::DeviceHealth for DeviceBehind<'_> {
+    fn health(&self) -> Option<assay_model::act::soak::Health> {
+        let storage = storage_of(self.roots, self.path);
+        let mut layer = storage.device()?.clone();
+        crate::inspect::ask_registers(self.roots, &mut layer);
+        assay_model::act::soak::Health::of(&layer.identity)
     }
 }
 

@@ -9,25 +9,28 @@
 //! because the kernel may accept one only after another.
 //!
 //! A file system is a setting too: it is made and mounted, and undone by unmounting it.
+//!
+//! [`before_trial`] prepares a trial, so that it does not inherit state from the previous one.
 
 mod journal;
-mod restore;
 
 pub(crate) use journal::folder as journals;
-pub(crate) use restore::{before_trial, can_restore};
 
 use crate::permission::is_free;
 use assay_model::condition::{
-    Condition, InForce, Knob, Offer, Offered, Restore, Setting, Subject, Undone,
+    Condition, InForce, Knob, Offer, Offered, Restore, Setting, Subject, TEMPERATURE,
+    TemperatureWindow, Undone, celsius,
 };
 use assay_model::storage::Storage;
 use assay_probe::conditions::{ConditionError, companions, holds, read};
 use assay_probe::roots::Roots;
+use assay_probe::system::Thermometer;
 use assay_probe::{conditions, conditions as kernel, stack};
 use journal::{Journal, JournalLine, KnobChange, abandoned, boot_id, lines, orphaned};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -623,6 +626,130 @@ fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
     }
     let last = last.as_deref().unwrap_or_default();
     kernel::undo(roots, knob, old.as_deref(), last).map_err(|error| error.to_string())
+}
+
+/// Interval at which a stop is checked.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Interval at which the temperature is read.
+const READ_AGAIN: Duration = Duration::from_millis(500);
+
+/// Checks that every preparation is possible, without performing it.
+///
+/// # Errors
+/// The preparation that is not possible, in one line.
+pub(crate) fn can_restore(
+    roots: &Roots,
+    storage: &Storage,
+    restore: &Restore,
+) -> Result<(), String> {
+    match restore.temperature {
+        Some(_) => thermometer(roots, storage).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Discards free blocks, drops the page cache, then waits for the idle time and for the
+/// temperature. Returns the temperature, if one was requested.
+///
+/// # Errors
+/// The preparation that failed, in one line.
+pub(crate) fn before_trial(
+    roots: &Roots,
+    storage: &Storage,
+    restore: &Restore,
+    stop: &AtomicBool,
+) -> Result<Option<InForce>, String> {
+    if restore.trim {
+        let mount = storage.mount.as_ref();
+        let mount = mount.ok_or("free blocks can be discarded only of a mounted file system")?;
+        trim(&mount.point)?;
+    }
+    if restore.drop_caches {
+        drop_caches(roots)?;
+    }
+    wait_unless_stopped(Duration::from_nanos(restore.idle.0), stop);
+    let window = restore.temperature.as_ref();
+    window
+        .map(|window| await_temperature(roots, storage, window, stop))
+        .transpose()
+}
+
+fn wait_unless_stopped(span: Duration, stop: &AtomicBool) {
+    let end = Instant::now() + span;
+    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
+        sleep(LOOK_AGAIN.min(end.saturating_duration_since(Instant::now())));
+    }
+}
+
+fn thermometer(roots: &Roots, storage: &Storage) -> Result<Thermometer, String> {
+    let found = Thermometer::of(roots, storage);
+    found.ok_or_else(|| {
+        "no sensor tells a temperature, neither of the device nor of the board: leave out \
+         --temperature"
+            .to_owned()
+    })
+}
+
+/// Waits until the temperature is within the window. A sensor may fail to answer for a
+/// while.
+fn await_temperature(
+    roots: &Roots,
+    storage: &Storage,
+    window: &TemperatureWindow,
+    stop: &AtomicBool,
+) -> Result<InForce, String> {
+    let thermometer = thermometer(roots, storage)?;
+    let began = Instant::now();
+    loop {
+        let read = thermometer.read();
+        let is_over = stop.load(Ordering::Relaxed);
+        if is_over || read.is_some_and(|now| window.holds(now)) {
+            return Ok(InForce {
+                subject: TEMPERATURE.to_owned(),
+                knob: thermometer.name,
+                value: read.map(celsius),
+            });
+        }
+        if began.elapsed() >= Duration::from_nanos(window.limit.0) {
+            let now = read.map_or_else(
+                || "does not answer".to_owned(),
+                |now| format!("has {} °C", celsius(now)),
+            );
+            return Err(format!(
+                "{} {now}, and did not come within {window} in {}: cool it, or give a wider \
+                 --temperature",
+                thermometer.name, window.limit
+            ));
+        }
+        wait_unless_stopped(READ_AGAIN, stop);
+    }
+}
+
+fn trim(point: &Path) -> Result<(), String> {
+    let mut command = Command::new("fstrim");
+    command.arg(point).stdin(Stdio::null());
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run fstrim: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("cannot discard free blocks: {}", said.trim())),
+    }
+}
+
+/// Dirty pages cannot be dropped, so they are written first. The value 3 drops the page
+/// cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+fn drop_caches(roots: &Roots) -> Result<(), String> {
+    rustix::fs::sync();
+    let path = roots.proc.join("sys/vm/drop_caches");
+    fs::write(&path, "3\n").map_err(|error| {
+        format!(
+            "cannot empty the page cache: {}: {error} (it needs root)",
+            path.display()
+        )
+    })
 }
 
 #[cfg(test)]

@@ -12,27 +12,18 @@
 
 #[cfg(feature = "works")]
 mod act;
-mod checkup;
 mod conditions;
-mod devices;
 pub mod frame;
-#[cfg(feature = "works")]
-mod held_by_name;
-mod inbox;
 mod inspect;
-mod inspected;
 mod last_resort;
 #[cfg(feature = "works")]
 mod load;
-mod outbox;
+mod messages;
 mod permission;
 mod plan;
 mod pushed;
 mod serve;
 mod siblings;
-mod signals;
-mod simulated;
-mod stops;
 mod trial;
 #[cfg(feature = "works")]
 mod watching;
@@ -40,7 +31,7 @@ mod window;
 mod workspace;
 
 pub use assay_engine::held::HeldFolder;
+pub use messages::is_ignored;
 pub use permission::admit_output;
 pub use pushed::run;
 pub use serve::{serve, serve_in_front};
-pub use signals::is_ignored;

@@ -1,17 +1,18 @@
-//! Permission to write: the target must not be in use.
+//! Permission to write: the target must not be in use, and must be the one that was inspected.
 
 use crate::inspect::uses;
 use assay_engine::goes_away;
 use assay_engine::held::shown;
-use assay_model::storage::Storage;
-use assay_model::wire::{Refusal, RunEnd};
+use assay_model::storage::{Layer, Storage};
+use assay_model::unit::{Same, is_same_medium};
+use assay_model::wire::{Inspection, PathKind, Refusal, RunEnd};
 use assay_probe::roots::Roots;
 use assay_probe::safety::{FileUse, KernelOwned};
-use assay_probe::stack;
-use assay_probe::stack::device_gone;
+use assay_probe::stack::{self, device_gone};
 use rustix::io::Errno;
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Returns warnings about files to write that back a loop device.
@@ -107,6 +108,79 @@ pub(crate) fn refuse(message: String) -> Refusal {
         usage: true,
         message,
     }
+}
+
+/// Devices that were inspected in this session, in their first state. A device to write must be the
+/// one that was inspected: a removable device may be replaced while the session waits for the
+/// cleanup of killed runs.
+#[derive(Debug, Default)]
+pub(crate) struct Inspected(BTreeMap<PathBuf, Storage>);
+
+impl Inspected {
+    /// Records a device, unless one with the same path is recorded.
+    pub(crate) fn note(&mut self, inspection: &Inspection) {
+        if let PathKind::Device { .. } = inspection.kind {
+            let Inspection { path, storage, .. } = inspection;
+            self.0
+                .entry(path.clone())
+                .or_insert_with(|| storage.clone());
+        }
+    }
+
+    /// Inspects a path again. `held` is the device, if it was opened by that path.
+    ///
+    /// # Errors
+    /// If the path refers to another device than the one that was inspected, or than `held`.
+    pub(crate) fn check(
+        &self,
+        roots: &Roots,
+        path: &Path,
+        held: Option<&File>,
+    ) -> Result<(), Refusal> {
+        let Some(before) = device(path).and_then(|node| self.0.get(&node)) else {
+            return Ok(());
+        };
+        let another = |why: &str| {
+            refuse(format!(
+                "{} is not the device that was inspected, and is left alone: {why}",
+                path.display()
+            ))
+        };
+        let now = stack::resolve(roots, path).map_err(|error| another(&error.to_string()))?;
+        if let (Some(held), Some(now)) = (held, device_number(&now)) {
+            let meta = held
+                .metadata()
+                .map_err(|error| another(&error.to_string()))?;
+            let rdev = meta.rdev();
+            if (rustix::fs::major(rdev), rustix::fs::minor(rdev)) != now {
+                return Err(another("the name led to another one while it was opened"));
+            }
+        }
+        match is_same_medium(before, &now) {
+            Same::No(why) => Err(another(&why)),
+            Same::Unknown if device_number(before) != device_number(&now) => {
+                Err(another("it has another device number"))
+            }
+            Same::Yes | Same::Unknown => Ok(()),
+        }
+    }
+
+    /// Checks each of the paths to write, like [`Self::check`].
+    #[cfg(feature = "works")]
+    pub(crate) fn check_all<'a>(
+        &self,
+        roots: &Roots,
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<(), Refusal> {
+        let mut paths = paths.into_iter().filter(|_| !self.0.is_empty());
+        paths.try_for_each(|path| self.check(roots, path, None))
+    }
+}
+
+fn device_number(storage: &Storage) -> Option<(u32, u32)> {
+    storage
+        .top()
+        .map(|&Layer { major, minor, .. }| (major, minor))
 }
 
 /// Reason why no later trial can succeed.

@@ -2,11 +2,9 @@
 
 use crate::conditions::{self, Conditions, before_trial, can_restore};
 use crate::frame::FrameError;
-use crate::inbox::Inbox;
-use crate::inspected::Inspected;
-use crate::outbox::Outbox;
-use crate::permission::{Fatal, is_free, refuse};
-use crate::simulated;
+use crate::inspect::{is_simulated, simulated_storage};
+use crate::messages::{Inbox, Outbox};
+use crate::permission::{Fatal, Inspected, is_free, refuse};
 use crate::trial::{Bench, EndedTrial, not_begun};
 use crate::workspace::Workspace;
 use assay_engine::load::Controls;
@@ -105,8 +103,8 @@ impl<'a> Runner<'a> {
     /// changed, and it is this side that writes.
     fn admit(&self) -> Result<Storage, Abort> {
         let path = self.plan.place.path();
-        if simulated::means(path) {
-            return simulated::storage(path).map_err(refused);
+        if is_simulated(path) {
+            return simulated_storage(path).map_err(refused);
         }
         let storage =
             stack::resolve(self.roots, path).map_err(|error| refused(error.to_string()))?;

@@ -2,19 +2,15 @@
 
 #[cfg(feature = "works")]
 use crate::act;
-use crate::checkup::checkup;
+use crate::conditions;
 use crate::frame::FrameError;
-use crate::inbox::{Ending, Event, Inbox};
-use crate::inspect::inspect;
-use crate::inspected::Inspected;
+use crate::inspect::{checkup, inspect, is_simulated, list_devices};
 use crate::last_resort::LastResort;
-use crate::outbox::Outbox;
-use crate::permission::refuse;
+use crate::messages::{Ending, EndingSignals, Event, Inbox, Outbox};
+use crate::permission::{Inspected, refuse};
 use crate::plan::Runner;
 use crate::siblings::end_abandoned;
-use crate::signals::EndingSignals;
 use crate::workspace::sweep;
-use crate::{conditions, devices, simulated};
 use assay_engine::load::Controls;
 use assay_engine::registers::loop_file;
 use assay_model::condition::Subject;
@@ -179,7 +175,7 @@ impl Session {
                     conditions::ENDING,
                 ),
             },
-            ToAgent::Devices => FromAgent::Devices(Box::new(devices::list(&self.roots))),
+            ToAgent::Devices => FromAgent::Devices(Box::new(list_devices(&self.roots))),
             ToAgent::Checkup { path } => match checkup(&self.roots, path.as_deref()) {
                 Ok(checkup) => FromAgent::Checkup(Box::new(checkup)),
                 Err(refusal) => FromAgent::Refused(refusal),
@@ -207,7 +203,7 @@ impl Session {
     }
 
     fn offers(&self, path: &Path, subjects: &[Subject]) -> FromAgent {
-        if simulated::means(path) {
+        if is_simulated(path) {
             let why = "a simulated device has no settings of a kernel: compare two of them";
             return FromAgent::Refused(refuse(why.to_owned()));
         }

@@ -14,10 +14,10 @@ use assay_model::act::watch::{
 use assay_model::evidence::{DeviceCounters, OwnIo};
 use assay_model::storage::{Backing, Storage};
 use assay_model::units::Bytes;
+use assay_probe::counters;
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::own_io;
-use assay_probe::watch as counters;
 use assay_workloads::ActError;
 use drain::Pending;
 use rustix::io::retry_on_intr;

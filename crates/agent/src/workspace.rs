@@ -5,21 +5,22 @@
 //! Nothing else is ever removed. Files are removed only in the opened folder, even if its name
 //! refers to another one by then.
 
-mod tree;
-
-use assay_engine::held;
-use assay_engine::held::{HeldFolder, named, remove_folder};
+use assay_engine::held::{self, HeldFolder, named, remove_folder};
 use assay_model::act::androbench;
 use assay_model::act::scenario::SCENE;
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, statat, syncfs, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat,
+    syncfs, unlinkat,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -222,7 +223,7 @@ fn remove_if_there(path: &Path) -> io::Result<bool> {
 /// then. The owner file is removed last: while it exists, an interrupted removal can be
 /// resumed.
 fn remove(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
-    tree::remove(folder, SCENE)?;
+    remove_tree(folder, SCENE)?;
     for name in files().chain([OWNER.to_owned()]) {
         match unlinkat(folder, name.as_str(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -258,7 +259,7 @@ fn size_of(folder: BorrowedFd<'_>) -> Bytes {
         let meta = statat(folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         u64::try_from(meta.st_size).ok()
     });
-    Bytes(sizes.sum::<u64>() + tree::bytes(folder, SCENE))
+    Bytes(sizes.sum::<u64>() + tree_bytes(folder, SCENE))
 }
 
 /// Age after which a run must have locked and written its owner file.
@@ -344,10 +345,93 @@ fn is_old(meta: &fs::Metadata) -> bool {
     age.is_some_and(|age| age > STARTING)
 }
 
+/// Depth of nested folders, at most; scenarios make no deeper ones.
+const DEEPEST: u32 = 64;
+
+/// Removes a folder of this name with its content; succeeds if it does not exist. Everything in the
+/// folder of a scenario was made by assay or by a program that the scenario ran there. It is
+/// removed entry by entry, relative to opened folders: links are removed but never followed, and
+/// file systems mounted there are left alone.
+fn remove_tree(parent: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let folder = match open_folder(parent, name) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let device = fstat(&folder)?.st_dev;
+    empty_folder(&folder, device, DEEPEST)?;
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+}
+
+/// Returns the bytes of all files in a folder, as far as they can be read.
+fn tree_bytes(parent: BorrowedFd<'_>, name: &str) -> u64 {
+    let Ok(folder) = open_folder(parent, name) else {
+        return 0;
+    };
+    sum_bytes(&folder, DEEPEST)
+}
+
+fn sum_bytes(folder: &OwnedFd, deep: u32) -> u64 {
+    let Ok(entries) = entry_names(folder) else {
+        return 0;
+    };
+    let sizes = entries.iter().map(|name| match stat_entry(folder, name) {
+        Ok(meta) if is_folder(&meta) && deep > 0 => {
+            open_folder(folder, &**name).map_or(0, |inner| sum_bytes(&inner, deep - 1))
+        }
+        Ok(meta) => u64::try_from(meta.st_size).unwrap_or(0),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+fn empty_folder(folder: &OwnedFd, device: u64, deep: u32) -> io::Result<()> {
+    for name in entry_names(folder)? {
+        let meta = stat_entry(folder, &name)?;
+        if !is_folder(&meta) {
+            unlinkat(folder, &*name, AtFlags::empty())?;
+            continue;
+        }
+        if meta.st_dev != device || deep == 0 {
+            let name = name.to_string_lossy();
+            return Err(io::Error::other(format!(
+                "{name} in it is on another file system, or too deep, and is left alone"
+            )));
+        }
+        empty_folder(&open_folder(folder, &*name)?, device, deep - 1)?;
+        unlinkat(folder, &*name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+fn entry_names(folder: &OwnedFd) -> Result<Vec<Box<CStr>>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let name = entry?.file_name().to_owned();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            names.push(name.into_boxed_c_str());
+        }
+    }
+    Ok(names)
+}
+
+fn stat_entry(folder: &OwnedFd, name: &CStr) -> Result<Stat, Errno> {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn is_folder(meta: &Stat) -> bool {
+    FileType::from_raw_mode(meta.st_mode) == FileType::Directory
+}
+
+fn open_folder(parent: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::fs::{self, File};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
 
@@ -527,5 +611,35 @@ mod tests {
         }
         assert_eq!(sweep(parent.path()), []);
         assert!(path.join(DATA).exists());
+    }
+
+    #[test]
+    fn all_of_a_folder_goes_and_links_are_not_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let precious = other.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        let inner = parent.path().join("scene/a/b");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("file"), [1; 1000]).unwrap();
+        symlink(other.path(), inner.join("folder")).unwrap();
+        symlink(&precious, parent.path().join("scene/link")).unwrap();
+        let folder = File::open(parent.path()).unwrap();
+        assert!(tree_bytes(folder.as_fd(), "scene") >= 1000);
+        remove_tree(folder.as_fd(), "scene").unwrap();
+        remove_tree(folder.as_fd(), "scene").unwrap();
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("precious"), "").unwrap();
+        symlink(other.path(), parent.path().join("scene")).unwrap();
+        let folder = File::open(parent.path()).unwrap();
+        assert!(remove_tree(folder.as_fd(), "scene").is_err());
+        assert!(other.path().join("precious").exists());
     }
 }

@@ -1,12 +1,12 @@
 //! List of all disks of the machine.
 
+use crate::counters::disks;
 use crate::device::Device;
 pub use crate::device::node;
 use crate::files::{FileKind, Files, KernelFiles, MountEntry};
 use crate::roots::Roots;
 use crate::safety::in_use_each;
 use crate::stack::layer;
-use crate::watch::disks;
 use crate::{attr, files};
 use assay_model::device::{ListedDevice, MountedPart};
 use assay_model::storage::LayerRole;

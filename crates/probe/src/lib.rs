@@ -14,14 +14,12 @@ pub mod devices;
 mod files;
 pub mod hindrances;
 pub mod identity;
-pub mod memory;
 pub mod processes;
 pub mod roots;
 pub mod safety;
 pub mod snapshot;
 pub mod stack;
 pub mod system;
-pub mod watch;
 
 #[cfg(test)]
 mod fixture;

@@ -4,8 +4,8 @@
 
 pub use crate::files::held_exclusively;
 
+use crate::device::node;
 use crate::device::{Device, DeviceNumber, SECTOR_BYTES};
-use crate::devices::node;
 use crate::files::{
     ExistingFile, FileKind, Files, KernelFiles, MountEntry, Opener, lasting_writers, read_mounts,
     unescaped,

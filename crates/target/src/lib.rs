@@ -7,7 +7,6 @@
 pub mod adb;
 mod agents;
 mod boot;
-mod kept;
 pub mod labgrid;
 mod remote;
 mod session;

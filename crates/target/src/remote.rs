@@ -7,7 +7,7 @@
 
 use crate::agents::{Agents, Installed};
 use crate::boot::{Boot, Fault, Role, StartedAgent};
-use crate::kept::{Complaint, Kept};
+use crate::session::{Kept, LinkComplaint};
 use crate::{
     AgentOrder, AgentSession, AgentState, AgentThere, GivenUpAgent, Target, TargetError, agents,
     boot,
@@ -322,7 +322,7 @@ fn over<P: Program>(
 ) -> io::Result<AgentSession> {
     let times = Times::within(grace);
     let (link, reader, writer) = link(times);
-    let complaint = Complaint::default();
+    let complaint = LinkComplaint::default();
     let links = Links {
         remote: remote.clone(),
         folder,
@@ -348,7 +348,7 @@ struct Links<P> {
     folder: String,
     times: Times,
     link: Link,
-    complaint: Complaint,
+    complaint: LinkComplaint,
 }
 
 impl<P: Program> Links<P> {

@@ -1,7 +1,7 @@
 //! A running agent and its stream.
 
-use crate::kept::Kept;
 use crate::{Target, TargetError};
+use assay_link::Link;
 use assay_model::text::no_thread;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -405,6 +405,44 @@ impl Linking {
 pub fn end_links() {
     let links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
     links.iter().copied().for_each(kill_group);
+}
+
+/// This side of a connection to a kept agent, which outlives its link. The agent runs in a separate
+/// process, behind an abstract socket (`assay_agent`'s `pushed`). The shell of each connection
+/// starts a relay to it; a new relay replaces an older one. Both ends of the `Link` keep bytes
+/// until they are acknowledged, so the session above does not notice a lost connection: the agent
+/// ends its trial and waits until the host has stored it.
+pub(crate) struct Kept {
+    pub(crate) link: Link,
+    pub(crate) complaint: LinkComplaint,
+    /// Thread that opens and carries the connections.
+    pub(crate) links: Option<JoinHandle<()>>,
+}
+
+/// Error message of the last connection.
+pub(crate) type LinkComplaint = Arc<Mutex<Option<String>>>;
+
+impl Kept {
+    /// Returns a function that ends the stream.
+    pub(crate) fn cutter(&self, why: String) -> impl FnOnce() + Send + 'static {
+        let link = self.link.clone();
+        move || link.give_up(Some(why))
+    }
+
+    pub(crate) fn complaint(&self) -> Option<String> {
+        self.complaint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Waits until the thread that carries the connections has ended.
+    pub(crate) fn await_end(&mut self) {
+        if let Some(links) = self.links.take() {
+            // The thread does not panic; if it did, it would have ended as well.
+            let _ = links.join();
+        }
+    }
 }
 
 #[cfg(test)]

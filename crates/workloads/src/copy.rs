@@ -4,7 +4,6 @@
 //! the output is flushed, if that is requested.
 
 mod copier;
-mod describe;
 mod ends;
 
 use crate::{ActError, Context, ObservedStep, StepOutcome};
@@ -65,7 +64,7 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<ActReport, ActErro
             return Err(error);
         }
     };
-    let job = describe::job(work, &ends);
+    let job = ends::describe_job(work, &ends);
     let evidence = ends.evidence_path();
     let paths: Vec<&Path> = evidence.iter().map(AsRef::as_ref).collect();
     let step = ObservedStep {

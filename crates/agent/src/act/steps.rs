@@ -3,9 +3,9 @@
 use super::{Progress, Scratch, SlotAct};
 use crate::conditions::Conditions;
 use crate::frame::FrameError;
-use crate::inbox::Inbox;
 use crate::inspect::storage_of;
-use crate::outbox::Outbox;
+use crate::messages::Inbox;
+use crate::messages::Outbox;
 use crate::plan::Runner;
 use crate::trial::{not_begun, unix_ms};
 use crate::window::{FileReads, Files, Machine, Window};

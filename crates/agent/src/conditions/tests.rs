@@ -4,10 +4,10 @@ use super::*;
 use assay_model::condition::{COMMAND_LIMIT, Restore, cross};
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Backing;
-use assay_model::units::Bytes;
+use assay_model::units::{Bytes, Nanos};
 use rustix::fs::{FlockOperation, flock};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A file, and where journals go.
@@ -417,4 +417,94 @@ fn what_was_changed_after_the_rehearsal_is_put_back_to_that() {
     kill(conditions);
     bench.next_start();
     assert_eq!(bench.value("a"), "2");
+}
+
+/// A machine made of files with one thermal zone.
+struct Board {
+    folder: tempfile::TempDir,
+    roots: Roots,
+}
+
+impl Board {
+    fn at(temperature: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::under(folder.path());
+        let board = Self { folder, roots };
+        fs::create_dir_all(board.zone()).unwrap();
+        board.becomes(temperature);
+        board
+    }
+
+    fn zone(&self) -> PathBuf {
+        let class = self.folder.path().join("sys/class/thermal");
+        class.join("thermal_zone0")
+    }
+
+    /// Replaces the file in one step, so that a partial value is never read.
+    fn becomes(&self, temperature: &str) {
+        let new = self.folder.path().join("new");
+        fs::write(&new, temperature).unwrap();
+        fs::rename(new, self.zone().join("temp")).unwrap();
+    }
+
+    fn before_trial(&self, restore: &Restore) -> Result<Option<InForce>, String> {
+        let stop = AtomicBool::new(false);
+        before_trial(&self.roots, &storage(), restore, &stop)
+    }
+}
+
+fn within(width_mk: u32, around: Option<i64>, limit: Nanos) -> Restore {
+    Restore {
+        temperature: Some(TemperatureWindow {
+            width_mk,
+            limit,
+            around,
+        }),
+        ..Restore::default()
+    }
+}
+
+#[test]
+fn a_trial_begins_when_it_is_as_warm_as_the_first_one() {
+    let board = Board::at("40000\n");
+    let read = |found: Result<Option<InForce>, String>| found.unwrap().unwrap().value;
+    let long = Nanos::secs(100);
+    let first = read(board.before_trial(&within(3000, None, long)));
+    assert_eq!(first.as_deref(), Some("40.000"));
+    board.becomes("43000\n");
+    let later = read(board.before_trial(&within(3000, Some(40_000), long)));
+    assert_eq!(later.as_deref(), Some("43.000"));
+    board.becomes("50000\n");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| board.before_trial(&within(3000, Some(40_000), long)));
+        board.becomes("42000\n");
+        let cooled = read(waits.join().unwrap());
+        assert_eq!(cooled.as_deref(), Some("42.000"));
+    });
+}
+
+#[test]
+fn what_stays_hot_is_told() {
+    let board = Board::at("50000\n");
+    let restore = within(3000, Some(40_000), Nanos(0));
+    let error = board.before_trial(&restore).unwrap_err();
+    for words in ["50.000 °C", "3 K around 40.000 °C", "--temperature"] {
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn without_a_sensor_there_is_no_window() {
+    let board = Board::at("40000\n");
+    let silent = Board::at("");
+    let restore = within(3000, None, Nanos(0));
+    let error = silent.before_trial(&restore).unwrap_err();
+    assert!(error.contains("does not answer"), "{error}");
+    fs::remove_dir_all(board.zone()).unwrap();
+    let error = can_restore(&board.roots, &storage(), &restore).unwrap_err();
+    assert!(error.contains("no sensor"), "{error}");
+    assert_eq!(
+        can_restore(&board.roots, &storage(), &Restore::default()),
+        Ok(())
+    );
 }

@@ -1,18 +1,22 @@
-//! Evidence for the waves of a load, and the messages to the host meanwhile.
+//! Evidence for the waves of a load, with the counters when the clocks of streams stop before their
+//! work is done, and between their passes; activity of its disks over the whole load; and the
+//! messages to the host meanwhile.
 
-use super::disks::Disks;
 use super::send_report;
-use super::stops::Stops;
 use crate::frame::FrameError;
 use crate::inspect::storage_of;
-use crate::outbox::Outbox;
+use crate::messages::Outbox;
 use crate::window::{FileReads, Files, Machine, Sampler, Window};
 use assay_engine::load::{LoadObserver, Note, Turn};
+use assay_model::act::watch::DiskCounters;
 use assay_model::evidence::Snapshot;
-use assay_model::load::report::{FilePart, LoadProgress, LoadReport, WaveEvidence};
+use assay_model::load::report::{
+    BetweenPasses, ClockStop, DiskUse, FilePart, LoadProgress, LoadReport, WaveEvidence,
+};
 use assay_model::load::{Load, Stream};
-use assay_model::storage::Storage;
+use assay_model::storage::{Layer, LayerRole, Storage};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
+use assay_probe::counters::disk_stat;
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::glance;
 use assay_probe::stack::device_gone;
@@ -310,11 +314,176 @@ fn is_node(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
 }
 
+/// Disks seen so far, with the counters of their first occurrence.
+#[derive(Default)]
+pub(super) struct Disks(Vec<Disk>);
+
+struct Disk {
+    name: String,
+    below: Vec<String>,
+    before: DiskCounters,
+    since: Instant,
+}
+
+impl Disks {
+    /// Adds the disks of a storage.
+    pub(super) fn add(&mut self, roots: &Roots, storage: &Storage) {
+        let Some(top) = storage.device() else { return };
+        let members = storage.layers.iter().filter(|layer| is_member(layer));
+        for disk in std::iter::once(top).chain(members) {
+            self.add_disk(roots, storage, disk);
+        }
+    }
+
+    fn add_disk(&mut self, roots: &Roots, storage: &Storage, disk: &Layer) {
+        if self.0.iter().any(|known| known.name == disk.name) {
+            return;
+        }
+        let Some(before) = disk_stat(roots, &disk.name) else {
+            return;
+        };
+        let below = storage.below(disk).filter(|layer| is_member(layer));
+        self.0.push(Disk {
+            name: disk.name.clone(),
+            below: below.map(|layer| layer.name.clone()).collect(),
+            before,
+            since: Instant::now(),
+        });
+    }
+
+    /// Returns the activity of the disks since the start; a disk that is gone is left out.
+    pub(super) fn uses(&self, roots: &Roots) -> Vec<DiskUse> {
+        let seen = self.0.iter();
+        seen.filter_map(|disk| Some(disk.since_then(&disk_stat(roots, &disk.name)?)))
+            .collect()
+    }
+}
+
+fn is_member(layer: &Layer) -> bool {
+    matches!(layer.role, LayerRole::Member | LayerRole::Path)
+}
+
+impl Disk {
+    fn since_then(&self, now: &DiskCounters) -> DiskUse {
+        let (old, new) = (&self.before.counters, &now.counters);
+        let grown = |new: u64, old: u64| new.saturating_sub(old);
+        DiskUse {
+            name: self.name.clone(),
+            read_ios: grown(new.read_ios, old.read_ios),
+            write_ios: grown(new.write_ios, old.write_ios),
+            read_merges: grown(now.read_merges, self.before.read_merges),
+            write_merges: grown(now.write_merges, self.before.write_merges),
+            read_bytes: grown(new.read_bytes, old.read_bytes),
+            write_bytes: grown(new.write_bytes, old.write_bytes),
+            read_ms: grown(new.read_ms, old.read_ms),
+            write_ms: grown(new.write_ms, old.write_ms),
+            queue_ms: grown(now.queue_ms, self.before.queue_ms),
+            busy_ms: grown(new.busy_ms, old.busy_ms),
+            over_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            below: self.below.clone(),
+        }
+    }
+}
+
+/// Stops kept for each storage of a wave: a wave of many jobs that end one by one.
+const STOPS_KEPT: usize = 64;
+
+/// Clock stops of the streams of a wave on one storage.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stops(Vec<ClockStop>);
+
+impl Stops {
+    pub(super) fn to_vec(&self) -> Vec<ClockStop> {
+        self.0.clone()
+    }
+
+    /// Records a stop of these streams' clocks; the last stop of each counts. If a stream
+    /// stopped together with others before, the counters between its passes are unknown.
+    pub(super) fn stopped(&mut self, streams: Vec<u32>, after: Snapshot) {
+        if let Some(stop) = self.0.iter_mut().find(|stop| stop.streams == streams) {
+            stop.after = after;
+            return;
+        }
+        let mut is_again = false;
+        for stop in &mut self.0 {
+            let before = stop.streams.len();
+            stop.streams.retain(|stream| !streams.contains(stream));
+            if stop.streams.len() < before {
+                is_again = true;
+                stop.between = Some(BetweenPasses::default());
+            }
+        }
+        self.0.retain(|stop| !stop.streams.is_empty());
+        if self.0.len() < STOPS_KEPT {
+            self.0.push(ClockStop {
+                streams,
+                after,
+                between: is_again.then(BetweenPasses::default),
+            });
+        }
+    }
+
+    /// Records that these streams' clocks continue. If other streams stopped with them
+    /// and do not continue, the counters in between are unknown: the interval is kept
+    /// without counters.
+    pub(super) fn go_on(&mut self, streams: &[u32], now: &Snapshot) {
+        let concerned = self.0.iter_mut();
+        let concerned = concerned.filter(|stop| stop.streams.iter().any(|s| streams.contains(s)));
+        for stop in concerned {
+            let passed = match stop.streams == streams {
+                true => between(&stop.after, now),
+                false => BetweenPasses::default(),
+            };
+            stop.between = Some(match stop.between.take() {
+                None => passed,
+                Some(sum) => both(&sum, &passed),
+            });
+        }
+    }
+}
+
+/// Returns the counters between a stop and the continuation.
+fn between(stop: &Snapshot, now: &Snapshot) -> BetweenPasses {
+    let devices = stop.devices.iter().zip(&now.devices);
+    let dirty = |stop: &Snapshot| {
+        let cache = stop.region_cache.or(stop.file_cache)?;
+        Some(cache.dirty_bytes? + cache.writeback_bytes?)
+    };
+    BetweenPasses {
+        times: 1,
+        elapsed_ns: now.at_ns.saturating_sub(stop.at_ns),
+        devices: devices
+            .map(|(a, b)| b.combined(a, u64::saturating_sub))
+            .collect(),
+        own_io: (stop.own_io.zip(now.own_io)).map(|(a, b)| b.combined(a, u64::saturating_sub)),
+        dirty_bytes: dirty(stop),
+        cached_bytes: (now.region_cache.or(now.file_cache)).map(|cache| cache.cached_bytes),
+    }
+}
+
+fn both(a: &BetweenPasses, b: &BetweenPasses) -> BetweenPasses {
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    let devices = a.devices.iter().zip(&b.devices);
+    BetweenPasses {
+        times: a.times + b.times,
+        elapsed_ns: a.elapsed_ns + b.elapsed_ns,
+        devices: devices
+            .map(|(a, b)| a.combined(b, u64::saturating_add))
+            .collect(),
+        own_io: (a.own_io.zip(b.own_io)).map(|(a, b)| a.combined(b, u64::saturating_add)),
+        dirty_bytes: sum(a.dirty_bytes, b.dirty_bytes),
+        cached_bytes: sum(a.cached_bytes, b.cached_bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::storage::Backing;
+    use assay_model::evidence::{CacheSource, DeviceCounters, FileCache, OwnIo};
+    use assay_model::storage::{Backing, DeviceIdentity};
     use assay_probe::stack;
+    use std::fs;
+    use std::path::Path;
 
     #[test]
     fn storages_are_told_apart_and_found_again() {
@@ -329,5 +498,148 @@ mod tests {
         assert_ne!(place_of(&mut places, other), first);
         assert_eq!(place_of(&mut places, storage("/")), first);
         assert_eq!(places.len(), 2);
+    }
+
+    fn layer(name: &str, role: LayerRole, parent: Option<&str>) -> Layer {
+        Layer {
+            name: name.to_owned(),
+            major: 8,
+            minor: 0,
+            role,
+            parent: parent.map(str::to_owned),
+            other_parents: Vec::new(),
+            size: None,
+            backing_file: None,
+            identity: DeviceIdentity::default(),
+        }
+    }
+
+    fn storage(layers: Vec<Layer>) -> Storage {
+        Storage {
+            path: "/mnt".into(),
+            mount: None,
+            backing: Backing::Device {
+                name: layers[0].name.clone(),
+            },
+            layers,
+            total: None,
+            available: None,
+        }
+    }
+
+    fn stat(folder: &Path, name: &str, line: &str) {
+        let folder = folder.join("sys/class/block").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("stat"), line).unwrap();
+    }
+
+    #[test]
+    fn a_partition_shows_its_disk_once_and_only_what_was_done_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::under(folder.path());
+        stat(folder.path(), "sda", "1 2 3 4 5 6 7 8 0 10 11");
+        let partition = storage(vec![
+            layer("sda1", LayerRole::Top, None),
+            layer("sda", LayerRole::Disk, Some("sda1")),
+        ]);
+        let mut disks = Disks::default();
+        disks.add(&roots, &partition);
+        stat(folder.path(), "sda", "2 4 6 8 10 12 14 16 0 20 22");
+        disks.add(&roots, &partition);
+        let uses = disks.uses(&roots);
+        assert_eq!(uses.len(), 1);
+        let sda = &uses[0];
+        assert_eq!(
+            (sda.read_ios, sda.read_merges, sda.read_bytes),
+            (1, 2, 3 * 512)
+        );
+        assert_eq!((sda.write_ios, sda.write_merges, sda.queue_ms), (5, 6, 11));
+    }
+
+    #[test]
+    fn what_a_volume_is_made_of_is_shown_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::under(folder.path());
+        for name in ["dm-0", "sda", "sdb"] {
+            stat(folder.path(), name, "0 0 0 0 0 0 0 0 0 0 0");
+        }
+        let mut disks = Disks::default();
+        disks.add(
+            &roots,
+            &storage(vec![
+                layer("dm-0", LayerRole::Top, None),
+                layer("sda", LayerRole::Member, Some("dm-0")),
+                layer("sdb", LayerRole::Member, Some("dm-0")),
+            ]),
+        );
+        let uses = disks.uses(&roots);
+        assert_eq!(uses.len(), 3);
+        assert_eq!(uses[0].below, ["sda", "sdb"]);
+        fs::remove_dir_all(folder.path().join("sys/class/block/sdb")).unwrap();
+        assert_eq!(disks.uses(&roots).len(), 2, "one was pulled out");
+    }
+
+    fn moment(at_ns: u64, written: u64, dirty: u64) -> Snapshot {
+        Snapshot {
+            at_ns,
+            devices: vec![DeviceCounters {
+                name: "sda".to_owned(),
+                write_bytes: written,
+                ..DeviceCounters::default()
+            }],
+            own_io: Some(OwnIo {
+                write_bytes: written,
+                ..OwnIo::default()
+            }),
+            file_cache: Some(FileCache {
+                source: CacheSource::Cachestat,
+                cached_bytes: dirty,
+                dirty_bytes: Some(dirty),
+                writeback_bytes: Some(0),
+            }),
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn what_moves_between_passes_adds_up() {
+        let mut stops = Stops::default();
+        stops.stopped(vec![0, 1], moment(10, 0, 64));
+        stops.go_on(&[0, 1], &moment(15, 64, 0));
+        stops.stopped(vec![0, 1], moment(20, 64, 64));
+        stops.go_on(&[0, 1], &moment(27, 128, 0));
+        stops.stopped(vec![0, 1], moment(30, 128, 32));
+        let all = stops.to_vec();
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].after.at_ns, 30);
+        let between = all[0].between.as_ref().unwrap();
+        assert_eq!((between.times, between.elapsed_ns), (2, 12));
+        assert_eq!(between.devices[0].write_bytes, 128);
+        assert_eq!(between.own_io.unwrap().write_bytes, 128);
+        assert_eq!(between.dirty_bytes, Some(128));
+    }
+
+    #[test]
+    fn a_stop_with_fewer_streams_takes_the_place_of_an_earlier_one() {
+        let mut stops = Stops::default();
+        stops.stopped(vec![0, 1], moment(10, 0, 64));
+        stops.go_on(&[0, 1], &moment(15, 64, 0));
+        stops.stopped(vec![0], moment(20, 128, 0));
+        stops.stopped(vec![1], moment(21, 128, 0));
+        let all = stops.to_vec();
+        let streams: Vec<&[u32]> = all.iter().map(|stop| &*stop.streams).collect();
+        assert_eq!(streams, [[1], [0]]);
+        for stop in &all {
+            assert_eq!(stop.between, Some(BetweenPasses::default()));
+        }
+    }
+
+    #[test]
+    fn passes_that_do_not_fit_together_are_not_counted() {
+        let mut stops = Stops::default();
+        stops.stopped(vec![0, 1], moment(10, 0, 64));
+        stops.go_on(&[0], &moment(15, 64, 0));
+        let between = stops.to_vec()[0].between.clone().unwrap();
+        assert_eq!((between.devices.len(), between.own_io), (0, None));
     }
 }

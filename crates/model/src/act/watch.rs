@@ -4,7 +4,7 @@
 //! Samples are raw counters; `assay_stats::watch` derives the columns of `free`,
 //! `vmstat` and `iostat` from them.
 //!
-//! To add a column: add a raw counter here, read it in `assay_probe::watch`, add its formula in
+//! To add a column: add a raw counter here, read it in `assay_probe::counters`, add its formula in
 //! `assay_stats::watch`, and its place in `report::watch` and `docs/watch.md`. The agent only
 //! samples.
 

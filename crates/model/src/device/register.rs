@@ -6,7 +6,7 @@
 //! of the specification's table first.
 //!
 //! To add a register: add its name and decoder here, request it in `assay_engine::registers` and
-//! `assay_agent::devices`, and add its words in `assay_report::words::registers`.
+//! `assay_agent::inspect`, and add its words in `assay_report::words::registers`.
 //!
 //! Sources:
 //!

@@ -1,22 +1,16 @@
 //! Vendor, model and other identifiers of a device in sysfs.
 
-mod nvme;
-mod scsi;
-mod ufs;
-mod usb;
-mod virt;
-
 use crate::attr;
 use crate::device::Device;
 use crate::roots::Roots;
 use assay_model::device::CardMode;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
-use assay_model::unit::tells_apart;
+use assay_model::unit::{BACKING_ID, tells_apart};
 use assay_model::units::Bytes;
 use std::collections::BTreeMap;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Returns the identity of a block device.
@@ -62,7 +56,7 @@ fn medium_id(disk: &Device) -> Option<String> {
     // A name of the form t10 is derived from the serial number.
     let tells = |id: &String| tells_apart(id) && !id.starts_with("t10.");
     wwid.next().filter(tells).or_else(|| {
-        let serial = scsi::unit_serial(&unit).filter(|serial| tells_apart(serial))?;
+        let serial = unit_serial(&unit).filter(|serial| tells_apart(serial))?;
         let name = |part| attr::text(&unit.join(part)).unwrap_or_default();
         Some(format!("{} {} {serial}", name("vendor"), name("model")))
     })
@@ -107,13 +101,13 @@ fn disk(device: &Device) -> DeviceIdentity {
     });
     match bus {
         Some((subsystem, dir)) => match subsystem.as_str() {
-            "mmc" => identity(device, dir),
-            "scsi" => scsi::identity(device, dir),
-            "nvme" | "nvme-subsystem" => nvme::identity(device, dir),
-            "virtio" => virt::virtio(device),
-            _ => virt::identity(device),
+            "mmc" => card_identity(device, dir),
+            "scsi" => scsi_identity(device, dir),
+            "nvme" | "nvme-subsystem" => nvme_identity(device, dir),
+            "virtio" => virtio_identity(device),
+            _ => virtual_identity(device),
         },
-        None => virt::identity(device),
+        None => virtual_identity(device),
     }
 }
 
@@ -209,7 +203,7 @@ const ATTRIBUTES: [&str; 27] = [
 ];
 
 /// Returns the identity of a card. `card` is its folder, for example `mmc0:0001`.
-fn identity(device: &Device, card: &Path) -> DeviceIdentity {
+fn card_identity(device: &Device, card: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
     raw.take(card, &ATTRIBUTES);
     let kind = match raw.get("type") {
@@ -326,6 +320,332 @@ fn megahertz(hz: u64) -> String {
     match tenths % 10 {
         0 => (tenths / 10).to_string(),
         tenth => format!("{}.{tenth}", tenths / 10),
+    }
+}
+
+/// Returns the identity of a drive. `dir` is the controller's folder (`nvme0`), or with native
+/// multipath the subsystem's (`nvme-subsys0`), which links to its controllers.
+fn nvme_identity(device: &Device, dir: &Path) -> DeviceIdentity {
+    let mut raw = Raw::default();
+    // Attributes of the namespace.
+    raw.take(&device.dir, &["eui", "nguid", "wwid"]);
+    raw.take(
+        dir,
+        &["model", "serial", "firmware_rev", "subsysnqn", "transport"],
+    );
+    if let Some(pci) = pci_folder(dir) {
+        raw.take(
+            &pci,
+            &[
+                "current_link_speed",
+                "current_link_width",
+                "max_link_speed",
+                "max_link_width",
+                "vendor",
+            ],
+        );
+    }
+    DeviceIdentity {
+        kind: DeviceKind::Nvme,
+        model: raw.text("model"),
+        serial: raw.text("serial"),
+        firmware: raw.text("firmware_rev"),
+        bus: nvme_link(&raw),
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+/// Returns the PCIe function of the first controller that has one; network transports have none.
+fn pci_folder(dir: &Path) -> Option<PathBuf> {
+    let names = attr::entries(dir).into_iter();
+    let controllers = names
+        .filter(|name| attr::numbered(name, "nvme").is_some())
+        .filter_map(|name| fs::canonicalize(dir.join(name)).ok());
+    std::iter::once(dir.to_owned())
+        .chain(controllers)
+        .find_map(|controller| {
+            let mut above = controller.ancestors().take(4);
+            above
+                .find(|dir| dir.join("current_link_speed").exists())
+                .map(Path::to_owned)
+        })
+}
+
+/// Formats the link, such as `PCIe 8.0 GT/s x4`; `None` without a physical link, as in virtual
+/// machines.
+fn nvme_link(raw: &Raw) -> Option<String> {
+    let speed = raw.get("current_link_speed")?;
+    if speed.starts_with("Unknown") {
+        return None;
+    }
+    // The kernel writes "8.0 GT/s PCIe"; older kernels write "8 GT/s".
+    let speed = speed.strip_suffix(" PCIe").unwrap_or(speed);
+    let width = raw.get("current_link_width")?;
+    Some(format!("PCIe {speed} x{width}"))
+}
+
+/// Returns the identity of a disk. `unit` is the folder of the logical unit, for example `6:0:0:0`.
+fn scsi_identity(device: &Device, unit: &Path) -> DeviceIdentity {
+    let mut raw = Raw::default();
+    raw.take(unit, &["vendor", "model", "rev", "queue_depth", "wwid"]);
+    for name in attr::entries(&unit.join("scsi_disk")) {
+        raw.take(&unit.join("scsi_disk").join(name), &["cache_type"]);
+    }
+    let generic = DeviceIdentity {
+        kind: DeviceKind::Scsi,
+        model: raw.text("model"),
+        vendor: raw.text("vendor"),
+        serial: unit_serial(unit),
+        firmware: raw.text("rev"),
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    };
+    if let Some(usb_device) = device.ancestor_with("idVendor") {
+        usb_identity(usb_device, device, generic)
+    } else if let Some(controller) = ufs_controller(device) {
+        ufs_identity(controller, generic)
+    } else if let Some(port) = ata_port(device) {
+        sata_identity(port, generic)
+    } else {
+        generic
+    }
+}
+
+fn ata_port(device: &Device) -> Option<&Path> {
+    device.ancestors().find(|dir| {
+        let name = dir.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| attr::numbered(name, "ata").is_some())
+    })
+}
+
+/// Returns the identity of a SATA disk. libata reports the vendor "ATA" for every disk, which is
+/// dropped.
+fn sata_identity(port: &Path, generic: DeviceIdentity) -> DeviceIdentity {
+    let speed = attr::entries(port)
+        .into_iter()
+        .filter(|name| name.starts_with("link"))
+        .find_map(|link| {
+            let folder = port.join(&link).join("ata_link").join(&link);
+            attr::text(&folder.join("sata_spd"))
+        })
+        .filter(|speed| speed.ends_with("Gbps"));
+    DeviceIdentity {
+        kind: DeviceKind::Sata,
+        vendor: generic.vendor.filter(|vendor| vendor != "ATA"),
+        bus: speed.map(|speed| format!("SATA {}", speed.replace("Gbps", "Gb/s"))),
+        ..generic
+    }
+}
+
+/// Reads the serial number from vital product data page 0x80: four bytes of header, then the number
+/// (SPC-4, 7.8.15).
+fn unit_serial(unit: &Path) -> Option<String> {
+    let page = fs::read(unit.join("vpd_pg80")).ok()?;
+    let number = String::from_utf8_lossy(page.get(4..)?);
+    let number = number.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!number.is_empty()).then(|| number.to_owned())
+}
+
+/// Returns the host controller's folder if the disk is behind a UFS controller. Kernels before 4.17
+/// have no descriptors, but show the driver.
+fn ufs_controller(device: &Device) -> Option<&Path> {
+    device.ancestor_with("health_descriptor").or_else(|| {
+        let host = device.ancestors().find(|dir| is_ufs_host(dir))?;
+        host.parent()
+    })
+}
+
+fn is_ufs_host(dir: &Path) -> bool {
+    let Some(name) = dir.file_name() else {
+        return false;
+    };
+    let driver = attr::text(&dir.join("scsi_host").join(name).join("proc_name"));
+    driver.is_some_and(|driver| driver.starts_with("ufshcd"))
+}
+
+/// Adds attributes of the controller's descriptors to the SCSI identity
+/// (Documentation/ABI/testing/sysfs-driver-ufs).
+fn ufs_identity(controller: &Path, scsi: DeviceIdentity) -> DeviceIdentity {
+    let mut raw = Raw(scsi.raw);
+    for folder in [
+        "device_descriptor",
+        "health_descriptor",
+        "power_info",
+        "string_descriptors",
+    ] {
+        let path = controller.join(folder);
+        for name in attr::entries(&path) {
+            if let Some(value) = attr::text(&path.join(&name)) {
+                raw.put(&format!("{folder}/{name}"), value);
+            }
+        }
+    }
+    let hex = |name: &str| raw.get(name).and_then(attr::parse_hex);
+    DeviceIdentity {
+        kind: DeviceKind::Ufs,
+        model: raw.text("string_descriptors/product_name").or(scsi.model),
+        vendor: raw
+            .text("string_descriptors/manufacturer_name")
+            .or(scsi.vendor),
+        serial: raw.text("string_descriptors/serial_number").or(scsi.serial),
+        date: hex("device_descriptor/manufacturing_date").map(ufs_date),
+        life_time: life_time(
+            hex("health_descriptor/life_time_estimation_a"),
+            hex("health_descriptor/life_time_estimation_b"),
+        ),
+        pre_eol: hex("health_descriptor/eol_info").map(pre_eol),
+        bus: ufs_gear(&raw),
+        raw: raw.0,
+        ..scsi
+    }
+}
+
+/// Formats wManufactureDate, which is BCD, month then year: 0x0321 is March 2021 (JESD220, device
+/// descriptor).
+fn ufs_date(bcd: u64) -> String {
+    format!("{:02x}/20{:02x}", (bcd >> 8) & 0xff, bcd & 0xff)
+}
+
+/// Formats the link's power_info (recent kernels), such as `HS gear 4, rate B, 2 lanes`.
+fn ufs_gear(raw: &Raw) -> Option<String> {
+    let gear = raw.get("power_info/gear")?.strip_prefix("HS_GEAR")?;
+    let lanes = raw.get("power_info/lane")?;
+    let rate = raw.get("power_info/rate")?.strip_prefix("HS_RATE_")?;
+    Some(format!("HS gear {gear}, rate {rate}, {lanes} lanes"))
+}
+
+/// Returns the identity of a disk on USB. `usb` is the folder of the USB device (`1-1`); the
+/// interface below it (`1-1:1.0`) has the driver.
+fn usb_identity(usb: &Path, device: &Device, scsi: DeviceIdentity) -> DeviceIdentity {
+    let mut raw = Raw(scsi.raw);
+    raw.take(
+        usb,
+        &[
+            "bcdDevice",
+            "idProduct",
+            "idVendor",
+            "manufacturer",
+            "product",
+            "serial",
+            "speed",
+            "version",
+        ],
+    );
+    let driver = device
+        .ancestors()
+        .filter(|dir| dir.starts_with(usb) && *dir != usb)
+        .filter_map(|dir| attr::link_name(&dir.join("driver")))
+        .find(|driver| driver == "uas" || driver == "usb-storage");
+    if let Some(driver) = &driver {
+        raw.put("driver", driver.as_str());
+    }
+    DeviceIdentity {
+        kind: DeviceKind::Usb,
+        model: raw.text("product").or(scsi.model),
+        vendor: raw.text("manufacturer").or(scsi.vendor),
+        serial: raw.text("serial").or(scsi.serial),
+        bus: usb_bus(raw.get("speed"), driver.as_deref()),
+        raw: raw.0,
+        ..scsi
+    }
+}
+
+/// Formats the bus, such as `USB 480 Mb/s, usb-storage`. The speed is the signalling rate of the
+/// link, as the kernel reports it.
+fn usb_bus(speed: Option<&str>, driver: Option<&str>) -> Option<String> {
+    let link = format!("USB {} Mb/s", speed?);
+    Some(match driver {
+        Some(driver) => format!("{link}, {driver}"),
+        None => link,
+    })
+}
+
+/// Returns the identity of a virtio disk; its host may give it a serial number.
+fn virtio_identity(device: &Device) -> DeviceIdentity {
+    let mut raw = Raw::default();
+    raw.take(&device.dir, &["serial", "cache_type"]);
+    DeviceIdentity {
+        kind: DeviceKind::Virtio,
+        serial: raw.text("serial"),
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+/// Returns the identity of a device without a bus; its name shows the driver.
+fn virtual_identity(device: &Device) -> DeviceIdentity {
+    let kind = virtual_kind(&device.name);
+    let mut raw = Raw::default();
+    let model = match kind {
+        DeviceKind::Loop => {
+            let names = ["autoclear", "backing_file", "dio", "offset", "sizelimit"];
+            raw.take(&device.dir.join("loop"), &names);
+            let file = raw.get("backing_file").map(fs::metadata);
+            if let Some(Ok(file)) = file {
+                raw.put("backing_inode", file.ino().to_string());
+                if let Some(id) = file_id(&file) {
+                    raw.put(BACKING_ID, id);
+                }
+            }
+            None
+        }
+        DeviceKind::Dm => {
+            raw.take(&device.dir.join("dm"), &["name", "uuid"]);
+            raw.text("name")
+        }
+        DeviceKind::Md => {
+            let names = [
+                "array_state",
+                "degraded",
+                "level",
+                "metadata_version",
+                "raid_disks",
+                "uuid",
+            ];
+            raw.take(&device.dir.join("md"), &names);
+            raw.text("level")
+        }
+        DeviceKind::Zram => {
+            raw.take(&device.dir, &["backing_dev", "comp_algorithm", "disksize"]);
+            None
+        }
+        DeviceKind::Nbd => {
+            raw.take(&device.dir, &["backend", "pid"]);
+            None
+        }
+        _ if attr::numbered(&device.name, "bcache").is_some() => {
+            let names = ["backing_dev_uuid", "cache_mode", "label", "state"];
+            raw.take(&device.dir.join("bcache"), &names);
+            Some("bcache".to_owned())
+        }
+        _ if device.name.starts_with("pmem") => {
+            raw.take(&device.dir.join("device"), &["mode", "sector_size", "uuid"]);
+            Some("persistent memory".to_owned())
+        }
+        _ => None,
+    };
+    DeviceIdentity {
+        kind,
+        model,
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+fn virtual_kind(name: &str) -> DeviceKind {
+    let numbered = |prefix| attr::numbered(name, prefix).is_some();
+    match name {
+        _ if numbered("loop") => DeviceKind::Loop,
+        _ if numbered("zram") => DeviceKind::Zram,
+        _ if numbered("ram") => DeviceKind::Ram,
+        _ if numbered("dm-") => DeviceKind::Dm,
+        // Arrays may have names, such as md_home.
+        _ if numbered("md") || name.starts_with("md_") => DeviceKind::Md,
+        _ if numbered("nbd") => DeviceKind::Nbd,
+        _ if name.starts_with("nullb") => DeviceKind::Nullblk,
+        _ if name.starts_with("mtdblock") || name.starts_with("ubiblock") => DeviceKind::Mtd,
+        _ => DeviceKind::Other,
     }
 }
 

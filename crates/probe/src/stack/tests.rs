@@ -196,7 +196,7 @@ fn an_nvme_drive_with_two_controllers_has_two_paths() {
         ]
     );
     assert!(!device_gone(&machine.roots, &storage));
-    assert_eq!(crate::watch::disks(&machine.roots), ["nvme0n1"]);
+    assert_eq!(crate::counters::disks(&machine.roots), ["nvme0n1"]);
 }
 
 #[test]

@@ -4,9 +4,9 @@
 //! A transaction of a step is prepared once and run many times.
 
 use super::progress;
-use crate::files::{remove_if_there, write_back};
 use crate::observer::nanos;
 use crate::{ActError, Context, ObservedStep, StepOutcome};
+use crate::{remove_if_there, write_back};
 use assay_engine::held::{let_sqlite_in, shown};
 use assay_engine::thread_cpu_use;
 use assay_model::act::androbench::{

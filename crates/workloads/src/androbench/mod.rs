@@ -5,9 +5,9 @@
 #[cfg(feature = "sqlite")]
 pub(crate) mod database;
 
-use crate::files::{remove_if_there, write_back};
 use crate::observer::nanos;
 use crate::{ActError, Context, ObservedStep, Observer, StepOutcome};
+use crate::{remove_if_there, write_back};
 use assay_engine::held::shown;
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};

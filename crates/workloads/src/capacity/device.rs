@@ -1,8 +1,7 @@
 //! Filling or probing of a whole device.
 
-use super::check::{CHUNK, Checker};
 use super::probe::Probe;
-use super::{BlockStore, CHUNKS_PER_FLUSH, DirectFile, Use, probe};
+use super::{BlockStore, CHUNK, CHUNKS_PER_FLUSH, Checker, DirectFile, Use, probe};
 use crate::observer::{Meter, ProgressReporter};
 use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
@@ -261,7 +260,7 @@ impl SegmentWriter<'_> {
 /// Jobs that describe the steps.
 pub(super) mod job {
     use super::super::CHUNKS_PER_FLUSH;
-    use super::super::check::CHUNK;
+    use crate::capacity::CHUNK;
     use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Rw};
     use assay_model::units::{Bytes, Nanos};
 

@@ -1,12 +1,10 @@
 //! The files of H2testw and f3 in a folder: `1.h2w`, `2.h2w` and so on.
 
-use super::CHUNKS_PER_FLUSH;
-use super::check::CHUNK;
+use super::{CHUNK, CHUNKS_PER_FLUSH};
 use crate::observer::{Meter, ProgressReporter};
 use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
-use assay_engine::held;
-use assay_engine::held::shown;
+use assay_engine::held::{self, shown};
 use assay_model::act::capacity::{
     CapacityPart, Class, FILE_BYTES, Fill, SECTOR, SECTOR_BYTES, Short, classify, fill,
 };

@@ -1,11 +1,13 @@
-//! Opening of a copy's input and output.
+//! Opening of a copy's input and output, and description of a copy as a job, for the evaluation of
+//! its evidence.
 
 use super::Name;
 use crate::{ActError, Context};
-use assay_engine::held;
+use assay_engine::held::{self, shown};
 use assay_engine::load::sync_flags;
 use assay_model::act::copy::{EndKind, FileCopy, Flags};
-use assay_model::job::OpenSync;
+use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::units::Bytes;
 use rustix::fs::{
     FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, seek,
 };
@@ -269,4 +271,96 @@ fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, ActError> {
         let what = format!("failed to truncate to {length} bytes in output file {name}");
         super::failed(&what, why)
     }))
+}
+
+/// Returns the job of the file whose storage is evidence.
+pub(super) fn describe_job(work: &FileCopy, ends: &Ends) -> Job {
+    let writes = ends.output.kind.is_storage() || !ends.input.kind.is_storage();
+    let (end, block, at) = if writes {
+        (&ends.output, work.output_block, work.seek)
+    } else {
+        (&ends.input, work.input_block, work.skip)
+    };
+    let rw = if writes { Rw::Write } else { Rw::Read };
+    let size = expected_bytes(work, &ends.input);
+    let mut job = Job::new(&work.name, rw, Bytes(block), Bytes(size));
+    job.offset = Bytes(at.of_blocks(block));
+    job.direct = end.flags.contains(OFlags::DIRECT);
+    job.cache_state = CacheState::AsIs;
+    job.description = Some(description(ends));
+    if writes {
+        job.sync = open_sync(end.flags);
+        job.flush = Flush {
+            every: None,
+            at_end: final_flush(work),
+        };
+        job.content = input_content(&ends.input);
+        let emptied = !work.treatment.keep_length && work.seek.blocks == 0;
+        job.file_state = if work.output.is_some() && emptied {
+            FileState::Fresh
+        } else {
+            FileState::Written
+        };
+    }
+    job
+}
+
+/// Returns the bytes that will be copied; 0 if unknown.
+fn expected_bytes(work: &FileCopy, input: &End) -> u64 {
+    let skipped = work.skip.of_blocks(work.input_block);
+    let there = input.size.map(|size| size.saturating_sub(skipped));
+    match (work.limit_bytes(), there) {
+        (Some(limit), Some(there)) => limit.min(there),
+        (limit, there) => limit.or(there).unwrap_or(0),
+    }
+}
+
+fn open_sync(flags: OFlags) -> OpenSync {
+    // The bits of O_SYNC include that of O_DSYNC.
+    let stronger_first = [OpenSync::Sync, OpenSync::Dsync];
+    let mut set = stronger_first.into_iter();
+    set.find(|&sync| flags.contains(sync_flags(sync)))
+        .unwrap_or(OpenSync::None)
+}
+
+fn final_flush(work: &FileCopy) -> Option<FlushCall> {
+    if work.treatment.fsync {
+        Some(FlushCall::Fsync)
+    } else {
+        work.treatment.fdatasync.then_some(FlushCall::Fdatasync)
+    }
+}
+
+fn input_content(input: &End) -> Content {
+    // Other input has unknown content, which is treated as incompressible.
+    if input.kind == EndKind::Character {
+        Content::Zero
+    } else {
+        Content::Random
+    }
+}
+
+/// Returns a description such as `copy of FILE to a pipe`.
+fn description(ends: &Ends) -> String {
+    format!(
+        "copy {} to {}",
+        end_words(&ends.input),
+        end_words(&ends.output)
+    )
+}
+
+fn end_words(end: &End) -> String {
+    let words = match end.kind {
+        EndKind::File | EndKind::Device => match &end.path {
+            Some(path) => return shown(path),
+            None => "a file",
+        },
+        EndKind::Pipe => "a pipe",
+        EndKind::Socket => "a socket",
+        EndKind::Terminal => "the terminal",
+        EndKind::Character | EndKind::Other => {
+            return end.name.quoted().trim_matches('\'').to_owned();
+        }
+    };
+    words.to_owned()
 }

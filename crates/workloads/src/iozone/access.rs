@@ -2,7 +2,7 @@
 
 use super::TestFile;
 use crate::ActError;
-use crate::files::remove_if_there;
+use crate::remove_if_there;
 use assay_engine::buffer::{IoBuf, fill_random};
 use assay_engine::held::shown;
 use assay_engine::stdio::{Mode as StreamMode, Stream};

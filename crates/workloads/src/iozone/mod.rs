@@ -8,9 +8,9 @@
 mod access;
 mod step;
 
-use crate::files::{remove_if_there, run_program};
 use crate::observer::EVERY;
 use crate::{ActError, Context};
+use crate::{remove_if_there, run_program};
 use access::{Buffers, MARK};
 use assay_engine::held::shown;
 use assay_engine::{StartLine, held, own_file_table};

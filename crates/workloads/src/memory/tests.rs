@@ -167,3 +167,20 @@ fn more_than_is_safe_is_refused() {
     assert!(matches!(ended, Err(ActError::Refused(why)) if why.contains("--stress-size")));
     assert!(steps.is_empty());
 }
+
+#[test]
+fn nobody_is_ahead_by_more_than_a_round() {
+    let (barrier, passed) = (SpinBarrier::of(3), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..200 {
+                    barrier.wait();
+                    let before = passed.fetch_add(1, Ordering::AcqRel);
+                    assert!(before / 3 == round, "{before} in round {round}");
+                    barrier.wait();
+                }
+            });
+        }
+    });
+}

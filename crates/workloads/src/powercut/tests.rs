@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::observer::recording::Recording;
-use assay_testkit::{Scratch, needs};
+use assay_testkit::{Scratch, needs, text};
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, chown, symlink};
 use std::sync::atomic::AtomicBool;
 
@@ -239,4 +240,45 @@ fn a_file_of_any_length_is_torn_and_not_read_to_its_end() {
         let found = bench.only(kind);
         assert_eq!((found.torn, found.lost), (1, 0), "{:?}", found.examples);
     }
+}
+
+#[test]
+fn only_lines_that_name_the_device_are_its() {
+    for (line, name, is) in [
+        ("EXT4-fs (mmcblk0p1): recovery complete", "mmcblk0p1", true),
+        ("EXT4-fs (mmcblk0p1): recovery complete", "mmcblk0", false),
+        ("mmcblk0: error -110", "mmcblk0", true),
+        ("I/O error, dev vda, sector 8", "vda", true),
+        ("EXT4-fs (loop10): mounted", "loop1", false),
+        ("JBD2: journal of sdaa", "sda", false),
+    ] {
+        assert_eq!(says(line, name), is, "{line} {name}");
+    }
+}
+
+#[test]
+fn a_damaged_file_system_is_told_from_a_sound_one() {
+    needs!("mkfs.ext4", "e2fsck");
+    let scratch = Scratch::new().unwrap();
+    let image = scratch.image("ext4", 16).unwrap();
+    assay_testkit::run(&["mkfs.ext4", "-q", "-F", text(&image)]).unwrap();
+    let checked = || run_checker(&checker("ext4").unwrap(), text(&image)).unwrap();
+    let sound = checked();
+    assert_eq!((sound.exit_code, sound.damaged), (Some(0), false));
+    // Damages the inode table or its neighbourhood.
+    let file = OpenOptions::new().write(true).open(&image).unwrap();
+    file.write_all_at(&[0xa5; 65_536], 64 << 10).unwrap();
+    let broken = checked();
+    assert!(broken.damaged && !broken.said.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn what_has_no_journal_or_no_program_is_not_checked() {
+    assert!(checker("vfat").is_none());
+    let missing = Checker {
+        program: "fsck.of-nobody".to_owned(),
+        flags: &[],
+        damaged: |_| true,
+    };
+    assert_eq!(run_checker(&missing, "/dev/null"), None);
 }

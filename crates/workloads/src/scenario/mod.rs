@@ -8,36 +8,29 @@
 //! offset, so that `verify` knows a digest without a copy. Acts that run at the same time share one
 //! evidence (`Observer::ended_together`).
 
-mod content;
-mod copy;
-mod database;
-mod discard;
-mod free_space;
-mod inflate;
-mod read;
+mod file;
 mod stage;
 mod tree;
-mod verify;
-mod write;
 
-use crate::files::write_back;
+use crate::androbench::database::{Database, ThreadIo, Transaction, detail, keys};
+use crate::write_back;
 use crate::{ActError, Context};
-use assay_engine::held;
+use assay_engine::held::{self, shown};
 use assay_model::act::ActReport;
+use assay_model::act::androbench::{DatabasePhase, Statement};
 use assay_model::act::scenario::{Action, Command as Wanted, DEVICE, SCENE, Scenario, ScenarioAct};
-use assay_model::units::Nanos;
-use content::Recipe;
-use copy::Copier;
-use database::Transactions;
-use discard::{Deletion, Discarding};
-use inflate::Inflating;
-use read::FileReader;
+use assay_model::rng::SplitMix64;
+use assay_model::trial::DirectionTotals;
+use assay_model::units::{Bytes, Nanos};
+use assay_stats::histogram::Histogram;
+use file::{Copier, Deletion, Discarding, FileReader, FileWriter, Recipe, Verifier};
+use miniz_oxide::deflate::compress_to_vec;
+use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 use stage::Turn;
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
@@ -45,8 +38,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tree::Filler;
-use verify::Verifier;
-use write::FileWriter;
 
 /// An act that is ready to run.
 trait Play: Send {
@@ -155,6 +146,179 @@ impl Play for DropCaches<'_> {
 /// Drops unused dentries and inodes, if this user may.
 fn drop_entries() {
     let _ = fs::write(DROP_CACHES, "2");
+}
+
+/// Decompressed size of a block in bytes.
+const INFLATED_BLOCK: usize = 256 << 10;
+/// Compression level; gzip's default.
+const COMPRESSION_LEVEL: u8 = 6;
+/// Number of different words in the text.
+const DIFFERENT_WORDS: u64 = 4096;
+
+/// A compressed block, and a buffer for its content.
+///
+/// CPU load: inflating (RFC 1951), as installers do between reading and writing. The same text-
+/// like block is inflated repeatedly, because the purpose is the processor's share of the time,
+/// not a format.
+struct Inflater {
+    packed: Vec<u8>,
+    out: Vec<u8>,
+    /// Requested bytes that are less than a block.
+    owed: u64,
+}
+
+impl Inflater {
+    fn new(seed: u64) -> Self {
+        Self {
+            packed: compress_to_vec(&compressible_text(seed), COMPRESSION_LEVEL),
+            out: vec![0; INFLATED_BLOCK],
+            owed: 0,
+        }
+    }
+
+    /// Inflates `bytes`, in whole blocks on average; returns the bytes inflated now.
+    fn inflate(&mut self, bytes: u64) -> u64 {
+        self.owed += bytes;
+        let mut done = 0;
+        while self.owed >= INFLATED_BLOCK as u64 {
+            let packed = std::iter::once(self.packed.as_slice());
+            let came = decompress_slice_iter_to_slice(&mut self.out, packed, false, true);
+            debug_assert_eq!(came, Ok(INFLATED_BLOCK));
+            std::hint::black_box(&self.out);
+            self.owed -= INFLATED_BLOCK as u64;
+            done += INFLATED_BLOCK as u64;
+        }
+        done
+    }
+}
+
+/// Returns text in an order derived from the seed, which compresses to about a third.
+fn compressible_text(seed: u64) -> Vec<u8> {
+    let mut rng = SplitMix64::new(seed);
+    let mut text = Vec::with_capacity(INFLATED_BLOCK + 16);
+    while text.len() < INFLATED_BLOCK {
+        // Small numbers are frequent, like some words in a text.
+        let most = 1 + rng.below(DIFFERENT_WORDS);
+        let number = rng.below(most);
+        text.extend_from_slice(format!("w{:x} ", number * 2_654_435_761 % 16_777_213).as_bytes());
+    }
+    text.truncate(INFLATED_BLOCK);
+    text
+}
+
+/// CPU load without I/O.
+struct Inflating {
+    inflater: Inflater,
+    bytes: u64,
+}
+
+impl Inflating {
+    fn new(bytes: u64, scene: &Scene) -> Self {
+        Self {
+            inflater: Inflater::new(scene.seed),
+            bytes: bytes.next_multiple_of(INFLATED_BLOCK as u64),
+        }
+    }
+}
+
+impl Play for Inflating {
+    fn total(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
+        let mut left = self.bytes;
+        while left > 0 {
+            let Some(due_ns) = turn.due()? else {
+                break;
+            };
+            let done = self.inflater.inflate(INFLATED_BLOCK as u64);
+            turn.step.inflated_bytes += done;
+            turn.over(due_ns);
+            turn.tell(done);
+            if !turn.again() {
+                left = left.saturating_sub(done);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A database that is ready for its transactions.
+struct Transactions<'a> {
+    phase: &'a DatabasePhase,
+    folder: PathBuf,
+    database: Database,
+    rng: SplitMix64,
+}
+
+impl<'a> Transactions<'a> {
+    fn new(phase: &'a DatabasePhase, name: &str, scene: &Scene) -> Result<Self, ActError> {
+        let folder = scene.root()?.join(format!("database-{name}"));
+        held::make_folders(&folder, Mode::RWXU)
+            .map_err(|error| ActError::io("make", &folder, &error))?;
+        let database = Database::make(phase, &folder)?;
+        let mut rng = SplitMix64::new(scene.seed);
+        if phase.statements.first() != Some(&Statement::Insert) {
+            database.fill(phase, &mut rng)?;
+        }
+        Ok(Self {
+            phase,
+            folder,
+            database,
+            rng,
+        })
+    }
+
+    fn run(
+        &mut self,
+        statement: Statement,
+        latencies: &mut Histogram,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), ActError> {
+        let mut transaction = Transaction::prepare(&self.database, statement)?;
+        for key in keys(self.phase, statement, &mut self.rng) {
+            transaction.choose(key, &mut self.rng);
+            let Some(due_ns) = turn.due()? else {
+                return Ok(());
+            };
+            let began_ns = turn.meter.now_ns();
+            transaction.run()?;
+            turn.over(due_ns);
+            latencies.record(turn.meter.now_ns().saturating_sub(began_ns));
+        }
+        Ok(())
+    }
+}
+
+impl Play for Transactions<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        Database::files(&self.folder, self.phase.journal)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
+        let before = ThreadIo::look();
+        let mut latencies = Histogram::new();
+        let mut done = Ok(());
+        for &statement in &self.phase.statements {
+            done = self.run(statement, &mut latencies, turn);
+            if done.is_err() {
+                break;
+            }
+        }
+        // Writes that SQLite passed to the kernel; their latencies are unknown.
+        if let (Some(before), Some(after)) = (before, ThreadIo::look()) {
+            let io = after.since(before);
+            turn.meter.wrote_beside(&DirectionTotals {
+                ios: io.calls,
+                bytes: io.bytes,
+                ..DirectionTotals::default()
+            });
+        }
+        let statement = self.phase.statements.first().copied().unwrap_or_default();
+        turn.step.database = Some(detail(self.phase, statement, latencies.to_record(), None));
+        done
+    }
 }
 
 /// Simultaneous acts, at most: each has a thread.
@@ -483,6 +647,59 @@ impl Scene {
 fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Size and free space of a file system.
+#[derive(Clone, Copy, Debug)]
+struct FreeSpace {
+    /// Size in bytes, without the part reserved for root.
+    size: u64,
+    /// Bytes that this user may still write.
+    free: u64,
+}
+
+impl FreeSpace {
+    /// Determines the free space of a path's file system.
+    fn of(path: &Path) -> Result<Self, ActError> {
+        let stat = rustix::fs::statvfs(path)
+            .map_err(|errno| ActError::call(format!("cannot look at {}", shown(path)), errno))?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        let used = stat.f_blocks.saturating_sub(stat.f_bfree);
+        Ok(Self {
+            // As in df: the part reserved for root is neither used nor free.
+            size: bytes(used.saturating_add(stat.f_bavail)),
+            free: bytes(stat.f_bavail),
+        })
+    }
+
+    /// Returns the used part in percent.
+    fn percent(self) -> u8 {
+        let used = self.size.saturating_sub(self.free);
+        let percent = u128::from(used) * 100 / u128::from(self.size.max(1));
+        u8::try_from(percent).unwrap_or(100)
+    }
+}
+
+/// Refuses to write `bytes` more if less than the reserve would remain free.
+fn check_free_space(scene: &Scene, path: &Path, bytes: u64) -> Result<(), ActError> {
+    let Some(folder) = path
+        .parent()
+        .filter(|_| scene.device().is_none_or(|d| d != path))
+    else {
+        return Ok(());
+    };
+    let room = FreeSpace::of(folder)?;
+    if bytes.saturating_add(scene.reserve) <= room.free {
+        return Ok(());
+    }
+    Err(ActError::failed(format!(
+        "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
+             --scale, or a larger file system",
+        shown(path),
+        Bytes(bytes),
+        Bytes(scene.reserve),
+        Bytes(room.free)
+    )))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Scenarios in a folder of the test, without evidence.
 
-use super::run;
+use super::{INFLATED_BLOCK, Inflater, compressible_text, run};
 use crate::observer::recording::Recording;
 use crate::{ActError, Context};
 use assay_model::act::scenario::{
@@ -234,4 +234,15 @@ fn what_leads_out_of_its_folder_is_refused_before_anything_is_written() {
         assert!(observer.steps.is_empty());
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn so_much_is_inflated_as_is_asked_for_over_time() {
+    let mut inflater = Inflater::new(1);
+    let each = INFLATED_BLOCK as u64 / 2 + 1;
+    let done: Vec<u64> = (0..4).map(|_| inflater.inflate(each)).collect();
+    assert_eq!(done, [0, INFLATED_BLOCK as u64, 0, INFLATED_BLOCK as u64]);
+    assert_eq!(inflater.out, compressible_text(1), "and it is the text");
+    let share = inflater.packed.len() * 100 / INFLATED_BLOCK;
+    assert!((15..60).contains(&share), "{share} %");
 }

@@ -1,15 +1,11 @@
 //! Many files in a folder (created, read, queried, removed), and filling a file system to a level.
 
-use super::content::ContentSource;
-use super::free_space::FreeSpace;
-use super::read::{open_to_read, read_block};
+use super::file::{ContentSource, Flusher, open_to_read, open_to_write, read_block, write_block};
 use super::stage::Turn;
-use super::write::{Flusher, open_to_write, write_block};
-use super::{Planted, Play, Scene, free_space};
+use super::{FreeSpace, Planted, Play, Scene, check_free_space};
 use crate::ActError;
 use assay_engine::buffer::IoBuf;
-use assay_engine::held;
-use assay_engine::held::shown;
+use assay_engine::held::{self, shown};
 use assay_model::act::scenario::{Filling, Sync, Tree, TreeAct};
 use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
@@ -71,7 +67,7 @@ pub(super) fn prepare<'a>(
 fn sow(spec: &Tree, scene: &Scene, root: &Path, rng: &mut SplitMix64) -> Result<Planted, ActError> {
     let count = spec.files.unwrap_or(1) as usize;
     let sizes: Vec<u64> = (0..count).map(|_| size(spec.sizes, rng)).collect();
-    free_space::check(scene, root, sizes.iter().sum())?;
+    check_free_space(scene, root, sizes.iter().sum())?;
     for folder in 0..count.div_ceil(IN_ONE_FOLDER) {
         let path = root.join(folder_name(folder));
         held::make_folders(&path, Mode::RWXU)

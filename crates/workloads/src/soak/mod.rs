@@ -4,20 +4,18 @@
 //! after a whole pass over the area, and all of them once more at the end. After every
 //! stretch the area is flushed, and the state is stored as a checkpoint.
 
-mod content;
-
 use crate::capacity::{BlockStore, DirectFile, Use};
 use crate::memory::{no_room, stress};
 use crate::observer::{Meter, ProgressReporter};
 use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
-use assay_engine::held;
-use assay_engine::held::shown;
+use assay_engine::held::{self, shown};
 use assay_model::act::soak::{
-    Checkpoint, Fault, Health, HeldContent, Soak, SoakOrder, SoakStep, Stretch,
+    Checkpoint, Fault, Health, HeldContent, SECTOR, Soak, SoakOrder, SoakStep, Stretch,
 };
 use assay_model::act::{ActReport, StepDetail};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
+use assay_model::rng::SplitMix64;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
 use std::io;
@@ -414,7 +412,7 @@ impl Area {
         if number >= self.tolerant_until && !checkpoint.suspects.contains(&block) {
             self.check(block, false, checkpoint, (meter, context), came)?;
         }
-        content::fill(self.expected.block_mut(), self.seed, number, block);
+        fill_block(self.expected.block_mut(), self.seed, number, block);
         let offset = block * self.block_bytes;
         match (self.store).write_counted(meter, offset, self.expected.block()) {
             Ok(()) => {
@@ -490,14 +488,14 @@ impl Area {
 
     /// Returns true if the block read has the content of a certain write.
     fn holds(&mut self, number: u64, block: u64) -> bool {
-        content::fill(self.expected.block_mut(), self.seed, number, block);
+        fill_block(self.expected.block_mut(), self.seed, number, block);
         self.found.block() == self.expected.block()
     }
 
     /// Returns true if the block read belongs, at least in part, to a write after the checkpoint,
     /// which was not flushed and may or may not have completed.
     fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut StretchResult) -> bool {
-        let newest = content::newest(self.found.block(), self.seed, block);
+        let newest = newest_write(self.found.block(), self.seed, block);
         // A number far beyond the checkpoint is not a write of this run.
         let latest = checkpoint
             .next
@@ -512,7 +510,7 @@ impl Area {
         if self.holds(number, block) {
             // Writes are sequential, so all before this one were made too.
             came.newer_writes = came.newer_writes.max(number + 1 - checkpoint.next);
-        } else if content::is_interrupted(self.found.block(), self.seed, block) {
+        } else if is_interrupted_write(self.found.block(), self.seed, block) {
             came.interrupted_blocks += 1;
         } else {
             came.fault(self.fault(block, number));
@@ -523,7 +521,7 @@ impl Area {
     /// Describes the fault found in place of a write; `expected` receives the content of that
     /// write.
     fn fault(&mut self, block: u64, number: u64) -> Fault {
-        content::fill(self.expected.block_mut(), self.seed, number, block);
+        fill_block(self.expected.block_mut(), self.seed, number, block);
         let (found, expected) = (self.found.block(), self.expected.block());
         let differ = || {
             found
@@ -539,7 +537,7 @@ impl Area {
             first_byte: offset + differ().next().map_or(0, |(at, _)| at as u64),
             differing_bytes: differ().count() as u64,
             expected: number,
-            found: content::held(found, expected, self.seed, number, block),
+            found: held_content(found, expected, self.seed, number, block),
         }
     }
 
@@ -572,6 +570,146 @@ fn make(path: &Path, bytes: u64) -> Result<(), ActError> {
     let made = held::create_new(path).map_err(io::Error::from);
     let made = made.and_then(|file| file.set_len(bytes));
     made.map_err(|error| ActError::io("make", path, &error))
+}
+
+/// Words of a sector.
+const SECTOR_WORDS: usize = SECTOR / 8;
+/// First word of every sector, mixed with the seed.
+const MAGIC: u64 = 0x4153_5341_5953_4f4b;
+
+/// Fills a block: the first words of each sector are the mark, the number of the write, the block
+/// and the position in it; the others are random, derived from all of these.
+fn fill_block(bytes: &mut [u8], seed: u64, number: u64, block: u64) {
+    for (place, sector) in (0_u64..).zip(bytes.chunks_exact_mut(SECTOR)) {
+        fill_sector(sector, seed, number, block, place);
+    }
+}
+
+fn fill_sector(sector: &mut [u8], seed: u64, number: u64, block: u64, place: u64) {
+    let (words, _) = sector.as_chunks_mut::<8>();
+    let mix = SplitMix64::mix;
+    let mut rng = SplitMix64::new(mix(seed ^ mix(number) ^ mix(block ^ place << 48)));
+    for (index, word) in words.iter_mut().enumerate() {
+        let value = match index {
+            0 => MAGIC ^ seed,
+            1 => number,
+            2 => block,
+            3 => place,
+            _ => rng.next_u64(),
+        };
+        *word = value.to_le_bytes();
+    }
+}
+
+/// Identity stored in a sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SectorHead {
+    number: u64,
+    block: u64,
+    place: u64,
+    /// True if all bytes of the sector are intact.
+    whole: bool,
+}
+
+fn sector_head(sector: &[u8], seed: u64) -> Option<SectorHead> {
+    let (words, _) = sector.as_chunks::<8>();
+    let word = |index: usize| words.get(index).map(|bytes| u64::from_le_bytes(*bytes));
+    if word(0)? != MAGIC ^ seed {
+        return None;
+    }
+    let (number, block, place) = (word(1)?, word(2)?, word(3)?);
+    let mut same = [0; 8 * SECTOR_WORDS];
+    fill_sector(&mut same, seed, number, block, place);
+    Some(SectorHead {
+        number,
+        block,
+        place,
+        whole: same == sector,
+    })
+}
+
+/// Classifies the content of a block that differs from its last write.
+fn held_content(found: &[u8], expected: &[u8], seed: u64, number: u64, block: u64) -> HeldContent {
+    if found.iter().all(|byte| *byte == 0) {
+        return HeldContent::Zeros;
+    }
+    let sectors = found.chunks_exact(SECTOR);
+    let all: Vec<Option<SectorHead>> = sectors.map(|sector| sector_head(sector, seed)).collect();
+    let is_new = |said: &&Option<SectorHead>| {
+        said.is_some_and(|s| s.whole && s.number == number && s.block == block)
+    };
+    let new_sectors = all.iter().filter(is_new).count() as u64;
+    let whole = |said: &Option<SectorHead>| said.is_some_and(|said| said.whole);
+    let Some(first) = all
+        .first()
+        .copied()
+        .flatten()
+        .filter(|_| all.iter().all(whole))
+    else {
+        return flipped_content(found, expected, &all, number, block);
+    };
+    let same_block = |said: &Option<SectorHead>| said.is_some_and(|said| said.block == first.block);
+    let same_write =
+        |said: &Option<SectorHead>| said.is_some_and(|said| said.number == first.number);
+    if first.block != block && all.iter().all(same_block) {
+        HeldContent::Misplaced { block: first.block }
+    } else if all.iter().all(same_write) && first.block == block && new_sectors == 0 {
+        HeldContent::Stale {
+            number: first.number,
+        }
+    } else {
+        HeldContent::Torn {
+            new_sectors,
+            sectors: all.len() as u64,
+        }
+    }
+}
+
+/// Classifies a block that does not consist of intact sectors of assay: bits of the expected write
+/// differ, other writes overwrote parts, or everything is foreign.
+fn flipped_content(
+    found: &[u8],
+    expected: &[u8],
+    all: &[Option<SectorHead>],
+    number: u64,
+    block: u64,
+) -> HeldContent {
+    let own =
+        |said: &&Option<SectorHead>| said.is_some_and(|s| s.number == number && s.block == block);
+    let known = all.iter().flatten().count();
+    let bits: u64 = (found.iter().zip(expected))
+        .map(|(a, b)| u64::from((a ^ b).count_ones()))
+        .sum();
+    // Unrelated random data differs in half of its bits.
+    let differing = found.iter().zip(expected).filter(|(a, b)| a != b).count() as u64;
+    if known == 0 && bits * 4 > found.len() as u64 * 8 {
+        return HeldContent::Foreign;
+    }
+    if differing < SECTOR as u64 && bits < 8 * SECTOR as u64 / 4 {
+        return HeldContent::Flipped { bits };
+    }
+    HeldContent::Torn {
+        new_sectors: all.iter().filter(own).count() as u64,
+        sectors: all.len() as u64,
+    }
+}
+
+/// Returns true if every sector is an intact sector of a write to this block, or was never written,
+/// as after an interrupted write. Any other sector means damage.
+fn is_interrupted_write(found: &[u8], seed: u64, block: u64) -> bool {
+    let mut sectors = found.chunks_exact(SECTOR);
+    sectors.all(|sector| {
+        let own = sector_head(sector, seed).is_some_and(|said| said.whole && said.block == block);
+        own || sector.iter().all(|byte| *byte == 0)
+    })
+}
+
+/// Returns the highest number of a write of which the block contains an intact sector.
+fn newest_write(found: &[u8], seed: u64, block: u64) -> Option<u64> {
+    let sectors = found.chunks_exact(SECTOR);
+    let whole = sectors.filter_map(|sector| sector_head(sector, seed));
+    let own = whole.filter(|said| said.whole && said.block == block);
+    own.map(|said| said.number).max()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 use super::*;
 use crate::observer::recording::recorded;
 use assay_model::act::soak::{Fault, HeldContent};
-use std::fs;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -123,7 +122,7 @@ fn a_write_that_was_under_way_is_no_fault() {
     let order = SoakOrder::new(BLOCKS, 7);
     let block = order.block_of(16);
     let mut half = vec![0; 4096];
-    content::fill(&mut half, 7, 16, block);
+    fill_block(&mut half, 7, 16, block);
     overwrite(&path, block * BLOCK, &half[..1024]);
     let at = Checkpoint {
         next: 16,
@@ -196,4 +195,63 @@ fn a_file_that_is_gone_or_too_short_is_refused() {
     fs::write(&path, "short").unwrap();
     let (ended, _) = soaked(&work(&path, 16, from));
     assert!(matches!(ended, Err(ActError::Refused(why)) if why.contains("since the run began")));
+}
+
+const BYTES: usize = 8 * SECTOR;
+
+fn block(number: u64, block: u64) -> Vec<u8> {
+    let mut bytes = vec![0; BYTES];
+    fill_block(&mut bytes, 7, number, block);
+    bytes
+}
+
+fn classified(found: &[u8]) -> HeldContent {
+    held_content(found, &block(9, 3), 7, 9, 3)
+}
+
+#[test]
+fn each_way_to_lose_a_block_has_its_name() {
+    assert_eq!(classified(&[0; BYTES]), HeldContent::Zeros);
+    assert_eq!(classified(&block(4, 3)), HeldContent::Stale { number: 4 });
+    assert_eq!(
+        classified(&block(9, 5)),
+        HeldContent::Misplaced { block: 5 }
+    );
+    assert_eq!(classified(&[0xab; BYTES]), HeldContent::Foreign);
+    let mut torn = block(4, 3);
+    torn[..3 * SECTOR].copy_from_slice(&block(9, 3)[..3 * SECTOR]);
+    let expected = HeldContent::Torn {
+        new_sectors: 3,
+        sectors: 8,
+    };
+    assert_eq!(classified(&torn), expected);
+    let mut flip = block(9, 3);
+    flip[5 * SECTOR + 100] ^= 0x11;
+    assert_eq!(classified(&flip), HeldContent::Flipped { bits: 2 });
+    let mut part = block(9, 3);
+    part[..SECTOR].fill(0);
+    let expected = HeldContent::Torn {
+        new_sectors: 7,
+        sectors: 8,
+    };
+    assert_eq!(classified(&part), expected);
+}
+
+#[test]
+fn a_damaged_block_is_no_interrupted_write() {
+    let mut torn = block(4, 3);
+    torn[..SECTOR].copy_from_slice(&block(9, 3)[..SECTOR]);
+    assert!(is_interrupted_write(&torn, 7, 3));
+    torn[SECTOR + 77] ^= 1;
+    assert!(!is_interrupted_write(&torn, 7, 3));
+    assert!(!is_interrupted_write(&block(9, 5), 7, 3), "another block");
+}
+
+#[test]
+fn the_newest_write_of_a_torn_block_is_found() {
+    let mut torn = block(4, 3);
+    torn[..SECTOR].copy_from_slice(&block(9, 3)[..SECTOR]);
+    assert_eq!(newest_write(&torn, 7, 3), Some(9));
+    assert_eq!(newest_write(&[0; BYTES], 7, 3), None);
+    assert_eq!(newest_write(&block(4, 3), 8, 3), None, "of another run");
 }

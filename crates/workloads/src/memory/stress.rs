@@ -5,25 +5,22 @@
 //!
 //! A `Team` of threads tests: each has a part of the memory, and waits for requests.
 
-mod part;
-mod sweep;
-
-use super::Steps;
-use crate::memory::{lost_threads, no_room};
+use super::{Steps, lost_threads, no_room};
 use crate::observer::{ProgressReporter, nanos};
 use crate::{ActError, Context};
+use assay_engine::memory::{Cells, bind_to};
 use assay_model::act::memory::{
-    Bit, Machine, MemoryPattern, MemoryStepResult, Stress, StressStep, Untested, stress_job,
+    Bit, BitFlip, Machine, MemoryPattern, MemoryStepResult, Stress, StressStep, Untested,
+    stress_job,
 };
+use assay_model::rng::SplitMix64;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use part::{Swept, ThreadMemory};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use sweep::sweep_of;
 
 /// Available memory that is left to other processes, in bytes; at most a quarter of it.
 const LEFT: u64 = 512 << 20;
@@ -407,5 +404,411 @@ impl Team<'_> {
             Ok(StressReply::Flipped) => Ok(()),
             _ => Err(lost_threads()),
         }
+    }
+}
+
+/// Words between two checks of the stop flag.
+const PIECE: usize = 512;
+/// Flips listed in detail for each sweep and thread, at most; all are counted.
+const FLIPS_KEPT_PER_SWEEP: usize = 32;
+/// Number of times that a wrong word is read again.
+const READS_AGAIN: u32 = 8;
+
+/// Part of the memory that a thread tests.
+pub(crate) struct ThreadMemory {
+    cells: Cells,
+    cpu: Option<u32>,
+    thread: u32,
+    locked: bool,
+}
+
+/// Result of a sweep.
+#[derive(Default)]
+struct Swept {
+    /// Bytes written and read.
+    moved_bytes: u64,
+    flips: u64,
+    first: Vec<BitFlip>,
+    /// It was not stopped before the end.
+    whole: bool,
+}
+
+impl ThreadMemory {
+    /// Allocates memory on a CPU; locks it if this user may.
+    fn new(words: usize, cpu: Option<u32>, thread: u32) -> io::Result<Self> {
+        let cpu = cpu.filter(|&cpu| bind_to(cpu));
+        let mut cells = Cells::new(words)?;
+        let locked = cells.region_mut().lock().is_ok();
+        Ok(Self {
+            cells,
+            cpu,
+            thread,
+            locked,
+        })
+    }
+
+    /// Returns the first address and the size in bytes.
+    fn place(&self) -> (u64, u64) {
+        (self.address(), 8 * self.cells.len() as u64)
+    }
+
+    fn address(&self) -> u64 {
+        match self.cells.is_empty() {
+            true => 0,
+            false => self.cells.address(0),
+        }
+    }
+
+    fn ground(&self, seed: u64) -> Ground {
+        Ground {
+            address: self.address(),
+            words: self.cells.len(),
+            seed,
+        }
+    }
+
+    /// Runs one sweep; `done` counts its words for the progress.
+    fn sweep(
+        &mut self,
+        sweep: Sweep,
+        phase: u32,
+        seed: u64,
+        stop: &AtomicBool,
+        done: &AtomicU64,
+    ) -> Swept {
+        let ground = self.ground(seed);
+        let mut swept = Swept::default();
+        let pieces = ground.words.div_ceil(PIECE);
+        let buffers = &mut ([0; PIECE], [0; PIECE]);
+        if sweep.moves {
+            return self.move_blocks(ground, stop, done);
+        }
+        for number in 0..pieces {
+            if stop.load(Ordering::Relaxed) {
+                return swept;
+            }
+            let piece = match sweep.downwards {
+                true => pieces - 1 - number,
+                false => number,
+            };
+            let from = piece * PIECE;
+            let words = PIECE.min(ground.words - from);
+            self.piece(
+                ground,
+                sweep,
+                phase,
+                from..from + words,
+                buffers,
+                &mut swept,
+            );
+            done.fetch_add(words as u64, Ordering::Relaxed);
+        }
+        swept.whole = true;
+        swept
+    }
+
+    /// Checks and writes each word of a piece before the next word.
+    fn piece(
+        &mut self,
+        ground: Ground,
+        sweep: Sweep,
+        phase: u32,
+        words: std::ops::Range<usize>,
+        (expected, written): &mut ([u64; PIECE], [u64; PIECE]),
+        swept: &mut Swept,
+    ) {
+        let (from, count) = (words.start, words.len());
+        if let Some(value) = sweep.expected {
+            value.fill(ground, from, &mut expected[..count]);
+        }
+        if let Some(value) = sweep.written {
+            value.fill(ground, from, &mut written[..count]);
+        }
+        for step in 0..count {
+            let at = match sweep.downwards {
+                true => count - 1 - step,
+                false => step,
+            };
+            if sweep.expected.is_some() {
+                let found = self.cells.read(from + at);
+                if found != expected[at] {
+                    self.wrong(from + at, expected[at], found, phase, swept);
+                }
+            }
+            if sweep.written.is_some() {
+                self.cells.write(from + at, written[at]);
+            }
+        }
+        let ways = u64::from(sweep.expected.is_some()) + u64::from(sweep.written.is_some());
+        swept.moved_bytes += ways * 8 * count as u64;
+    }
+
+    /// Records a wrong word, and reads it again to find out if the error is permanent.
+    #[cold]
+    fn wrong(&self, index: usize, expected: u64, found: u64, phase: u32, swept: &mut Swept) {
+        swept.flips += 1;
+        if swept.first.len() >= FLIPS_KEPT_PER_SWEEP {
+            return;
+        }
+        let again = (0..READS_AGAIN).map(|_| u32::from(self.cells.read_again(index) != expected));
+        swept.first.push(BitFlip {
+            address: self.cells.address(index),
+            physical: None,
+            offset: 8 * index as u64,
+            thread: self.thread,
+            expected,
+            found,
+            reads: READS_AGAIN,
+            wrong_reads: again.sum(),
+            phase,
+        });
+    }
+
+    /// Copies each block to the position of the next one, the last block first.
+    fn move_blocks(&mut self, ground: Ground, stop: &AtomicBool, done: &AtomicU64) -> Swept {
+        let mut swept = Swept::default();
+        for block in (1..ground.blocks()).rev() {
+            if stop.load(Ordering::Relaxed) {
+                return swept;
+            }
+            for word in block * BLOCK..(block + 1) * BLOCK {
+                let moved = self.cells.read(word - BLOCK);
+                self.cells.write(word, moved);
+            }
+            done.fetch_add(BLOCK as u64, Ordering::Relaxed);
+            swept.moved_bytes += 16 * BLOCK as u64;
+        }
+        swept.whole = true;
+        swept
+    }
+
+    /// Flips a bit unnoticed by the check, in tests of assay.
+    fn flip(&mut self, bit: Bit) {
+        let index = usize::try_from(bit.offset / 8).unwrap_or(usize::MAX);
+        if index < self.cells.len() {
+            let mut bytes = self.cells.read(index).to_ne_bytes();
+            bytes[(bit.offset % 8) as usize] ^= 1 << (bit.bit % 8);
+            self.cells.write(index, u64::from_ne_bytes(bytes));
+        }
+    }
+}
+
+/// Alternating bits.
+const CHECKERED: u64 = 0x5555_5555_5555_5555;
+/// Words of a block that is moved.
+const BLOCK: usize = 4096;
+
+/// Value of a word, given its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FillValue {
+    /// Address of the word.
+    Address,
+    /// Complement of the address.
+    NotAddress,
+    /// One value for all words.
+    Same(u64),
+    /// Random value from the seed and the position; `not` for the complement.
+    Random { not: bool },
+    /// Only bit `(place + shift) mod 64`; `not` for all other bits.
+    Walking { shift: u32, not: bool },
+    /// Alternating bits, inverted in every other word; `not` for the complement.
+    Checkered { not: bool },
+    /// Random values after all blocks were moved by one block.
+    Moved,
+}
+
+/// One pass over all of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sweep {
+    /// Value expected before the sweep.
+    expected: Option<FillValue>,
+    /// Value that is written.
+    written: Option<FillValue>,
+    /// Descending order of addresses.
+    downwards: bool,
+    /// Moves blocks instead of checking and writing words.
+    moves: bool,
+}
+
+/// Returns the sweep of a phase; phases are counted from 0.
+const fn sweep_of(pattern: MemoryPattern, phase: u32) -> Sweep {
+    const NOTHING: Sweep = Sweep {
+        expected: None,
+        written: None,
+        downwards: false,
+        moves: false,
+    };
+    if matches!(pattern, MemoryPattern::BlockMove) && phase == 1 {
+        return Sweep {
+            moves: true,
+            ..NOTHING
+        };
+    }
+    let last = pattern.phases() - 1;
+    let downwards = phase == 2
+        && matches!(
+            pattern,
+            MemoryPattern::MovingInversions | MemoryPattern::MovingInversionsRandom
+        );
+    Sweep {
+        expected: match phase {
+            0 => None,
+            phase => Some(value_of(pattern, phase - 1)),
+        },
+        written: if phase == last {
+            None
+        } else {
+            Some(value_of(pattern, phase))
+        },
+        downwards,
+        moves: false,
+    }
+}
+
+/// Returns the value in memory after a phase.
+const fn value_of(pattern: MemoryPattern, phase: u32) -> FillValue {
+    let odd = phase % 2 == 1;
+    match pattern {
+        MemoryPattern::Address if odd => FillValue::NotAddress,
+        MemoryPattern::Address => FillValue::Address,
+        MemoryPattern::MovingInversions => FillValue::Same(if odd { u64::MAX } else { 0 }),
+        MemoryPattern::MovingInversionsRandom => FillValue::Random { not: odd },
+        MemoryPattern::WalkingOnes => FillValue::Walking {
+            shift: phase,
+            not: false,
+        },
+        MemoryPattern::WalkingZeros => FillValue::Walking {
+            shift: phase,
+            not: true,
+        },
+        MemoryPattern::Checkerboard => FillValue::Checkered { not: odd },
+        MemoryPattern::BlockMove if odd => FillValue::Moved,
+        MemoryPattern::Random | MemoryPattern::BlockMove => FillValue::Random { not: false },
+    }
+}
+
+/// Memory region whose words have positions from 0 to `words`.
+#[derive(Clone, Copy)]
+struct Ground {
+    /// Address of the first word.
+    address: u64,
+    words: usize,
+    /// Seed of random words.
+    seed: u64,
+}
+
+impl FillValue {
+    /// Fills words with their values, from a position on.
+    fn fill(self, ground: Ground, from: usize, words: &mut [u64]) {
+        let places = (from as u64..).zip(words.iter_mut());
+        match self {
+            Self::Address => places.for_each(|(place, word)| *word = ground.address + 8 * place),
+            Self::NotAddress => {
+                places.for_each(|(place, word)| *word = !(ground.address + 8 * place));
+            }
+            Self::Same(value) => words.fill(value),
+            Self::Random { not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| *word = random_word(ground.seed, place) ^ flip);
+            }
+            Self::Walking { shift, not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| {
+                    *word = 1_u64.rotate_left(shift).rotate_left(rotation(place)) ^ flip;
+                });
+            }
+            Self::Checkered { not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| {
+                    *word = CHECKERED.rotate_left(rotation(place) % 2) ^ flip;
+                });
+            }
+            Self::Moved => {
+                places.for_each(|(place, word)| {
+                    *word = random_word(ground.seed, ground.moved_from(place));
+                });
+            }
+        }
+    }
+}
+
+impl Ground {
+    /// Returns the number of whole blocks.
+    const fn blocks(self) -> usize {
+        self.words / BLOCK
+    }
+
+    /// Returns the position from which a word was moved: the first block was not moved,
+    /// and neither were words after the last block.
+    const fn moved_from(self, place: u64) -> u64 {
+        let block = BLOCK as u64;
+        if place >= block && place < self.blocks() as u64 * block {
+            place - block
+        } else {
+            place
+        }
+    }
+}
+
+/// Returns the number of bits by which the word at a position is rotated.
+const fn rotation(place: u64) -> u32 {
+    (place % 64) as u32
+}
+
+/// Returns the random word of a position, so that positions can be visited in any order.
+const fn random_word(seed: u64, place: u64) -> u64 {
+    let steps = place.wrapping_add(1).wrapping_mul(SplitMix64::STEP);
+    SplitMix64::mix(seed.wrapping_add(steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_expects_what_the_one_before_left() {
+        for pattern in MemoryPattern::ALL {
+            let phases = pattern.phases();
+            assert_eq!(sweep_of(pattern, 0).expected, None, "{pattern:?}");
+            let last = sweep_of(pattern, phases - 1);
+            assert!(last.written.is_none() && last.expected.is_some());
+            for phase in 1..phases {
+                let (before, now) = (sweep_of(pattern, phase - 1), sweep_of(pattern, phase));
+                if !before.moves && !now.moves {
+                    assert_eq!(now.expected, before.written, "{pattern:?} {phase}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn walking_bits_stand_at_every_place_of_a_word_once() {
+        let ground = Ground {
+            address: 0,
+            words: 1,
+            seed: 0,
+        };
+        let mut seen = 0;
+        for phase in 0..64 {
+            let mut word = [0];
+            value_of(MemoryPattern::WalkingOnes, phase).fill(ground, 0, &mut word);
+            assert_eq!(word[0].count_ones(), 1);
+            seen |= word[0];
+        }
+        assert_eq!(seen, u64::MAX);
+    }
+
+    #[test]
+    fn checkered_words_differ_from_their_neighbours_and_from_the_complement() {
+        let ground = Ground {
+            address: 0,
+            words: 2,
+            seed: 0,
+        };
+        let (mut plain, mut not) = ([0; 2], [0; 2]);
+        FillValue::Checkered { not: false }.fill(ground, 0, &mut plain);
+        FillValue::Checkered { not: true }.fill(ground, 0, &mut not);
+        assert_eq!(plain[0], !plain[1]);
+        assert_eq!(plain[0], !not[0]);
     }
 }
