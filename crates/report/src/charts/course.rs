@@ -1,5 +1,5 @@
-//! Charts of the rate over time, with levels and stalls, and with temperature and dirty pages if
-//! they were recorded.
+//! Charts of lines: rates over time with levels and stalls, and with temperature and dirty pages if
+//! they were recorded; a whole soak; the machine's state over a whole run; samples by position.
 
 use super::as_f64;
 use crate::charts::draw::{
@@ -7,11 +7,15 @@ use crate::charts::draw::{
     thin_out,
 };
 use crate::results::describe;
+use crate::results::extent::{jobs, metric, name, of};
+use crate::results::findings::soak::{Taken, ends, steps, together};
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
-use crate::words::{clean, trial_named};
-use assay_lang::tr;
+use crate::words::{clean, quantity, range, trial_named};
+use assay_lang::{in_english, tr};
+use assay_model::act::{ExtentSample, ExtentStep, SampleKind};
 use assay_model::evidence::{Evidence, Glance, Snapshot};
 use assay_model::figures::Unit;
+use assay_model::run::Run;
 use assay_model::units::Nanos;
 use assay_stats::course::{Course, Level};
 use assay_stats::steps::stalls as stalls_of;
@@ -294,4 +298,342 @@ pub fn degrees(millicelsius: i64) -> f64 {
 /// Returns the bytes of dirty pages.
 pub fn dirty(snapshot: &Snapshot) -> Option<f64> {
     Some(as_f64(snapshot.memory?.dirty_bytes))
+}
+
+/// Maximum number of points of a line.
+const SOAK_POINTS: usize = 200;
+
+/// Draws the chart; `None` for other runs, and for a soak that was too short.
+pub fn draw_soak(summary: &Summary<'_>) -> Option<Chart> {
+    let steps = steps(summary);
+    let whole = together(&steps)?;
+    let course = Course::of(&whole)?;
+    let ends = ends(&steps);
+    let mut panels = vec![rate(Tint::Write, &course), stalls(&course)];
+    panels.extend(line_panel(
+        tr!("filled"),
+        Measure::Foreign("%".to_owned()),
+        Scale::Linear,
+        filled_shares(&ends),
+    ));
+    panels.extend(line_panel(
+        tr!("hottest sensor"),
+        Measure::Celsius,
+        Scale::Close,
+        highest_temperatures(&ends),
+    ));
+    Some(Chart {
+        name: "soak".to_owned(),
+        title: tr!("Rate over the whole soak").to_owned(),
+        description: tr!(
+            "reads and writes of {time} that wrote, one after the other, {stalls}",
+            time = Nanos(whole.elapsed_ns),
+            stalls = describe::stalls(&course)
+        ),
+        body: over_time(panels),
+    })
+}
+
+/// Returns the share of the area that was written at least once, in percent.
+fn filled_shares(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
+    let share = |bytes: u64, of: u64| 100.0 * as_f64(bytes) / as_f64(of.max(1));
+    let after = ends
+        .iter()
+        .map(|(end_s, (_, step))| Point::at(*end_s, share(step.filled_bytes, step.area_bytes)));
+    std::iter::once(Point::at(0.0, 0.0)).chain(after).collect()
+}
+
+fn highest_temperatures(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
+    let after = ends.iter().filter_map(|(end_s, (trial, _))| {
+        let degrees = hottest(&trial.evidence.as_ref()?.after)?;
+        Some(Point::at(*end_s, degrees))
+    });
+    after.collect()
+}
+
+/// Returns a panel with a line; `None` if it has less than two points.
+fn line_panel(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Option<Panel> {
+    let every = points.len().div_ceil(SOAK_POINTS).max(1);
+    let last = points.last().cloned().filter(|_| points.len() > 1)?;
+    let mut points: Vec<Point> = points.into_iter().step_by(every).collect();
+    if points.last() != Some(&last) {
+        points.push(last);
+    }
+    Some(Panel {
+        y: Axis::new(label, measure, scale),
+        series: vec![Series {
+            name: String::new(),
+            tint: Tint::Ink,
+            mark: SeriesStyle::Line,
+            points,
+        }],
+    })
+}
+
+/// Draws the chart; `None` if the kernel shows neither, or only one moment was recorded.
+pub fn draw_session(run: &Run) -> Option<Chart> {
+    let evidence = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.evidence.as_ref());
+    let mut moments: Vec<&Snapshot> = evidence.flat_map(|e| [&e.before, &e.after]).collect();
+    moments.sort_by_key(|snapshot| snapshot.at_ns);
+    let begin = moments.first()?.at_ns;
+    let points = |of: fn(&Snapshot) -> Option<f64>| -> Vec<Point> {
+        let at = |snapshot: &Snapshot| Nanos(snapshot.at_ns - begin).as_secs_f64();
+        moments
+            .iter()
+            .filter_map(|s| Some(Point::at(at(s), of(s)?)))
+            .collect()
+    };
+    let kinds: [(&str, Measure, Scale, Tint, Vec<Point>); 3] = [
+        (
+            tr!("hottest sensor"),
+            Measure::Celsius,
+            Scale::Close,
+            Tint::Bad,
+            points(hottest),
+        ),
+        (
+            tr!("dirty pages"),
+            Measure::Size,
+            Scale::Linear,
+            Tint::Write,
+            points(dirty),
+        ),
+        (
+            tr!("memory available"),
+            Measure::Size,
+            Scale::Linear,
+            Tint::Read,
+            points(available),
+        ),
+    ];
+    let kinds = kinds.into_iter().filter(|kind| kind.4.len() > 2);
+    let (mut panels, mut words) = (Vec::new(), Vec::new());
+    for (label, measure, scale, tint, points) in kinds {
+        words.push(format!("{label} {}", write_range(&measure, &points)));
+        panels.push(Panel {
+            y: Axis::new(label, measure, scale),
+            series: vec![Series {
+                name: label.to_owned(),
+                tint,
+                mark: SeriesStyle::Line,
+                points,
+            }],
+        });
+    }
+    (!panels.is_empty()).then(|| Chart {
+        name: "session".to_owned(),
+        title: tr!("Around the trials, over the run").to_owned(),
+        description: tr!(
+            "before and after each trial: {kinds}",
+            kinds = words.join("; ")
+        ),
+        body: Body::Plane(Plane {
+            limits: None,
+            x: Axis::new(
+                tr!("time since the first trial"),
+                Measure::Seconds,
+                Scale::Span,
+            ),
+            panels,
+        }),
+    })
+}
+
+fn available(snapshot: &Snapshot) -> Option<f64> {
+    snapshot.memory?.available_bytes.map(as_f64)
+}
+
+fn write_range(measure: &Measure, points: &[Point]) -> String {
+    let low = points
+        .iter()
+        .map(|point| point.y)
+        .fold(f64::INFINITY, f64::min);
+    let high = points
+        .iter()
+        .map(|point| point.y)
+        .fold(f64::NEG_INFINITY, f64::max);
+    match measure {
+        Measure::Size => range(Unit::Bytes, low, high),
+        other => tr!(
+            "{low} to {high}",
+            low = other.write(low),
+            high = other.write(high)
+        ),
+    }
+}
+
+/// Draws the samples of all trials that took any.
+pub fn charts_of_extents(summary: &Summary<'_>) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (kind, job) in jobs(summary) {
+        for trial in &job.trials {
+            charts.extend(of(trial).map(|step| draw_extent(kind, job, trial, step)));
+        }
+    }
+    charts
+}
+
+fn draw_extent(
+    kind: SampleKind,
+    job: &JobSummary<'_>,
+    trial: &JudgedTrial<'_>,
+    step: &ExtentStep,
+) -> Chart {
+    let number = trial.record.trial;
+    let (unit, mark) = match step.of {
+        SampleKind::Read | SampleKind::Write => (Unit::BytesPerSec, SeriesStyle::Line),
+        SampleKind::Access => (Unit::Nanos, SeriesStyle::Dots),
+    };
+    let tint = if job.job.rw.writes() {
+        Tint::Write
+    } else {
+        Tint::Read
+    };
+    Chart {
+        name: format!("extent-{}-{number}", slug(in_english(|| name(kind)))),
+        title: tr!(
+            "{kind} over the extent, {trial}",
+            kind = name(kind),
+            trial = trial_named(number)
+        ),
+        description: summarize_samples(kind, trial),
+        body: Body::plane(
+            Axis::new(tr!("place"), Measure::Size, Scale::Span),
+            Axis::new(name(kind), Measure::Of(unit), Scale::Linear),
+            vec![extent_bounds(step), sample_series(step, tint, mark)],
+        ),
+    }
+}
+
+/// Makes the axis cover the whole extent, also where there are no samples.
+fn extent_bounds(step: &ExtentStep) -> Series {
+    Series {
+        name: String::new(),
+        tint: Tint::Ink,
+        mark: SeriesStyle::Line,
+        points: [0, step.extent_bytes]
+            .map(|place| Point::at(as_f64(place), 0.0))
+            .to_vec(),
+    }
+}
+
+fn sample_series(step: &ExtentStep, tint: Tint, mark: SeriesStyle) -> Series {
+    let value = |sample: &ExtentSample| match step.of {
+        SampleKind::Read | SampleKind::Write => sample.rate(),
+        SampleKind::Access => Some(as_f64(sample.elapsed_ns)),
+    };
+    let samples = step.samples.iter();
+    Series {
+        name: tr!("sample").to_owned(),
+        tint,
+        mark,
+        points: samples
+            .filter_map(|s| Some(Point::at(as_f64(s.offset), value(s)?)))
+            .collect(),
+    }
+}
+
+/// Formats a summary: `lowest 1 MB/s, average 2 MB/s, highest 3 MB/s; measured device`.
+fn summarize_samples(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
+    let figure = |word: &str, statistic: &str| {
+        let name = format!("{}_{statistic}", metric(kind));
+        let found = trial
+            .derived
+            .metrics
+            .iter()
+            .find(|metric| metric.name == name)?;
+        Some(format!("{word} {}", quantity(found.unit, found.value)))
+    };
+    let all = [
+        (tr!("lowest"), "min"),
+        (tr!("mean of samples"), "mean"),
+        (tr!("highest"), "max"),
+    ];
+    let words = all
+        .into_iter()
+        .filter_map(|(word, statistic)| figure(word, statistic));
+    let labels: Vec<String> = trial.labels(None).iter().map(ToString::to_string).collect();
+    tr!(
+        "{samples}; measured {labels}",
+        samples = words.collect::<Vec<_>>().join(", "),
+        labels = labels.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::samples;
+    use assay_model::act::StepDetail;
+    use assay_model::act::soak::{Checkpoint, SoakStep, Stretch};
+
+    /// Returns a stretch that ends with `filled_bytes` of 8 bytes filled.
+    fn stretch(of: Stretch, filled_bytes: u64) -> Option<Box<StepDetail>> {
+        let step = SoakStep {
+            of,
+            checkpoint: Checkpoint::default(),
+            area_bytes: 8,
+            filled_bytes,
+            faults: Vec::new(),
+            health: None,
+        };
+        Some(Box::new(StepDetail::Soak(Box::new(step))))
+    }
+
+    #[test]
+    fn the_end_of_a_stretch_is_no_cliff() {
+        let mut run = samples::with_sustained();
+        let mut written = run.trials.pop().expect("the sustained write");
+        let series = &mut written.measured.as_mut().unwrap().series;
+        let (width_ns, whole) = (series.interval_ns, series.points[0]);
+        series.points = vec![whole; 12];
+        series.points.push(assay_model::trial::Interval {
+            write_bytes: whole.write_bytes / 10,
+            ..whole
+        });
+        written.measured.as_mut().unwrap().elapsed_ns = 12 * width_ns + width_ns / 10;
+        written.detail = stretch(Stretch::Writing, 8);
+        run.trials = vec![written.clone(), written];
+        let summary = Summary::of(&run);
+        let joined = together(&steps(&summary)).expect("whole intervals");
+        assert_eq!(joined.elapsed_ns, 24 * width_ns);
+        assert_eq!(joined.series.points, vec![whole; 24]);
+        let course = Course::of(&joined).expect("a course");
+        assert_eq!(course.rates.values.len(), 24);
+        let rates = || course.rates.values.iter().copied();
+        assert_eq!(rates().reduce(f64::min), rates().reduce(f64::max));
+    }
+
+    #[test]
+    fn stretches_are_one_curve_and_checks_are_none_of_it() {
+        let mut run = samples::with_sustained();
+        let mut written = run.trials.pop().expect("the sustained write");
+        let elapsed_s = Nanos(written.measured.as_ref().unwrap().elapsed_ns).as_secs_f64();
+        assert_eq!(draw_soak(&Summary::of(&run)), None, "no soak");
+        run.trials.clear();
+        for (of, filled) in [
+            (Stretch::Writing, 4),
+            (Stretch::Checking, 4),
+            (Stretch::Writing, 8),
+        ] {
+            written.detail = stretch(of, filled);
+            run.trials.push(written.clone());
+        }
+        let drawn = draw_soak(&Summary::of(&run)).expect("a chart");
+        let Body::Plane(plane) = &drawn.body else {
+            panic!("a plane");
+        };
+        let filled = plane.panels.iter().find(|panel| panel.y.label == "filled");
+        let points = &filled.expect("a panel").series[0].points;
+        let [first, half, end] = points.as_slice() else {
+            panic!("{points:?}");
+        };
+        assert_eq!((first.y, half.y, end.y), (0.0, 50.0, 100.0));
+        assert!((end.x - 2.0 * half.x).abs() < 1e-9, "evenly: {points:?}");
+        let width_s = Nanos(written.measured.unwrap().series.interval_ns).as_secs_f64();
+        assert!((half.x - (elapsed_s / width_s).floor() * width_s).abs() < 1e-9);
+    }
 }
