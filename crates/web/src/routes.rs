@@ -11,7 +11,7 @@ use crate::pool::Connection;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::{api, files, pages};
 use assay_lang::{current, in_english, tr};
-use assay_report::machine::described::Described;
+use assay_report::json::Described;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};

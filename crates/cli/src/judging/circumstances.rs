@@ -5,7 +5,7 @@ use crate::stored::lookup::FigureSource;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;
 use assay_report::describe;
-use assay_report::stopping::looked_at;
+use assay_report::describe::looked_at;
 use assay_report::words::enumerate;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use assay_lang::Told;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::comparison::Ranked;
-use assay_report::stopping::looked_at;
+use assay_report::describe::looked_at;
 use assay_report::sweep::Verdicts;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};

@@ -8,11 +8,9 @@ pub mod comparison;
 pub mod course;
 pub mod draw;
 pub mod latency;
-pub mod trend;
 
-use crate::results::cache_edge;
-use crate::results::jobs::metrics;
-use crate::results::matrix::{Matrix, matrices};
+use crate::results::describe::distinct_metrics;
+use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::words::clean;
@@ -135,7 +133,7 @@ fn row(index: usize) -> f64 {
 pub fn charts(figures: &[Figure]) -> Vec<Chart> {
     let decides = figures.iter().any(|figure| figure.primary);
     let shown = || figures.iter().filter(|figure| figure.primary || !decides);
-    let charts = metrics(shown()).into_iter().map(|metric| {
+    let charts = distinct_metrics(shown()).into_iter().map(|metric| {
         let own: Vec<&Figure> = shown().filter(|figure| figure.metric == metric).collect();
         chart(metric, &own)
     });
@@ -222,7 +220,7 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
             title,
             kind
         ),
-        description: cache_edge::sentence(matrix),
+        description: cache_edge_sentence(matrix),
         body: Body::Grid(Grid {
             form,
             rows: (tr!("file size").to_owned(), name_sizes(&matrix.rows)),
@@ -246,7 +244,7 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
                         .collect()
                 })
                 .collect(),
-            edge: cache_edge::edge(matrix)
+            edge: cache_edge_row(matrix)
                 .map(|row| (row, tr!("the page cache ends here").to_owned())),
         }),
     }

@@ -1,8 +1,8 @@
 //! Imported results.
 
-use super::ranking;
 use super::run::page::drawn;
-use super::run::{annotated, header, method};
+use super::run::{annotated, header};
+use super::{provenance, ranking};
 use crate::charts::Gallery;
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::{HEADER, cells};
@@ -124,7 +124,7 @@ pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> D
         ),
     ];
     limits.list(points.map(str::to_owned).into());
-    limits.blocks.extend(method::labels());
+    limits.blocks.extend(provenance::label_meanings());
     document.push(limits);
     document
 }

@@ -3,8 +3,7 @@
 //! do not support variables; resvg renders with an embedded font (a part of Roboto, see
 //! `fonts/README.md`).
 
-mod grid;
-mod plane;
+mod body;
 
 use super::{Body, Chart, Form};
 use crate::words::width as columns_of;
@@ -133,10 +132,10 @@ fn label(chart: &Chart) -> String {
 
 fn draw(chart: &Chart, width: f64) -> Drawing {
     match &chart.body {
-        Body::Plane(plane) => plane::draw(plane, width),
+        Body::Plane(plane) => body::draw_plane(plane, width),
         Body::Grid(grid) => match grid.form {
-            Form::Map => grid::draw_map(grid, width),
-            Form::Surface => grid::draw_surface(grid, width),
+            Form::Map => body::draw_map(grid, width),
+            Form::Surface => body::draw_surface(grid, width),
         },
     }
 }
@@ -342,7 +341,7 @@ mod tests {
             ends: Some((0.0, 600.0)),
             ..Point::default()
         });
-        let drawn = plane::draw(&plane, NARROW).body.into_string();
+        let drawn = body::draw_plane(&plane, NARROW).body.into_string();
         let widths = drawn.split("class=\"stretch").skip(1).map(|rect| {
             let width = rect.split_once("width=\"").unwrap().1;
             width.split('"').next().unwrap().parse::<f64>().unwrap()
@@ -363,7 +362,7 @@ mod tests {
             panic!("a plane");
         };
         plane.limits = limits;
-        plane::draw(&plane, NARROW).body.into_string()
+        body::draw_plane(&plane, NARROW).body.into_string()
     }
 
     /// Upright ticks of the interval that was drawn.

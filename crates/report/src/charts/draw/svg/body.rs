@@ -1,9 +1,15 @@
-//! Draws planes: places their panels and axes, the marks of their series, and the legend.
+//! Draws the bodies of charts. A plane has panels with axes, the marks of their series, and a legend. A
+//! grid is drawn as tiles, each with a colour, its value and its label, or as a surface in space, in
+//! parallel projection. The page's script draws the same from other angles: `html/page.js` must use
+//! the same projection.
 
 use super::{Area, Drawing, at, text_width};
 use crate::charts::draw::scale::Ruler;
-use crate::charts::draw::{Axis, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint};
-use crate::words::{clean, shorten};
+use crate::charts::draw::{
+    Axis, Grid, GridCell, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
+};
+use crate::words::{clean, shorten, width as columns_of};
+use assay_lang::{tr, translated};
 use assay_model::number::{as_u32, as_usize};
 use maud::{Markup, html};
 use std::fmt::Write;
@@ -32,7 +38,7 @@ const LEAST_NAME: usize = 8;
 /// Width per tick label, about.
 const TICK_EVERY: f64 = 66.0;
 
-pub fn draw(plane: &Plane, width: f64) -> Drawing {
+pub fn draw_plane(plane: &Plane, width: f64) -> Drawing {
     let legend = draw_legend(plane, width);
     let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
     let above = wanted > width * WIDEST_LEFT;
@@ -491,6 +497,297 @@ fn spans(
                 line class={ "level " (tint) } x1=(at(from)) x2=(at(to)) y1=(at(height)) y2=(at(height)) { (told(point)) }
             }
         }
+    }
+}
+
+const TILE_HEIGHT: f64 = 30.0;
+const TOP: f64 = 34.0;
+
+pub fn draw_map(grid: &Grid, width: f64) -> Drawing {
+    let names = grid.rows.1.iter().map(|name| text_width(name));
+    let left = names.fold(24.0, f64::max).min(width * 0.3) + 8.0;
+    let tile = (width - left) / grid.columns.1.len().max(1) as f64;
+    let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
+    let bottom = TOP + TILE_HEIGHT * grid.rows.1.len() as f64;
+    let body = html! {
+        text x="0" y="12" { (clean(&grid.rows.0)) (tr!(", downwards")) }
+        text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) (tr!(", across")) }
+        @for (px, name) in (0_u32..).zip(&grid.columns.1) {
+            text class="mid small" x=(at(left + (f64::from(px) + 0.5) * tile)) y=(at(TOP - 6.0)) {
+                (heading(name, tile))
+            }
+        }
+        @for (row, (name, cells)) in (0_u32..).zip(grid.rows.1.iter().zip(&grid.cells)) {
+            @let top = TOP + f64::from(row) * TILE_HEIGHT;
+            text class="end" x=(at(left - 6.0)) y=(at(top + 19.0)) { (name) }
+            @for (column, cell) in (0_u32..).zip(cells) {
+                @if let Some(cell) = cell {
+                    (draw_tile(grid, cell, share(cell.value, low, high), (left + f64::from(column) * tile, top), tile))
+                }
+            }
+        }
+        @if let Some((row, what)) = &grid.edge {
+            @let height = at(TOP + *row as f64 * TILE_HEIGHT);
+            line class="edge" x1="0" x2=(at(width)) y1=(height) y2=(height) {}
+            text class="edge-name" x="0" y=(at(bottom + 16.0)) { "- - - " (clean(what)) }
+        }
+    };
+    let foot = if grid.edge.is_some() { 24.0 } else { 4.0 };
+    Drawing {
+        height: bottom + foot,
+        body,
+    }
+}
+
+fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width: f64) -> Markup {
+    let (colour, is_dark) = colour(share);
+    let class = if is_dark {
+        "mid small on-dark"
+    } else {
+        "mid small on-light"
+    };
+    let value = short(cell.value);
+    let middle = at(x + width / 2.0);
+    let label = short_label(&cell.label).filter(|label| columns_of(label) <= chars(width));
+    html! {
+        rect class="tile" fill=(colour) x=(at(x)) y=(at(y)) width=(at(width)) height=(at(TILE_HEIGHT)) {
+            title { (grid.values.1.write(cell.value)) ", " (clean(translated(&cell.label))) }
+        }
+        text class=(class) x=(middle) y=(at(y + if label.is_some() { 13.0 } else { 19.0 })) { (value) }
+        @if let Some(label) = label {
+            text class=(class) x=(middle) y=(at(y + 25.0)) { (clean(label)) }
+        }
+    }
+}
+
+/// Returns a label as one word.
+fn short_label(label: &str) -> Option<&str> {
+    match label {
+        "" => None,
+        "page-cache" => Some(tr!("cache")),
+        "device-unflushed" => Some(tr!("unflushed")),
+        other => Some(translated(other)),
+    }
+}
+
+/// Returns the name of a column. A size without enough room keeps only its distinctive part:
+/// `128K`.
+fn heading(name: &str, width: f64) -> String {
+    if text_width(name) <= width {
+        return name.to_owned();
+    }
+    let short = name.trim_end_matches("iB").replace(' ', "");
+    shorten(&short, chars(width))
+}
+
+/// Formats a value with as many digits as a tile has room for.
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 999.5e6 => format!("{:.1}G", value / 1e9),
+        v if v >= 999_500.0 => format!("{:.1}M", value / 1e6),
+        v if v >= 9_999.5 => format!("{:.0}k", value / 1e3),
+        v if v >= 99.95 => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+/// Returns the number of small characters that fit into a tile.
+fn chars(width: f64) -> usize {
+    as_usize((width / 5.6).max(3.0))
+}
+
+/// Returns the position of a value between the lowest and the highest, from 0 to 1.
+fn share(value: f64, low: f64, high: f64) -> f64 {
+    if high > low {
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
+    } else {
+        0.5
+    }
+}
+
+/// cividis at nine points (Nuñez, Anderton and Renslow 2018, "Optimizing colormaps with
+/// consideration for color vision deficiency"): brightness grows with the value, also for
+/// colour-blind readers.
+const CIVIDIS: [[f64; 3]; 9] = [
+    [0.0, 34.0, 78.0],
+    [18.0, 53.0, 112.0],
+    [59.0, 73.0, 108.0],
+    [87.0, 93.0, 109.0],
+    [112.0, 113.0, 115.0],
+    [138.0, 134.0, 120.0],
+    [165.0, 156.0, 116.0],
+    [195.0, 179.0, 105.0],
+    [254.0, 232.0, 56.0],
+];
+
+/// Returns the colour of a share, and true if it is dark.
+fn colour(share: f64) -> (String, bool) {
+    let place = share.clamp(0.0, 1.0) * 8.0;
+    let lower = as_usize(place).min(7);
+    let part = place - place.floor();
+    let part = if place >= 8.0 { 1.0 } else { part };
+    let mix = |channel: usize| {
+        let (from, to) = (CIVIDIS[lower][channel], CIVIDIS[lower + 1][channel]);
+        (from + (to - from) * part).round()
+    };
+    let text = format!("rgb({},{},{})", mix(0), mix(1), mix(2));
+    (text, place < 4.6)
+}
+
+/// Rotation about the vertical axis and elevation of the view, both in degrees.
+pub const TURN: f64 = 35.0;
+pub const TILT: f64 = 28.0;
+const HEIGHT: f64 = 0.66;
+/// Part of the height reserved for names, above and below, in pixels.
+const ROOM: f64 = 44.0;
+
+/// Projection of a position (coordinates 0 to 1, the last one upwards) to pixels; the third result
+/// is the distance for sorting, larger if nearer.
+struct View {
+    turn: (f64, f64),
+    tilt: (f64, f64),
+    centre: (f64, f64),
+    scale: f64,
+}
+
+impl View {
+    fn new(width: f64, height: f64) -> Self {
+        Self {
+            turn: TURN.to_radians().sin_cos(),
+            tilt: TILT.to_radians().sin_cos(),
+            centre: (width / 2.0, height * 0.5),
+            scale: width * 0.56,
+        }
+    }
+
+    fn project(&self, column: f64, row: f64, up: f64) -> (f64, f64, f64) {
+        let (u, v) = (column - 0.5, row - 0.5);
+        let (sin, cos) = self.turn;
+        let (x, y) = (u * cos - v * sin, u * sin + v * cos);
+        let (low, high) = self.tilt;
+        let drop = y * low - (up - 0.5) * 0.55 * high;
+        (
+            self.centre.0 + self.scale * x,
+            self.centre.1 + self.scale * drop,
+            y,
+        )
+    }
+}
+
+pub fn draw_surface(grid: &Grid, width: f64) -> Drawing {
+    let height = width * HEIGHT + ROOM;
+    let view = View::new(width, height);
+    let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
+    let low = low.min(0.0);
+    let mut facets = facets(grid, &view, low, high);
+    facets.sort_by(|a, b| a.depth.total_cmp(&b.depth));
+    let body = html! {
+        (floor(grid, &view))
+        @for facet in &facets {
+            polygon class="mesh" fill=(facet.colour) points=(facet.points) {}
+        }
+        (edge(grid, &view, low, high, height))
+        text x="0" y="12" { (clean(&grid.values.0)) (tr!(", up to ")) (grid.values.1.write(high)) }
+    };
+    Drawing { height, body }
+}
+
+struct Facet {
+    depth: f64,
+    colour: String,
+    points: String,
+}
+
+/// Returns the position of a cell's corner along its side, 0 to 1.
+fn along(index: usize, count: usize) -> f64 {
+    if count > 1 {
+        index as f64 / (count - 1) as f64
+    } else {
+        0.5
+    }
+}
+
+/// Returns the facets, one between each four measured cells.
+fn facets(grid: &Grid, view: &View, low: f64, high: f64) -> Vec<Facet> {
+    let (rows, columns) = (grid.rows.1.len(), grid.columns.1.len());
+    let up = |row: usize, column: usize| {
+        let cell = grid.cells.get(row)?.get(column)?.as_ref()?;
+        Some(share(cell.value, low, high))
+    };
+    let mut facets = Vec::new();
+    for row in 0..rows.saturating_sub(1) {
+        for column in 0..columns.saturating_sub(1) {
+            let corners = [(0, 0), (0, 1), (1, 1), (1, 0)];
+            let corners =
+                corners.map(|(r, c)| Some((row + r, column + c, up(row + r, column + c)?)));
+            let [Some(a), Some(b), Some(c), Some(d)] = corners else {
+                continue;
+            };
+            let placed = [a, b, c, d]
+                .map(|(r, c, up)| (view.project(along(c, columns), along(r, rows), up), up));
+            let points = placed.map(|((x, y, _), _)| format!("{},{}", at(x), at(y)));
+            facets.push(Facet {
+                depth: placed.iter().map(|((_, _, depth), _)| depth).sum(),
+                colour: colour(placed.iter().map(|(_, up)| up).sum::<f64>() / 4.0).0,
+                points: points.join(" "),
+            });
+        }
+    }
+    facets
+}
+
+/// Draws the frame below the surface, with the names of its sides.
+fn floor(grid: &Grid, view: &View) -> Markup {
+    let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
+    let frame = corners.map(|(column, row)| {
+        let (x, y, _) = view.project(column, row, 0.0);
+        format!("{},{}", at(x), at(y))
+    });
+    let (rows, columns) = (&grid.rows.1, &grid.columns.1);
+    html! {
+        polygon fill="none" class="grid" points=(frame.join(" ")) {}
+        @for (index, name) in columns.iter().enumerate() {
+            @if is_named(index, columns.len()) {
+                (name_at(view.project(along(index, columns.len()), 1.0, 0.0), (0.0, 16.0), name, "mid"))
+            }
+        }
+        @for (index, name) in rows.iter().enumerate() {
+            @if is_named(index, rows.len()) {
+                (name_at(view.project(1.0, along(index, rows.len()), 0.0), (8.0, 8.0), name, ""))
+            }
+        }
+        (name_at(view.project(0.5, 1.0, 0.0), (-20.0, 34.0), &grid.columns.0, "mid name"))
+        (name_at(view.project(1.0, 0.35, 0.0), (26.0, 26.0), &grid.rows.0, "name"))
+    }
+}
+
+/// Returns true if a name is shown: if there are many, the first, the last and some between them.
+fn is_named(index: usize, count: usize) -> bool {
+    let every = count.div_ceil(6).max(1);
+    index.is_multiple_of(every)
+}
+
+fn name_at((x, y, _): (f64, f64, f64), (dx, dy): (f64, f64), name: &str, class: &str) -> Markup {
+    html! {
+        text class={ "small " (class) } x=(at(x + dx)) y=(at(y + dy)) { (shorten(&clean(name), 24)) }
+    }
+}
+
+/// Draws the line across the surface at the edge of the page cache.
+fn edge(grid: &Grid, view: &View, low: f64, high: f64, height: f64) -> Markup {
+    let Some((row, what)) = &grid.edge else {
+        return html! {};
+    };
+    let (rows, columns) = (grid.rows.1.len(), grid.columns.1.len());
+    let cells = grid.cells.get(*row).into_iter().flatten().enumerate();
+    let points = cells.filter_map(|(column, cell)| {
+        let up = share(cell.as_ref()?.value, low, high);
+        let (x, y, _) = view.project(along(column, columns), along(*row, rows), up);
+        Some(format!("{},{}", at(x), at(y)))
+    });
+    html! {
+        polyline class="edge" points=(points.collect::<Vec<_>>().join(" ")) {}
+        text class="edge-name" x="0" y=(at(height - 4.0)) { "- - - " (clean(what)) }
     }
 }
 
