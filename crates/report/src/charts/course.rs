@@ -8,12 +8,11 @@ use crate::charts::draw::{
 };
 use crate::results::changes::{self, day};
 use crate::results::describe;
-use crate::results::extent::{jobs, metric, name, of};
 use crate::results::findings::soak::{Taken, ends, steps, together};
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::words::{change, clean, quantity, range, trial_named, utc};
 use assay_lang::{counted, in_english, tr};
-use assay_model::act::{ExtentSample, ExtentStep, SampleKind};
+use assay_model::act::{ExtentSample, ExtentStep, SampleKind, StepDetail};
 use assay_model::evidence::{Evidence, Glance, Snapshot};
 use assay_model::figures::{SeriesChange, SeriesPoint, StoredSeries, Turn, Unit};
 use assay_model::run::Run;
@@ -467,12 +466,74 @@ fn write_range(measure: &Measure, points: &[Point]) -> String {
     }
 }
 
+/// Returns the samples of a trial; `None` if it took none.
+pub fn samples_of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {
+    match trial.record.detail.as_deref() {
+        Some(StepDetail::Extent(step)) if !step.samples.is_empty() => Some(step),
+        _ => None,
+    }
+}
+
+/// Returns the jobs that took samples, in the order of sampling.
+pub fn sampled_jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary<'a>)> {
+    let kind = |job: &JobSummary<'_>| job.trials.iter().find_map(samples_of).map(|step| step.of);
+    let jobs = summary.jobs.iter();
+    let mut jobs: Vec<_> = jobs.filter_map(|job| Some((kind(job)?, job))).collect();
+    jobs.sort_by_key(|(kind, _)| match kind {
+        SampleKind::Read => 0,
+        SampleKind::Write => 1,
+        SampleKind::Access => 2,
+    });
+    jobs
+}
+
+/// Returns the name of a kind of sample.
+pub fn sample_name(kind: SampleKind) -> &'static str {
+    match kind {
+        SampleKind::Read => tr!("read"),
+        SampleKind::Write => tr!("write"),
+        SampleKind::Access => tr!("access time"),
+    }
+}
+
+/// Returns the metric of samples, without `_mean`, `_min` or `_max`.
+pub const fn sample_metric(kind: SampleKind) -> &'static str {
+    match kind {
+        SampleKind::Read => "read_sample_bw",
+        SampleKind::Write => "write_sample_bw",
+        SampleKind::Access => "access_time",
+    }
+}
+
+/// Returns the mean rate in each of `columns` equal stretches of the extent; `None` for a stretch
+/// without samples.
+pub fn mean_rates(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
+    let columns = columns.clamp(1, step.samples.len().max(1));
+    let mut sums = vec![(0.0, 0_u32); columns];
+    for (sample, rate) in step.samples.iter().filter_map(|s| Some((s, s.rate()?))) {
+        let (sum, count) = &mut sums[stretch_of(sample, step, columns)];
+        *sum += rate;
+        *count += 1;
+    }
+    let mean = |(sum, count): (f64, u32)| (count > 0).then(|| sum / f64::from(count));
+    sums.into_iter().map(mean).collect()
+}
+
+/// Returns the stretch of a sample. Samples start at a page boundary, slightly before their even
+/// position: the stretch is that of the middle between two samples.
+fn stretch_of(sample: &ExtentSample, step: &ExtentStep, columns: usize) -> usize {
+    let extent = u128::from(step.extent_bytes.max(1));
+    let half_way = extent / (2 * step.samples.len() as u128).max(1);
+    let share = (u128::from(sample.offset) + half_way) * columns as u128 / extent;
+    usize::try_from(share).map_or(columns - 1, |column| column.min(columns - 1))
+}
+
 /// Draws the samples of all trials that took any.
 pub fn charts_of_extents(summary: &Summary<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for (kind, job) in jobs(summary) {
+    for (kind, job) in sampled_jobs(summary) {
         for trial in &job.trials {
-            charts.extend(of(trial).map(|step| draw_extent(kind, job, trial, step)));
+            charts.extend(samples_of(trial).map(|step| draw_extent(kind, job, trial, step)));
         }
     }
     charts
@@ -495,16 +556,16 @@ fn draw_extent(
         Tint::Read
     };
     Chart {
-        name: format!("extent-{}-{number}", slug(in_english(|| name(kind)))),
+        name: format!("extent-{}-{number}", slug(in_english(|| sample_name(kind)))),
         title: tr!(
             "{kind} over the extent, {trial}",
-            kind = name(kind),
+            kind = sample_name(kind),
             trial = trial_named(number)
         ),
         description: summarize_samples(kind, trial),
         body: Body::plane(
             Axis::new(tr!("place"), Measure::Size, Scale::Span),
-            Axis::new(name(kind), Measure::Of(unit), Scale::Linear),
+            Axis::new(sample_name(kind), Measure::Of(unit), Scale::Linear),
             vec![extent_bounds(step), sample_series(step, tint, mark)],
         ),
     }
@@ -541,7 +602,7 @@ fn sample_series(step: &ExtentStep, tint: Tint, mark: SeriesStyle) -> Series {
 /// Formats a summary: `lowest 1 MB/s, average 2 MB/s, highest 3 MB/s; measured device`.
 fn summarize_samples(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
     let figure = |word: &str, statistic: &str| {
-        let name = format!("{}_{statistic}", metric(kind));
+        let name = format!("{}_{statistic}", sample_metric(kind));
         let found = trial
             .derived
             .metrics
@@ -701,7 +762,6 @@ fn description(points: &[SeriesPoint], changes: &[SeriesChange]) -> String {
 mod tests {
     use super::*;
     use crate::testing::samples;
-    use assay_model::act::StepDetail;
     use assay_model::act::soak::{Checkpoint, SoakStep, Stretch};
 
     /// Returns a stretch that ends with `filled_bytes` of 8 bytes filled.
@@ -769,5 +829,45 @@ mod tests {
         assert!((end.x - 2.0 * half.x).abs() < 1e-9, "evenly: {points:?}");
         let width_s = Nanos(written.measured.unwrap().series.interval_ns).as_secs_f64();
         assert!((half.x - (elapsed_s / width_s).floor() * width_s).abs() < 1e-9);
+    }
+
+    fn step(rates: &[u64]) -> ExtentStep {
+        let sample = |(number, rate): (u64, &u64)| ExtentSample {
+            offset: number * 100,
+            bytes: *rate,
+            elapsed_ns: 1_000_000_000,
+        };
+        ExtentStep {
+            of: SampleKind::Read,
+            extent_bytes: rates.len() as u64 * 100,
+            samples: (0..).zip(rates).map(sample).collect(),
+        }
+    }
+
+    #[test]
+    fn a_curve_has_a_column_a_sample_or_their_mean() {
+        let step = step(&[10, 20, 30, 50]);
+        assert_eq!(mean_rates(&step, 80), [10.0, 20.0, 30.0, 50.0].map(Some));
+        assert_eq!(mean_rates(&step, 2), [15.0, 40.0].map(Some));
+    }
+
+    #[test]
+    fn a_sample_that_begins_a_little_early_is_not_in_the_stretch_before() {
+        let mut step = step(&[10, 20, 30, 50]);
+        step.samples[2].offset -= 9;
+        assert_eq!(mean_rates(&step, 4)[2], Some(30.0));
+    }
+
+    #[test]
+    fn where_samples_failed_there_is_a_gap() {
+        let mut step = step(&[10, 20, 30, 50]);
+        step.samples.remove(1);
+        step.samples.push(ExtentSample::default());
+        assert_eq!(
+            mean_rates(&step, 4),
+            [Some(10.0), None, Some(30.0), Some(50.0)]
+        );
+        step.samples.clear();
+        assert_eq!(mean_rates(&step, 4), [None]);
     }
 }

@@ -5,7 +5,6 @@ pub mod checkup;
 pub mod comparison;
 pub mod derived;
 pub mod describe;
-pub mod extent;
 pub mod facts;
 pub mod findings;
 pub mod key_figure;

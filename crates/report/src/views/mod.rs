@@ -11,6 +11,5 @@ pub mod import;
 pub mod marks;
 mod provenance;
 pub mod ranking;
-pub mod recordings;
 pub mod run;
 pub mod series;

@@ -1,10 +1,10 @@
 //! Tables of a run: results, ladders, steps of a scenario, tails, samples, conditions.
 
+use crate::charts::course;
 use crate::charts::draw::Chart;
 use crate::document::{Block, Cell, Column, Detail, Keep, Section, Table, TableRow};
 use crate::results::derived::{JobTail, Operation, tails_of_run};
 use crate::results::describe;
-use crate::results::extent::{self, curve, metric};
 use crate::results::findings::{ActLine, lines, totals};
 use crate::results::population::{Placed, Standings};
 use crate::results::summary::{Figure, Group, JobSummary, Ladder, Summary, WriteMode};
@@ -48,7 +48,7 @@ fn without_figure(name: String, job: &JobSummary<'_>) -> TableRow {
 /// none.
 pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     // Samples have a separate table, with another mean.
-    let sampled: Vec<&str> = extent::jobs(summary)
+    let sampled: Vec<&str> = course::sampled_jobs(summary)
         .iter()
         .map(|(_, job)| job.job.name.as_str())
         .collect();
@@ -343,9 +343,9 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
 
 /// Returns samples over an extent: lowest, average and highest, and a curve for each trial.
 pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
-    let jobs = extent::jobs(summary);
+    let jobs = course::sampled_jobs(summary);
     let mut trials = jobs.iter().flat_map(|(_, job)| &job.trials);
-    let Some(step) = trials.find_map(extent::of) else {
+    let Some(step) = trials.find_map(course::samples_of) else {
         return Section::default();
     };
     let extent = Bytes(step.extent_bytes);
@@ -371,9 +371,13 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
         for trial in &job.trials {
             section
                 .blocks
-                .extend(extent::of(trial).map(|step| Block::Curve {
-                    name: format!("{} {}", extent::name(*kind), numbered(trial.record.trial)),
-                    values: curve(step, POINTS),
+                .extend(course::samples_of(trial).map(|step| Block::Curve {
+                    name: format!(
+                        "{} {}",
+                        course::sample_name(*kind),
+                        numbered(trial.record.trial)
+                    ),
+                    values: course::mean_rates(step, POINTS),
                     end: String::new(),
                 }));
         }
@@ -383,10 +387,10 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
 
 /// Returns the medians of the trials.
 fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
-    let figure = |statistic| job.figure(&format!("{}_{statistic}", metric(kind)));
+    let figure = |statistic| job.figure(&format!("{}_{statistic}", course::sample_metric(kind)));
     let [least, mean, most] = [figure("min")?, figure("mean")?, figure("max")?];
     let shown = [&least, &mean, &most].map(median);
-    let name = Cell::from(extent::name(kind));
+    let name = Cell::from(course::sample_name(kind));
     let cells: Vec<Cell> = [name].into_iter().chain(shown).collect();
     Some(row(cells, mean.labels))
 }
