@@ -14,7 +14,7 @@ use assay_report::comparison::{Compared, Ranked};
 use assay_report::document::Detail;
 use assay_report::gate::{Status, Suite, kcidb, lava, tap};
 use assay_report::render::{Form, write_mail};
-use assay_report::stopping::looked_at;
+use assay_report::describe::looked_at;
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};

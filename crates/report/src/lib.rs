@@ -16,10 +16,10 @@ pub mod views;
 pub mod watch;
 pub mod words;
 
-pub use machine::{data, gate, import, json, openmetrics};
+pub use machine::{data, gate, import, json};
 pub use render::{html, terminal, xlsx};
 pub use results::{
-    cache_edge, changes, checkup, comparison, describe, facts, findings, key_figure, matrix,
-    population, reference, stopping, summary, sweep, warnings,
+    changes, checkup, comparison, describe, facts, findings, key_figure, matrix, population,
+    reference, summary, sweep, warnings,
 };
 pub use words::{labels, registers};

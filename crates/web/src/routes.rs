@@ -10,7 +10,7 @@ use crate::pool::{Connection, KeptPages};
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::{api, pages};
 use assay_lang::{current, in_english, tr};
-use assay_report::machine::described::Described;
+use assay_report::json::Described;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};

@@ -6,7 +6,7 @@ use crate::stored::lookup::write_file;
 use assay_lang::tr;
 use assay_model::text::clean;
 use assay_report::document::Document;
-use assay_report::gate::kcidb::{Submission, is_word};
+use assay_report::gate::{Submission, is_kcidb_word};
 use assay_report::html;
 use assay_report::render::{Form, write_mail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -260,7 +260,7 @@ fn unknown_ending(path: &Path) -> Failure {
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {
-    match is_word(text) {
+    match is_kcidb_word(text) {
         true => Ok(text.to_owned()),
         false => Err("give lower-case letters, digits and _, such as my_lab".to_owned()),
     }
@@ -268,7 +268,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
 
 fn parse_build(text: &str) -> Result<String, String> {
     match text.split_once(':') {
-        Some((origin, _)) if is_word(origin) => Ok(text.to_owned()),
+        Some((origin, _)) if is_kcidb_word(origin) => Ok(text.to_owned()),
         _ => Err("give ORIGIN:ID, such as my_lab:v6.12-arm64".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Charts: each file selects series of a run, a sweep or a comparison; `draw` draws any chart.
+//! Charts: each function selects series of a run, a sweep or a comparison; `draw` draws any chart.
 //!
 //! To add a chart: add a function in a file of this folder that makes a `Chart`, a field of its
 //! `Gallery`, and a place in `views::run::page`. Every output of charts then has it. A new mark or
@@ -7,14 +7,10 @@
 pub mod comparison;
 pub mod course;
 pub mod draw;
-pub mod extent;
 pub mod latency;
-pub mod matrix;
-pub mod session;
-mod soak;
-pub mod trend;
 
-use crate::results::jobs::metrics;
+use crate::results::describe::distinct_metrics;
+use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::words::clean;
@@ -22,7 +18,8 @@ use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::number::as_f64;
 use assay_model::run::Run;
-use draw::{Axis, Chart, Measure, Scale, Tint, slug};
+use assay_model::units::Bytes;
+use draw::{Axis, Body, Chart, Form, Grid, GridCell, Measure, Scale, Tint, slug};
 use latency::{TrialsOfRow, in_rows};
 use std::collections::HashMap;
 
@@ -74,16 +71,16 @@ impl Gallery {
         let mut gallery = Self {
             ranking: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: latency::charts(summary),
-            matrices: matrix::charts(summary.run),
-            extents: extent::charts(summary),
-            courses: soak::chart(summary)
+            matrices: charts_of_matrices(summary.run),
+            extents: course::charts_of_extents(summary),
+            courses: course::draw_soak(summary)
                 .into_iter()
                 .chain(told.iter().map(course::chart))
                 .collect(),
             courses_left_out,
             latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),
-            session: session::chart(summary.run),
+            session: course::draw_session(summary.run),
         };
         gallery.tell_names_apart();
         gallery
@@ -136,7 +133,7 @@ fn row(index: usize) -> f64 {
 pub fn charts(figures: &[Figure]) -> Vec<Chart> {
     let decides = figures.iter().any(|figure| figure.primary);
     let shown = || figures.iter().filter(|figure| figure.primary || !decides);
-    let charts = metrics(shown()).into_iter().map(|metric| {
+    let charts = distinct_metrics(shown()).into_iter().map(|metric| {
         let own: Vec<&Figure> = shown().filter(|figure| figure.metric == metric).collect();
         chart(metric, &own)
     });
@@ -198,5 +195,158 @@ fn told(figure: &Figure, measure: &Measure) -> String {
     )
 }
 
+/// Draws a map and a surface for each test.
+fn charts_of_matrices(run: &Run) -> Vec<Chart> {
+    matrices(run)
+        .iter()
+        .flat_map(|matrix| [Form::Map, Form::Surface].map(|form| draw_matrix(matrix, form)))
+        .collect()
+}
+
+/// Draws the matrix of one test.
+fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
+    let title = matrix
+        .title
+        .strip_suffix(" report")
+        .unwrap_or(&matrix.title);
+    let (word, kind) = match form {
+        Form::Map => ("map", tr!("map")),
+        Form::Surface => ("surface", tr!("surface")),
+    };
+    Chart {
+        name: format!("{word}-{}", slug(title)),
+        title: tr!(
+            "{title}: {kind} of rates by file and record size",
+            title,
+            kind
+        ),
+        description: cache_edge_sentence(matrix),
+        body: Body::Grid(Grid {
+            form,
+            rows: (tr!("file size").to_owned(), name_sizes(&matrix.rows)),
+            columns: (tr!("record size").to_owned(), name_sizes(&matrix.columns)),
+            values: (
+                tr!("rate").to_owned(),
+                Measure::Foreign(matrix.unit.name().to_owned()),
+            ),
+            cells: matrix
+                .cells
+                .iter()
+                .map(|cells| {
+                    cells
+                        .iter()
+                        .map(|cell| {
+                            cell.as_ref().map(|cell| GridCell {
+                                value: cell.value,
+                                label: cell.label.clone().unwrap_or_else(|| "unknown".to_owned()),
+                            })
+                        })
+                        .collect()
+                })
+                .collect(),
+            edge: cache_edge_row(matrix)
+                .map(|row| (row, tr!("the page cache ends here").to_owned())),
+        }),
+    }
+}
+
+fn name_sizes(kib: &[u64]) -> Vec<String> {
+    let sizes = kib
+        .iter()
+        .map(|kib| Bytes(kib.saturating_mul(1024)).to_string());
+    sizes.collect()
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::charts::draw::svg;
+    use crate::testing::{fixture, samples};
+
+    #[test]
+    fn names_of_charts_are_unique_and_plain() {
+        for run in [
+            fixture::run(),
+            samples::with_sustained(),
+            samples::with_matrix(),
+            samples::hostile(),
+        ] {
+            let gallery = Gallery::of(&run);
+            let mut names: Vec<&str> = gallery.iter().map(|chart| chart.name.as_str()).collect();
+            assert!(!names.is_empty());
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
+            assert!(
+                names.iter().all(|name| name.chars().all(plain)),
+                "{names:?}"
+            );
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn every_chart_says_what_it_shows() {
+        for chart in Gallery::of(&samples::with_sustained()).iter() {
+            assert!(
+                !chart.title.is_empty() && !chart.description.is_empty(),
+                "{}",
+                chart.name
+            );
+            assert!(!svg::file(chart).contains("NaN"), "{}", chart.name);
+        }
+    }
+
+    #[test]
+    fn a_single_stall_among_a_million_intervals_is_drawn() {
+        let run = samples::endless();
+        let gallery = Gallery::of(&run);
+        let [course] = gallery.courses.as_slice() else {
+            panic!("{} courses", gallery.courses.len());
+        };
+        let drawn = svg::in_page(course, svg::NARROW).into_string();
+        assert_eq!(drawn.matches("class=\"stretch").count(), 1);
+        assert!(drawn.len() < 20_000, "{} bytes", drawn.len());
+        let Body::Plane(plane) = &course.body else {
+            panic!("a plane");
+        };
+        let rate = &plane.panels[0].series[0].points;
+        let lowest = rate
+            .iter()
+            .filter_map(|point| point.ends)
+            .map(|ends| ends.0);
+        assert!(
+            lowest.fold(f64::INFINITY, f64::min) <= 0.0,
+            "the curve falls to zero"
+        );
+    }
+
+    #[test]
+    fn runs_without_figures_have_no_charts() {
+        for run in [samples::empty(), samples::void(), samples::only_failures()] {
+            assert_eq!(Gallery::of(&run).iter().count(), 0);
+        }
+    }
+
+    #[test]
+    fn jobs_whose_names_look_alike_have_charts_of_their_own() {
+        let mut run = fixture::run();
+        for trial in &mut run.trials {
+            let name = if trial.job.name == "seq-read-1m" {
+                "A job"
+            } else {
+                "a-job"
+            };
+            trial.job.name = name.to_owned();
+        }
+        run.header.plan.jobs.clear();
+        let gallery = Gallery::of(&run);
+        let names: Vec<&str> = gallery
+            .latencies
+            .iter()
+            .map(|chart| chart.name.as_str())
+            .collect();
+        assert_eq!(names, ["latency-a-job", "latency-a-job.2"]);
+    }
+}

@@ -1,6 +1,6 @@
 //! Describes series and their changes; safe to display.
 
-use crate::results::jobs;
+use crate::results::describe;
 use crate::words::{change, clean, quantity, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{
@@ -20,7 +20,7 @@ pub struct ListedSeries {
 
 /// Names a series on its device: `rand-read-4k: read`, with the condition.
 pub fn name(series: &StoredSeries) -> String {
-    let metric = jobs::spoken(&format!("{}: {}", series.job, series.metric), false);
+    let metric = describe::spoken(&format!("{}: {}", series.job, series.metric), false);
     match series.condition.is_empty() {
         true => metric,
         false => tr!(

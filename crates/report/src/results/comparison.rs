@@ -3,8 +3,8 @@
 //! A comparison states its contradictions: B is better at one kind of work and worse at another. No
 //! single word applies to such a part, and the first figure would hide the other.
 
+use crate::results::describe::{Jobs, is_alone, spoken};
 use crate::results::findings::losses;
-use crate::results::jobs::{Jobs, is_alone, spoken};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::results::warnings::{NAMES, Warning};

@@ -1,16 +1,22 @@
-//! Describes jobs, metrics and the course of a trial.
+//! Describes jobs, metrics and the course of a trial; why a run stopped before the end of its plan, and
+//! the runs with which it alternated.
+//!
+//! The metric of a run's figure is named `JOB: METRIC`, and the job determines its position ([`Jobs`]).
 
-use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
+use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::words::labels::DIFFERS;
-use crate::words::{Fact, clean, extremes, labels, quantity, range, utc};
+use crate::words::{
+    Fact, clean, enumerate, extremes, labels, percent_points, quantity, range, utc,
+};
 use assay_lang::{counted, tr, translated};
-use assay_model::figures::Unit;
+use assay_model::figures::{self, Unit};
 use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
-use assay_model::run::Run;
+use assay_model::run::{Looks, Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
 use assay_stats::course::{Course, Level};
 use assay_stats::derive::{MetricName, in_words, subject_in_words};
+use std::collections::HashSet;
 
 /// Describes a job: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 pub fn job(job: &Job) -> String {
@@ -283,11 +289,192 @@ pub fn trials(summary: &Summary<'_>) -> String {
     }
 }
 
+/// Returns a sentence for each; empty for a run with a fixed number of trials.
+pub fn stopping_sentences(run: &Run) -> Vec<String> {
+    let stopping = &run.header.stopping;
+    let mut sentences: Vec<String> = looked_at(run).into_iter().collect();
+    if let Some(budget) = stopping.budget {
+        let rounds = counted!(run.whole_rounds(), "{n} trial", "{n} trials");
+        sentences.push(tr!(
+            "budget of {budget}: {rounds} of each out of {planned} planned",
+            budget,
+            rounds,
+            planned = planned_rounds(run)
+        ));
+    }
+    if let Some(paired) = &run.header.paired {
+        sentences.push(tr!(
+            "in turn with run {run}, as side {side}",
+            run = paired.with,
+            side = paired.side
+        ));
+    }
+    sentences
+}
+
+/// Describes the interim analyses and their significance level; `None` for runs without any.
+pub fn looked_at(run: &Run) -> Option<String> {
+    let looks = run.header.stopping.looks.as_ref()?;
+    let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
+    Some(tr!(
+        "looked at after {looks} trials of each by a margin of {margin} %, {ended}; each look, and so every \
+         verdict on it, is held to a level of {level} %",
+        looks = enumerate(&at),
+        margin = percent_points(looks.margin),
+        ended = end_of_looks(run, looks),
+        level = format_args!("{:.2}", 100.0 * looks.alpha)
+    ))
+}
+
+/// Returns the interim analysis that settled the result; `None` if none did, or the run was not
+/// finished.
+pub fn settled_at(run: &Run) -> Option<u32> {
+    let looks = run.header.stopping.looks.as_ref()?;
+    let rounds = run.whole_rounds();
+    let early = rounds < planned_rounds(run) && looks.at.contains(&rounds);
+    (early && run.status == RunStatus::Finished).then_some(rounds)
+}
+
+fn end_of_looks(run: &Run, looks: &Looks) -> String {
+    let rounds = run.whole_rounds();
+    match settled_at(run) {
+        Some(look) => tr!("settled after {look}", look),
+        None if rounds == planned_rounds(run) => {
+            tr!("ended with the last look, after {rounds}", rounds)
+        }
+        None if looks.at.contains(&rounds) => tr!("stopped after {rounds}", rounds),
+        None => tr!("stopped between looks, after {rounds}", rounds),
+    }
+}
+
+fn planned_rounds(run: &Run) -> u32 {
+    run.header.plan.order.last().map_or(0, |last| last.trial)
+}
+
+/// Jobs of several runs, each name once, in reading order.
+#[derive(Clone, Debug)]
+pub struct Jobs<'a> {
+    jobs: Vec<(Group, &'a Job)>,
+}
+
+impl<'a> Jobs<'a> {
+    /// Collects the jobs of all `runs`.
+    pub fn of(runs: impl Iterator<Item = &'a Run>) -> Self {
+        let mut jobs: Vec<(Group, &'a Job)> = Vec::new();
+        for run in runs {
+            for job in Summary::of(run).jobs {
+                if !jobs.iter().any(|(_, known)| known.name == job.job.name) {
+                    jobs.push((job.group, job.job));
+                }
+            }
+        }
+        jobs.sort_by_key(|(group, _)| *group);
+        Self { jobs }
+    }
+
+    /// Returns the name and description of each job; safe to show.
+    pub fn described(&self) -> Vec<(String, String)> {
+        let jobs = self.jobs.iter();
+        jobs.map(|(_, own)| (clean(&own.name), clean(&job(own))))
+            .collect()
+    }
+
+    /// Groups items by the job of their metric, in reading order with the titles of the groups.
+    /// Items without a job come last.
+    pub fn grouped<T>(
+        &self,
+        all: impl Iterator<Item = T>,
+        metric: impl Fn(&T) -> &str,
+    ) -> Vec<(String, Vec<T>)> {
+        let mut placed: Vec<(usize, T)> = all.map(|one| (self.place(metric(&one)), one)).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        let mut groups: Vec<(String, Vec<T>)> = Vec::new();
+        for (place, one) in placed {
+            let title = match self.jobs.get(place) {
+                Some((group, job)) => group_title(*group, job),
+                None => tr!("Others").to_owned(),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == title) {
+                Some((_, group)) => group.push(one),
+                None => groups.push((title, vec![one])),
+            }
+        }
+        groups
+    }
+
+    fn place(&self, metric: &str) -> usize {
+        let name = job_of(metric);
+        let mut jobs = self.jobs.iter();
+        let found = jobs.position(|(_, job)| Some(job.name.as_str()) == name);
+        let of_all = || self.place_of_all(name?);
+        found.or_else(of_all).unwrap_or(self.jobs.len())
+    }
+
+    /// Returns the position of a scenario as a whole: that of its last act.
+    fn place_of_all(&self, name: &str) -> Option<usize> {
+        let scenario = name.strip_suffix(WHOLE)?;
+        let acts = |(group, _): &&(Group, &Job)| *group == Group::Act;
+        let own = |(_, job): &(Group, &Job)| scenario_of(job) == Some(scenario);
+        let named = self.jobs.iter().rposition(own);
+        let alone = || self.jobs.iter().rposition(|job| acts(&job));
+        named.or_else(alone)
+    }
+}
+
+/// Suffix of the name of a whole scenario's figure.
+const WHOLE: &str = ".all";
+
+/// Returns the scenario of an act, if a run has several scenarios.
+fn scenario_of(job: &Job) -> Option<&str> {
+    job.name.split_once('.').map(|(scenario, _)| scenario)
+}
+
+/// Returns the title of a job's group; each scenario forms a group.
+fn group_title(group: Group, job: &Job) -> String {
+    match (group, scenario_of(job)) {
+        (Group::Act | Group::Transactions, Some(scenario)) => {
+            tr!("Scenario {scenario}", scenario = clean(scenario))
+        }
+        _ => group.title().to_owned(),
+    }
+}
+
+fn job_of(metric: &str) -> Option<&str> {
+    metric.split_once(": ").map(|(job, _)| job)
+}
+
+/// Returns the metrics of `figures` without duplicates, in order of first occurrence.
+pub fn distinct_metrics<'a>(figures: impl Iterator<Item = &'a figures::Figure>) -> Vec<&'a str> {
+    let mut seen = HashSet::new();
+    let metrics = figures.map(|figure| figure.metric.as_str());
+    metrics.filter(|metric| seen.insert(*metric)).collect()
+}
+
+/// Names a metric for readers: `rand-read-4k: read`, or only the job if the metric is its only one
+/// (`alone`). Names of imported metrics are not changed.
+pub fn spoken(named: &str, alone: bool) -> String {
+    match named.split_once(": ") {
+        Some((job, _)) if alone => clean(job),
+        Some((job, name)) => format!("{}: {}", clean(job), metric(name)),
+        None => clean(named),
+    }
+}
+
+/// Returns true if a metric is the only one of its job among `all`.
+pub fn is_alone<'a>(metric: &str, mut all: impl Iterator<Item = &'a str>) -> bool {
+    let job = job_of(metric);
+    job.is_some() && !all.any(|other| other != metric && job_of(other) == job)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::fixture;
     use assay_model::job::Flush;
+    use assay_model::plan::rounds;
+    use assay_model::run::{Paired, Stopping};
     use assay_model::units::Bytes;
+    use assay_model::verdict::Side;
 
     #[test]
     fn a_cliff_is_told_with_what_was_moved_before() {
@@ -332,5 +519,91 @@ mod tests {
         let durable = metric("durable_write_lat_p50");
         assert_eq!(durable, "durable write latency p50");
         assert_eq!(metric("longest_gap"), "longest gap");
+    }
+
+    /// Returns a run that ended after some of 20 rounds.
+    fn looked_at_run(rounds_run: usize) -> Run {
+        let mut run = fixture::run();
+        run.header.plan.order = rounds(1, 0, 20, 1);
+        let one = run.trials[0].clone();
+        run.trials = vec![one; 1 + rounds_run];
+        run.header.stopping = Stopping {
+            looks: Some(Looks {
+                at: vec![6, 10, 20],
+                alpha: 0.0204,
+                margin: 0.05,
+            }),
+            budget: None,
+        };
+        run
+    }
+
+    #[test]
+    fn it_is_said_where_a_run_ended() {
+        let says = |rounds, words: &str| {
+            let found = looked_at(&looked_at_run(rounds)).unwrap();
+            assert!(found.contains(words), "{rounds}: {found}");
+        };
+        says(
+            10,
+            "after 6, 10 and 20 trials of each by a margin of 5 %, settled after 10",
+        );
+        says(20, "ended with the last look, after 20");
+        says(8, "stopped between looks, after 8");
+        says(8, "a level of 2.04 %");
+        assert_eq!(looked_at(&fixture::run()), None);
+        assert!(stopping_sentences(&fixture::run()).is_empty());
+    }
+
+    #[test]
+    fn an_interrupted_run_is_not_settled() {
+        let mut run = looked_at_run(10);
+        assert_eq!(settled_at(&run), Some(10));
+        run.status = RunStatus::Interrupted;
+        assert_eq!(settled_at(&run), None);
+        assert!(looked_at(&run).unwrap().contains("stopped after 10"));
+    }
+
+    #[test]
+    fn budget_and_turns_are_told() {
+        let mut run = looked_at_run(7);
+        run.header.stopping = Stopping {
+            looks: None,
+            budget: Some(Nanos::secs(600)),
+        };
+        run.header.paired = Some(Paired {
+            with: "other".to_owned(),
+            side: Side::B,
+            places: Vec::new(),
+        });
+        let found = stopping_sentences(&run);
+        assert_eq!(
+            found[0],
+            "budget of 10 min 0 s: 7 trials of each out of 20 planned"
+        );
+        assert_eq!(found[1], "in turn with run other, as side B");
+    }
+
+    #[test]
+    fn metrics_stand_where_their_jobs_do() {
+        let run = fixture::run();
+        let jobs = Jobs::of([&run].into_iter());
+        let metrics = ["others", "rand-read-4k: read_iops", "seq-read-1m: read_bw"];
+        let groups = jobs.grouped(metrics.into_iter(), |metric| metric);
+        assert_eq!(
+            groups,
+            [
+                ("Sequential".to_owned(), vec!["seq-read-1m: read_bw"]),
+                ("Random read".to_owned(), vec!["rand-read-4k: read_iops"]),
+                ("Others".to_owned(), vec!["others"]),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_only_metric_of_a_job_is_called_after_it() {
+        let all = ["a: read_bw", "b: read_iops", "b: read_lat_p99", "seq read"];
+        let spoken = all.map(|metric| spoken(metric, is_alone(metric, all.into_iter())));
+        assert_eq!(spoken, ["a", "b: read", "b: read latency p99", "seq read"]);
     }
 }

@@ -1,23 +1,17 @@
 //! Figures, labels, warnings and comparisons that are derived from stored runs.
 
-pub mod cache_edge;
 pub mod changes;
 pub mod checkup;
 pub mod comparison;
 pub mod derived;
 pub mod describe;
-pub mod extent;
 pub mod facts;
 pub mod findings;
-pub mod jobs;
 pub mod key_figure;
 pub mod key_figures;
 pub mod matrix;
 pub mod population;
 pub mod reference;
-pub mod stopping;
 pub mod summary;
 pub mod sweep;
-pub mod tails;
 pub mod warnings;
-pub mod write_mode;

@@ -1,14 +1,14 @@
 //! Comparison of two sides: the verdict first, a row per metric, notes below.
 
 use super::provenance;
+use super::run::in_short;
 use super::run::page::{drawn, storage};
-use super::run::{in_short, method};
 use crate::charts::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift, tallied};
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
-use crate::results::{describe, jobs, warnings};
+use crate::results::{describe, warnings};
 use crate::words::{Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::verdict::Verdict;
@@ -388,8 +388,8 @@ fn table(
 
 fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
     let others = among.iter().map(|line| line.metric.as_str());
-    let alone = line.primary && jobs::is_alone(&line.metric, others);
-    jobs::spoken(translated(&line.metric), alone)
+    let alone = line.primary && describe::is_alone(&line.metric, others);
+    describe::spoken(translated(&line.metric), alone)
 }
 
 fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
@@ -638,6 +638,6 @@ fn limits(compared: &Compared<'_>) -> Section {
         tr!("Verdicts need at least {n} a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.counted(fewest)),
         tr!("Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart.").to_owned(),
     ]);
-    section.blocks.extend(method::labels());
+    section.blocks.extend(provenance::label_meanings());
     section
 }

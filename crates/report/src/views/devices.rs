@@ -1,10 +1,11 @@
 //! Disks of a machine, and their testable parts; in English, like the output of their commands.
 
-use crate::document::{Document, Section};
-use crate::results::checkup::{is_idle_memory, lines};
+use crate::document::{Block, Document, Section};
+use crate::results::checkup::{is_idle_memory, lines, words};
 use crate::words::labels::{device_facts, maker_and_model};
-use crate::words::{Fact, Tone, clean, registers};
+use crate::words::{Fact, Tone, clean, labels, registers};
 use assay_lang::{counted, in_english};
+use assay_model::checkup::{Checkup, Finding, Severity};
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::system::System;
 
@@ -104,6 +105,72 @@ fn title(device: &ListedDevice) -> String {
     let file = layer.backing_file.as_deref();
     words.extend(file.map(|file| clean(&file.to_string_lossy())));
     words.join(", ")
+}
+
+/// Returns the answer, then the findings, the worst first, each with its effect and its remedy.
+pub fn doctor(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Document {
+    in_english(|| {
+        let mut document = Document::new(machine(&checkup.system, target));
+        let mut answer = Section::new("summary", "");
+        answer.say(count_findings(findings), Some(Tone::Strong));
+        let place = checkup.place.as_deref().map(|place| {
+            let name = labels::name(&place.storage);
+            format!("{}: {name}", clean(&place.path.to_string_lossy()))
+        });
+        let alone = "the machine alone: give a path to look at its storage too";
+        answer.say(place.unwrap_or(alone.to_owned()), None);
+        document.push(answer);
+        for (severity, title) in [
+            (Severity::Spoils, "Spoils figures"),
+            (Severity::Disturbs, "Disturbs figures"),
+            (Severity::Note, "To be noted"),
+        ] {
+            let mut section = Section::new(severity.name(), title);
+            let these = findings.iter().filter(|one| one.severity() == severity);
+            section.blocks.extend(these.map(finding_block));
+            document.push(section);
+        }
+        document
+    })
+}
+
+fn finding_block(finding: &Finding) -> Block {
+    let words = words(finding);
+    Block::Warning {
+        message: clean(&words.what),
+        remedy: Some(format!("{}; {}", words.why, clean(&words.remedy))),
+        severe: finding.severity() == Severity::Spoils,
+    }
+}
+
+/// Counts the findings: `2 findings spoil figures, 1 finding disturbs figures`.
+fn count_findings(findings: &[Finding]) -> String {
+    let of = |severity| {
+        let fits = findings.iter().filter(|f| f.severity() == severity);
+        u64::try_from(fits.count()).unwrap_or(u64::MAX)
+    };
+    let verb = |n: u64, one: &'static str, many: &'static str| if n == 1 { one } else { many };
+    match [Severity::Spoils, Severity::Disturbs, Severity::Note].map(of) {
+        [0, 0, 0] => "nothing was found that would spoil a measurement".to_owned(),
+        [0, 0, notes] => format!(
+            "nothing was found that would spoil a measurement; {} to be noted",
+            counted!(notes, "{n} thing", "{n} things")
+        ),
+        [spoils, disturbs, _] => {
+            let count = |n: u64, verb: &str| {
+                (n > 0).then(|| {
+                    format!(
+                        "{} {verb} figures",
+                        counted!(n, "{n} finding", "{n} findings")
+                    )
+                })
+            };
+            let spoils = count(spoils, verb(spoils, "spoils", "spoil"));
+            let disturbs = count(disturbs, verb(disturbs, "disturbs", "disturb"));
+            let parts: Vec<String> = [spoils, disturbs].into_iter().flatten().collect();
+            parts.join(", ")
+        }
+    }
 }
 
 #[cfg(test)]

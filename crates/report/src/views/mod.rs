@@ -5,14 +5,11 @@
 //! of text, because a page puts the note of a row into it. If no `Block` fits, add one, and an arm
 //! in each renderer.
 
-pub mod checkup;
 pub mod comparison;
 pub mod devices;
 pub mod import;
-pub mod index;
 pub mod marks;
 mod provenance;
 pub mod ranking;
-pub mod recordings;
 pub mod run;
 pub mod series;

@@ -8,7 +8,7 @@ use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Tabl
 use crate::results::comparison::{Power, Ranked, pairs, places};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Sweep, Verdicts, by_condition};
-use crate::results::{jobs, warnings};
+use crate::results::{describe, warnings};
 use crate::words::{Tone, clean, enumerate, percent, percent_points};
 use assay_lang::{key, tr, translated};
 use assay_model::run::Run;
@@ -133,7 +133,7 @@ fn of_metric(
 ) -> Section {
     let all = ranked.ranking.metrics.iter();
     let all = all.map(|metric| metric.metric.as_str());
-    let mut title = jobs::spoken(&metric.metric, jobs::is_alone(&metric.metric, all));
+    let mut title = describe::spoken(&metric.metric, describe::is_alone(&metric.metric, all));
     if let (Detail::Full, Some(found)) = (detail, &metric.omnibus) {
         title = format!(
             "{} (Welch F {}, p {})",

@@ -1,7 +1,7 @@
 //! Series as a list with unresolved slowdowns first, one series as a trend, and the news of changes
 //! for a mail.
 
-use crate::charts::trend;
+use crate::charts::course;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::results::changes::{self, ListedSeries, day, device, name, sentence};
 use crate::words::{Tone, clean, utc};
@@ -193,7 +193,7 @@ pub fn trend(
     document.push(answer);
     if points.len() > 1 {
         let mut drawn = Section::new("trend", tr!("Runs"));
-        drawn.charts(&[trend::chart(series, points, changes)]);
+        drawn.charts(&[course::draw_trend(series, points, changes)]);
         document.push(drawn);
     }
     document.push(all_changes(series, changes, opinions));

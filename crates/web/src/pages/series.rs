@@ -8,7 +8,7 @@ use assay_lang::{tr, translated};
 use assay_model::figures::{CircumstanceChange, SeriesChange, SeriesPoint, StoredSeries};
 use assay_report::changes;
 use assay_report::changes::{device, name};
-use assay_report::charts::trend;
+use assay_report::charts::course;
 use assay_report::document::Block;
 use assay_report::html::markup;
 use assay_report::words::{clean, quantity};
@@ -96,7 +96,7 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
     let points = asked.store.newest_points(&series.key, u64::MAX, DRAWN)?;
     let changes = asked.store.changes_of(&series.key)?;
-    let drawn = trend::chart(&series, &points, &shown(&points, &changes));
+    let drawn = course::draw_trend(&series, &points, &shown(&points, &changes));
     let newest_first = changes.iter().rev().map(|change| (&series, change));
     let main = html! {
         (section("about", tr!("Series"), &facts(asked, &series)))

@@ -28,8 +28,8 @@ use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_report::matrix::{Matrix, matrices, matrices_in};
-use assay_report::{cache_edge, xlsx};
+use assay_report::matrix::{Matrix, cache_edge_sentences, matrices, matrices_in};
+use assay_report::xlsx;
 use assay_target::Target;
 use std::ffi::OsString;
 use std::fs::File;
@@ -252,7 +252,7 @@ fn closing(command: &IozoneCommand, done: &Done) -> (String, String) {
         let (output, rows) = (&command.output, &work.rows);
         lines.push(marks::marks(output, &work.tests, rows, label));
     }
-    let sentences = cache_edge::sentences(&matrices).into_iter();
+    let sentences = cache_edge_sentences(&matrices).into_iter();
     lines.extend(sentences.map(|sentence| format!("# {sentence}")));
     let caveats = done.run.header.storage.caveats().into_iter();
     lines.extend(caveats.map(|caveat| format!("# {}", clean(&caveat))));

@@ -188,7 +188,7 @@ type ChartWriter = fn(&Chart, &mut dyn Write) -> io::Result<()>;
 fn writer_for(path: &Path) -> Result<ChartWriter, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("svg") => Ok(|chart, out| out.write_all(draw::svg::file(chart).as_bytes())),
-        Some("png") => Ok(draw::png::write),
+        Some("png") => Ok(draw::svg::write_png),
         Some("gp" | "gnuplot") => Ok(draw::gnuplot::write),
         Some("csv") => Ok(draw::write),
         _ => Err(Failure::usage(format!(

@@ -13,13 +13,13 @@ use assay_lang::{counted, tr};
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::document::Document;
-use assay_report::gate::{Suite, kcidb, lava, tap};
+use assay_report::gate::Suite;
 use assay_report::html::IndexEntry;
 use assay_report::import::{write_csv, write_json};
 use assay_report::population::Standings;
 use assay_report::render::{Form, write_mail};
 use assay_report::sweep::by_condition;
-use assay_report::{gate, html, json, machine, openmetrics, views, xlsx};
+use assay_report::{gate, html, json, machine, views, xlsx};
 use assay_store::Store;
 use clap::Args;
 use std::fs::File;
@@ -208,7 +208,7 @@ fn write_run(
     let mail = || {
         let mut document = mail_of_run(&run, args);
         if let Some(standings) = standings {
-            document.push_after("results", views::run::population::section(standings));
+            document.push_after("results", views::run::population(standings));
         }
         document
     };
@@ -223,13 +223,13 @@ fn write_run(
         Format::Text => write_mail(&mail(), Form::Text, out),
         Format::Markdown => write_mail(&mail(), Form::Markdown, out),
         Format::Junit => gate::write_junit(&Suite::of_run(&by_condition(run)), out),
-        Format::Tap => tap::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Lava => lava::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Tap => gate::write_tap(&Suite::of_run(&by_condition(run)), out),
+        Format::Lava => gate::write_lava(&Suite::of_run(&by_condition(run)), out),
         Format::Kcidb => {
             let suite = Suite::of_run(&by_condition(run));
-            kcidb::write(&suite, &args.output.submission(), out)
+            gate::write_kcidb(&suite, &args.output.submission(), out)
         }
-        Format::Openmetrics => openmetrics::write(&run, out),
+        Format::Openmetrics => machine::write_openmetrics(&run, out),
     }
 }
 

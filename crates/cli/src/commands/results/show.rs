@@ -41,7 +41,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
         (Stored::Run(run), false) => {
             let mut document = views::run::document(run);
             if let Some(standings) = standings {
-                document.push_after("results", views::run::population::section(standings));
+                document.push_after("results", views::run::population(standings));
             }
             terminal::write(&document, style(), &[], out)
         }

@@ -191,7 +191,7 @@ fn with(mark: SeriesStyle, sideways: bool, series: &Series) -> String {
     }
 }
 
-/// The cividis palette of `svg::map`; gnuplot has it under its name only since version 6.
+/// The cividis palette of `svg::body`; gnuplot has it under its name only since version 6.
 const PALETTE: &str = "0 '#00224e', 2 '#3b496c', 4 '#707173', 6 '#a59c74', 8 '#fee838'";
 
 fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()> {

@@ -2,7 +2,6 @@
 //! axes and a grid of cells, independent of the domain of storage.
 
 pub mod gnuplot;
-pub mod png;
 pub mod scale;
 pub mod svg;
 pub mod terminal;

@@ -13,14 +13,12 @@
 //! A single run judges nothing as good or bad, except lost data: its cases are its figures, and the
 //! jobs without one.
 //!
+//! To add a format: add a function here that writes a [`Suite`].
+//!
 //! JUnit XML, as Jenkins, GitLab and others read it, is written here. It has no field for a figure,
 //! which is in the text of its case instead. `quick-junit` writes a different form: a time zone
 //! after each timestamp, which schemas refuse, sums in `testsuites`, an indent of four and the name
 //! of a case before its class.
-
-pub mod kcidb;
-pub mod lava;
-pub mod tap;
 
 use crate::machine::json::rfc3339;
 use crate::results::comparison::Compared;
@@ -39,8 +37,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Status of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -496,7 +493,7 @@ fn without_figure(job: &str, why: &str) -> Case {
 
 type Xml<'a> = Writer<&'a mut dyn Write>;
 
-/// Writes a document with one suite.
+/// Writes JUnit XML with one suite.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -504,11 +501,11 @@ pub fn write_junit(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     xml.create_element("testsuites")
-        .write_inner_content(|xml| write_suite(suite, xml))?;
+        .write_inner_content(|xml| write_junit_suite(suite, xml))?;
     writeln!(xml.get_mut())
 }
 
-fn write_suite(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
+fn write_junit_suite(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
     let counts = [
         ("tests", suite.cases.len()),
         ("failures", suite.count(Status::Fail)),
@@ -531,9 +528,9 @@ fn write_suite(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
                 .map(|(name, value)| (*name, value.as_str())),
         )
         .write_inner_content(|xml| {
-            write_properties(suite, xml)?;
+            write_junit_properties(suite, xml)?;
             for case in &suite.cases {
-                write_case(case, xml)?;
+                write_junit_case(case, xml)?;
             }
             if !suite.warnings.is_empty() {
                 let text = suite.warnings.join("\n");
@@ -550,7 +547,7 @@ fn timestamp(unix_ms: u64) -> String {
     rfc3339(unix_ms).chars().take(19).collect()
 }
 
-fn write_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
+fn write_junit_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
     xml.create_element("properties")
         .write_inner_content(|xml| {
             for (name, value) in &suite.facts {
@@ -563,7 +560,7 @@ fn write_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
+fn write_junit_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
     // Names are equal in every comparison, because CI servers identify a case's history by them.
     let names = [&case.job, &case.condition].into_iter();
     let names = names.filter(|name| !name.is_empty());
@@ -592,7 +589,7 @@ fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
                     _ => element.with_attribute(("type", case.word)).write_empty()?,
                 };
             }
-            let text = text(case);
+            let text = junit_text(case);
             if !text.is_empty() {
                 xml.create_element("system-out")
                     .write_text_content(BytesText::new(&text))?;
@@ -603,7 +600,7 @@ fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
 }
 
 /// Formats the values for which JUnit has no field.
-fn text(case: &Case) -> String {
+fn junit_text(case: &Case) -> String {
     let figure = case.measurement.as_ref();
     let figure = figure.map(|figure| crate::words::value(&figure.unit, figure.value));
     let measured = case
@@ -613,6 +610,230 @@ fn text(case: &Case) -> String {
     let reason = matches!(case.status, Status::Pass | Status::Done);
     let lines = [reason.then(|| case.reason.clone()), figure, measured];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Writes TAP 13 (<https://testanything.org/tap-version-13-specification.html>), with figures in a YAML
+/// block. The output is also valid in version 14, but many harnesses refuse a document that
+/// declares it.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_tap(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "TAP version 13")?;
+    writeln!(out, "1..{}", suite.cases.len())?;
+    writeln!(out, "# {}", suite.name)?;
+    for (name, value) in &suite.facts {
+        writeln!(out, "# {name}: {value}")?;
+    }
+    for (number, case) in (1..).zip(&suite.cases) {
+        write_tap_case(number, case, out)?;
+    }
+    for warning in &suite.warnings {
+        writeln!(out, "# warning: {warning}")?;
+    }
+    Ok(())
+}
+
+fn write_tap_case(number: usize, case: &Case, out: &mut dyn Write) -> io::Result<()> {
+    let ok = match case.status {
+        Status::Pass | Status::Skip | Status::Done => "ok",
+        Status::Fail | Status::Error => "not ok",
+    };
+    write!(out, "{ok} {number} - {}", escaped(&case.name()))?;
+    if case.status == Status::Skip {
+        write!(out, " # SKIP {}", escaped(&case.reason))?;
+    }
+    writeln!(out)?;
+    writeln!(out, "  ---")?;
+    writeln!(out, "  message: {}", quoted(&case.reason))?;
+    writeln!(out, "  outcome: {}", quoted(case.word))?;
+    if let Some(figure) = &case.measurement {
+        writeln!(out, "  value: {}", figure.value)?;
+        writeln!(out, "  unit: {}", quoted(&figure.unit))?;
+    }
+    if let Some(measured) = &case.measured {
+        writeln!(out, "  measured: {}", quoted(measured))?;
+    }
+    // Texts are already in the message, where they are safe to display.
+    let figures = case.detail.iter().filter(|(_, value)| !value.is_string());
+    for (name, value) in figures.filter(|(name, _)| *name != "notes") {
+        writeln!(out, "  {name}: {value}")?;
+    }
+    writeln!(out, "  ...")
+}
+
+/// Escapes a `#`, which would begin a directive.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('#', "\\#")
+}
+
+/// Quotes a text as JSON, which is also valid YAML 1.2.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// Writes signals that LAVA detects in a board's output
+/// (<https://docs.lavasoftware.org/lava/actions-test.html>), one for each case. They contain an id, a
+/// result and a figure; the reason is in a separate line before.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_lava(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", unsignalled(&suite.name))?;
+    for (case, id) in suite.cases.iter().zip(ids(suite)) {
+        let result = match case.status {
+            Status::Pass | Status::Done => "pass",
+            Status::Fail | Status::Error => "fail",
+            Status::Skip => "skip",
+        };
+        writeln!(out, "{id}: {}", unsignalled(&case.reason))?;
+        write!(
+            out,
+            "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={id} RESULT={result}"
+        )?;
+        if let Some(figure) = &case.measurement {
+            let unit = figure.unit.replace(char::is_whitespace, "_");
+            let unit = unsignalled(&unit);
+            if !unit.is_empty() {
+                write!(out, " UNITS={unit}")?;
+            }
+            // `Display` of f64 never uses an exponent, which LAVA would not read.
+            write!(out, " MEASUREMENT={}", figure.value)?;
+        }
+        writeln!(out, ">")?;
+    }
+    for warning in &suite.warnings {
+        writeln!(out, "warning: {}", unsignalled(warning))?;
+    }
+    Ok(())
+}
+
+/// Replaces angle brackets, so that foreign text cannot form a signal.
+fn unsignalled(text: &str) -> String {
+    text.replace(['<', '>'], "_")
+}
+
+/// Submitter and build of a submission to KCIDB.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission<'a> {
+    /// Name of the CI system: lower-case letters, digits and `_`.
+    pub origin: &'a str,
+    /// Id of a build in the database; `None` creates one from the kernel, with a checkout that
+    /// contains nothing else.
+    pub build: Option<&'a str>,
+}
+
+/// Converts the suite to one JSON object of KCIDB, version 5.3, for KernelCI's database
+/// (<https://docs.kernelci.org/kcidb/>).
+pub fn kcidb_document(suite: &Suite, submission: &Submission<'_>) -> Value {
+    let origin = submission.origin;
+    let kernel = suite.kernel.as_ref();
+    let release = kernel.map_or("unknown", |kernel| kernel.release.as_str());
+    let made_up = format!("{origin}:{release}");
+    let build = submission.build.unwrap_or(&made_up);
+    let tests = suite.cases.iter().zip(ids(suite));
+    let tests = tests.map(|(case, path)| {
+        let path = format!("assay.{path}");
+        kcidb_test(case, &path, suite, (origin, build))
+    });
+    let mut document = json!({
+        "version": { "major": 5, "minor": 3 },
+        "tests": tests.collect::<Vec<_>>(),
+    });
+    if submission.build.is_none() {
+        document["checkouts"] = json!([{ "id": made_up, "origin": origin, "comment": release }]);
+        let mut made = json!({ "id": made_up, "checkout_id": made_up, "origin": origin });
+        let machine = kernel.map(|kernel| kernel.machine.as_str());
+        if let Some(machine) = machine.filter(|machine| is_kcidb_word(machine)) {
+            made["architecture"] = json!(machine);
+        }
+        document["builds"] = json!([made]);
+    }
+    document
+}
+
+/// Writes the suite for KCIDB as one indented JSON object.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_kcidb(
+    suite: &Suite,
+    submission: &Submission<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "{:#}", kcidb_document(suite, submission))
+}
+
+/// Returns true if the text may be the name of an origin or an architecture.
+pub fn is_kcidb_word(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    !text.is_empty() && text.chars().all(allowed)
+}
+
+fn kcidb_test(case: &Case, path: &str, suite: &Suite, (origin, build): (&str, &str)) -> Value {
+    let mut test = json!({
+        "id": format!("{origin}:{}.{path}", suite.id),
+        "origin": origin,
+        "build_id": build,
+        "path": path,
+        "status": kcidb_status(case.status),
+        "comment": case.reason,
+        "environment": kcidb_environment(suite),
+        "misc": kcidb_misc(case, suite),
+    });
+    // "Should only be considered when the test has actually executed."
+    let judged = case.status != Status::Skip;
+    if let Some(figure) = case.measurement.as_ref().filter(|_| judged) {
+        test["number"] = kcidb_number(figure);
+    }
+    if let Some(started) = suite.started_unix_ms {
+        test["start_time"] = json!(rfc3339(started));
+    }
+    test
+}
+
+const fn kcidb_status(status: Status) -> &'static str {
+    match status {
+        Status::Pass => "PASS",
+        Status::Fail => "FAIL",
+        Status::Error => "ERROR",
+        Status::Skip => "SKIP",
+        Status::Done => "DONE",
+    }
+}
+
+/// Returns the figure in a unit without a prefix; times are in seconds.
+fn kcidb_number(figure: &Measurement) -> Value {
+    match figure.unit.as_str() {
+        "ns" => json!({ "value": figure.value / 1e9, "unit": "s", "prefix": "metric" }),
+        "B" => json!({ "value": figure.value, "unit": "B", "prefix": "binary" }),
+        unit @ ("B/s" | "IOPS" | "TPS") => {
+            json!({ "value": figure.value, "unit": unit, "prefix": "metric" })
+        }
+        "" => json!({ "value": figure.value }),
+        unit => json!({ "value": figure.value, "unit": unit }),
+    }
+}
+
+fn kcidb_environment(suite: &Suite) -> Value {
+    let fact = |wanted| suite.facts.iter().find(|(name, _)| *name == wanted);
+    let words = ["host", "board", "device"].into_iter().filter_map(fact);
+    let words: Vec<&str> = words.map(|(_, value)| value.as_str()).collect();
+    let facts = suite.facts.iter();
+    let facts = facts.map(|(name, value)| ((*name).to_owned(), json!(value)));
+    json!({ "comment": words.join(", "), "misc": facts.collect::<Map<_, _>>() })
+}
+
+fn kcidb_misc(case: &Case, suite: &Suite) -> Value {
+    let mut misc = case.detail.clone();
+    misc.insert("outcome".to_owned(), json!(case.word));
+    if let Some(measured) = &case.measured {
+        misc.insert("measured".to_owned(), json!(measured));
+    }
+    if !suite.warnings.is_empty() {
+        misc.insert("warnings".to_owned(), json!(suite.warnings));
+    }
+    Value::Object(misc)
 }
 
 #[cfg(test)]

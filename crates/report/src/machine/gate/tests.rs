@@ -1,5 +1,4 @@
-use super::kcidb::Submission;
-use super::{Status, Suite, kcidb, lava, tap};
+use super::{Status, Submission, Suite, kcidb_document, write_junit, write_lava, write_tap};
 use crate::results::comparison::Compared;
 use crate::testing::comparison_fixture::{Sides, repeated, swept};
 use crate::testing::{fixture, samples};
@@ -133,7 +132,7 @@ fn tap_has_a_block_for_each_case() {
     suite
         .cases
         .retain(|case| ["seq-read-1m", "dd-direct"].contains(&&*case.job));
-    let text = written(&suite, tap::write);
+    let text = written(&suite, write_tap);
     // Last digits are the mathematics library's.
     let is_figure = |line: &&str| {
         ["_pct:", "_value:", "value:", "p_adjusted:"]
@@ -148,7 +147,7 @@ fn tap_has_a_block_for_each_case() {
 #[test]
 fn signals_of_lava_keep_to_their_form() {
     let suite = Suite::of_run(&fixture::run());
-    let text = written(&suite, lava::write);
+    let text = written(&suite, write_lava);
     let signals: Vec<&str> = text.lines().filter(|line| line.starts_with('<')).collect();
     assert_eq!(signals.len(), suite.cases.len());
     for signal in &signals {
@@ -221,7 +220,7 @@ fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>)> {
 #[test]
 fn junit_counts_what_it_has() {
     let sides = Sides::new();
-    let xml = written(&Suite::of_comparison(&sides.compared()), super::write_junit);
+    let xml = written(&Suite::of_comparison(&sides.compared()), write_junit);
     let elements = elements(&xml);
     let count = |name: &str| {
         elements
@@ -252,7 +251,7 @@ fn kcidb_has_figures_in_units_without_prefix() {
         origin: "my_lab",
         build: Some("my_lab:6.6"),
     };
-    let document = kcidb::document(&suite, &submission);
+    let document = kcidb_document(&suite, &submission);
     assert_eq!(document["checkouts"], Value::Null, "the build is known");
     let tests = document["tests"].as_array().unwrap();
     let test = |path: &str| tests.iter().find(|test| test["path"] == path).unwrap();
@@ -279,20 +278,20 @@ fn hostile_names_stay_text() {
     let mut compared = sides.compared();
     compared.a = samples::HOSTILE;
     for suite in [Suite::of_run(&run), Suite::of_comparison(&compared)] {
-        for write in [super::write_junit as Writer, tap::write, lava::write] {
+        for write in [write_junit as Writer, write_tap, write_lava] {
             let text = written(&suite, write);
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         }
-        for write in [super::write_junit as Writer, lava::write] {
+        for write in [write_junit as Writer, write_lava] {
             assert!(!written(&suite, write).contains("<script"));
         }
-        let tap = written(&suite, tap::write);
+        let tap = written(&suite, write_tap);
         let results = tap
             .lines()
             .filter(|line| line.contains("ok ") && !line.starts_with(' '));
         let results = results.filter(|line| line.starts_with("ok") || line.starts_with("not"));
         assert_eq!(results.count(), suite.cases.len(), "{tap}");
-        elements(&written(&suite, super::write_junit));
+        elements(&written(&suite, write_junit));
     }
 }
 

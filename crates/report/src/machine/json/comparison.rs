@@ -1,7 +1,15 @@
-//! Comparisons, rankings and powers as JSON, described in `docs/verdicts.md`.
+//! Comparisons, rankings and powers as JSON, described in `docs/verdicts.md`; series, their runs and
+//! changes.
 
+use super::{SCHEMA, rfc3339};
+use crate::described;
+use crate::results::changes::ListedSeries;
 use crate::results::comparison::{Compared, Power, Ranked};
+use crate::words::clean;
 use assay_lang::in_english;
+use assay_model::figures::{
+    Better, ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
+};
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
@@ -10,7 +18,7 @@ use serde_json::{Value, json};
 
 /// Version of the format of comparisons and rankings. Since version 2 a change refers to the
 /// quantity itself, in version 1 to speed.
-const SCHEMA: u32 = 2;
+const COMPARISON_SCHEMA: u32 = 2;
 
 /// Returns the result for one metric as one JSON object.
 pub fn line(line: &VerdictRow, compared: &Compared<'_>) -> Value {
@@ -76,7 +84,7 @@ fn whole(compared: &Compared<'_>) -> Value {
     let found = compared.comparison;
     let pairs = found.lines.iter().map(|line| row(line, compared));
     let mut document = json!({
-        "schema": SCHEMA,
+        "schema": COMPARISON_SCHEMA,
         "a": compared.a,
         "b": compared.b,
         "scope": found.scope.to_string(),
@@ -104,7 +112,7 @@ fn ranked_whole(ranked: &Ranked<'_>) -> Value {
         pairs.map(|pair| ranked_pair(metric, pair))
     });
     json!({
-        "schema": SCHEMA,
+        "schema": COMPARISON_SCHEMA,
         "source": ranked.source,
         "baseline": ranked.baseline,
         "margin_pct": 100.0 * ranked.options.margin,
@@ -189,5 +197,222 @@ pub fn power(tables: &[Power]) -> Value {
             })
         })
         .collect();
-    json!({ "schema": super::SCHEMA, "tables": tables })
+    json!({ "schema": SCHEMA, "tables": tables })
+}
+
+described! {
+    /// A metric of a job on a device, over runs.
+    pub struct SeriesEntry of (series: &StoredSeries) {
+        /// 12 hexadecimal digits, the same in every store.
+        pub series: String = series.key.clone(),
+        /// Project of its runs.
+        pub project: String = series.project.clone(),
+        /// Model of the device.
+        pub model: String = series.model.clone(),
+        /// Unit of a device whose model has no name; null: any unit of the model.
+        pub unit: Option<String> = known(&series.unit),
+        /// Machine that was measured.
+        pub target: String = series.target.clone(),
+        /// Name of the job.
+        pub job: String = series.job.clone(),
+        /// Hash of the job's resolved options.
+        pub job_hash: String = series.job_hash.clone(),
+        /// Condition; null: as the machine was.
+        pub condition: Option<String> = known(&series.condition),
+        /// Name of the metric.
+        pub metric: String = series.metric.clone(),
+        /// Label of every point: kind of storage that was measured.
+        pub label: String = series.label.clone(),
+        /// Unit of the values.
+        pub unit_of_measure: String = series.unit_of_measure.name().to_owned(),
+        /// higher or lower; null: neither is good.
+        pub better: Option<String> = series.better.map(good),
+        /// True if the metric decides how good the job went.
+        pub primary: bool = series.primary,
+        /// True for percentiles of the tail.
+        pub tail: bool = series.tail,
+        /// Number of its runs.
+        pub runs: u64 = series.runs,
+        /// Start of its oldest run, RFC 3339.
+        pub first_run: String = rfc3339(series.first_unix_ms),
+        /// Start of its newest run.
+        pub last_run: String = rfc3339(series.last_unix_ms),
+        /// Figure of its newest run.
+        pub latest: f64 = series.last_centre,
+    }
+
+    /// A run in a series.
+    pub struct PointEntry of (point: &SeriesPoint) {
+        /// Id of the run.
+        pub run: String = point.run.clone(),
+        /// Start of the run, RFC 3339.
+        pub started: String = rfc3339(point.started_unix_ms),
+        /// Number of trials.
+        pub trials: u32 = point.n,
+        /// Median of the trials; of a tail, the percentile of all operations together.
+        pub centre: f64 = point.centre,
+        /// A value per trial.
+        pub values: Vec<f64> = point.samples.clone(),
+    }
+
+    /// A change of a series between two runs.
+    pub struct ChangeEntry of (change: &SeriesChange) {
+        /// First run after the change.
+        pub run: String = change.run.clone(),
+        /// Last run before it.
+        pub before_run: String = change.before_run.clone(),
+        /// Start of the first run after it, RFC 3339.
+        pub started: String = rfc3339(change.started_unix_ms),
+        /// Start of the run with which there were runs enough to find it.
+        pub found: String = rfc3339(change.found_unix_ms),
+        /// faster or slower.
+        pub verdict: String = change.turn.name().to_owned(),
+        /// True if it is a slowdown without an accepting opinion.
+        pub open: bool = change.is_open(),
+        /// True if a user accepted it.
+        pub accepted: bool = change.accepted,
+        /// Change of the metric in percent.
+        pub effect_pct: Option<f64> = change.effect_percent,
+        /// Both ends of its 95 % confidence interval.
+        pub effect_interval_pct: Option<Vec<f64>> =
+            change.effect_interval.map(|(low, high)| vec![low, high]),
+        /// Runs before it.
+        pub before: SideEntry = SideEntry::of(change.before),
+        /// Runs from it on.
+        pub after: SideEntry = SideEntry::of(change.after),
+        /// p value of the verdict.
+        pub p: f64 = change.p,
+        /// Circumstances that changed with it.
+        pub events: Vec<EventEntry> = change.events.iter().map(EventEntry::of).collect(),
+        /// Name and version of the method that found it.
+        pub method: String = change.method.clone(),
+    }
+
+    /// Runs on one side of a change.
+    pub struct SideEntry of (side: ChangeSide) {
+        /// Runs that were compared.
+        pub runs: u32 = side.runs,
+        /// Geometric mean of their centres.
+        pub centre: f64 = side.centre,
+    }
+
+    /// A circumstance that differs between the runs on both sides of a change.
+    pub struct EventEntry of (event: &CircumstanceChange) {
+        /// Name of the circumstance.
+        pub circumstance: String = event.circumstance.clone(),
+        /// Value before the change.
+        pub before: String = event.before.clone(),
+        /// Value after it.
+        pub after: String = event.after.clone(),
+    }
+}
+
+/// Returns a text, unless it is empty.
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn good(better: Better) -> String {
+    match better {
+        Better::Higher => "higher".to_owned(),
+        Better::Lower => "lower".to_owned(),
+    }
+}
+
+/// Converts series with their last changes to one JSON object.
+pub fn series(all: &[ListedSeries]) -> Value {
+    let all = all.iter().map(|listed| {
+        json!({
+            "series": SeriesEntry::of(&listed.series),
+            "change": listed.change.as_ref().map(ChangeEntry::of),
+            "new": listed.is_new,
+        })
+    });
+    json!({"schema": SCHEMA, "series": all.collect::<Vec<_>>()})
+}
+
+/// Converts one series with its runs, its changes and the users' opinions on them.
+pub fn trend(
+    series: &StoredSeries,
+    points: &[SeriesPoint],
+    changes: &[SeriesChange],
+    opinions: &[Opinion],
+) -> Value {
+    let points = points.iter().map(PointEntry::of);
+    let opinions = opinions.iter().map(|opinion| {
+        json!({
+            "run": opinion.run,
+            "state": opinion.state,
+            "note": opinion.note,
+            "author": opinion.author,
+            "at": rfc3339(opinion.at_unix_ms),
+        })
+    });
+    let changes = changes.iter().map(ChangeEntry::of);
+    json!({
+        "schema": SCHEMA,
+        "series": SeriesEntry::of(series),
+        "points": points.collect::<Vec<_>>(),
+        "changes": changes.collect::<Vec<_>>(),
+        "opinions": opinions.collect::<Vec<_>>(),
+    })
+}
+
+/// Converts new changes for a webhook; `text` is a line for chats.
+pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) -> Value {
+    let slowdowns = new.iter().filter(|(_, change)| change.is_open()).count();
+    let changes = new.iter().map(|(series, change)| {
+        json!({
+            "series": SeriesEntry::of(series),
+            "change": ChangeEntry::of(change),
+        })
+    });
+    json!({
+        "schema": SCHEMA,
+        "since": since_unix_ms.map(rfc3339),
+        "text": news_line(new, slowdowns),
+        "slowdowns": slowdowns,
+        "changes": changes.collect::<Vec<_>>(),
+    })
+}
+
+/// Maximum number of changes named in a line for a chat.
+const NAMED: usize = 3;
+
+/// Formats the news as one line for a chat, in English: slowdowns first.
+fn news_line(new: &[(StoredSeries, SeriesChange)], slowdowns: usize) -> String {
+    let count = |n: usize, word: &str| match n {
+        1 => format!("1 new {word}"),
+        n => format!("{n} new {word}s"),
+    };
+    let counts = match slowdowns {
+        0 => count(new.len(), "change"),
+        n if n == new.len() => count(n, "slowdown"),
+        n => format!("{}, {}", count(n, "slowdown"), count(new.len(), "change")),
+    };
+    let (open, others): (Vec<_>, Vec<_>) = new.iter().partition(|(_, change)| change.is_open());
+    let all = open.into_iter().chain(others);
+    let mut named: Vec<String> = all.take(NAMED).map(change_in_words).collect();
+    if new.len() > NAMED {
+        named.push("...".to_owned());
+    }
+    match named.is_empty() {
+        true => "assay: no new change".to_owned(),
+        false => format!("assay: {counts}: {}", named.join("; ")),
+    }
+}
+
+fn change_in_words((series, change): &(StoredSeries, SeriesChange)) -> String {
+    let effect = change.effect_percent.unwrap_or_default();
+    let events = change.events.iter();
+    let events = events.map(|of| format!(", {} {} -> {}", of.circumstance, of.before, of.after));
+    let text = format!(
+        "{} {} {effect:+.1} % on {}, {}{}",
+        series.job,
+        series.metric,
+        series.target,
+        series.model,
+        events.collect::<String>()
+    );
+    clean(&text)
 }

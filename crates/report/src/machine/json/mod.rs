@@ -2,27 +2,26 @@
 //!
 //! The types here define the schema: their field names and units are those that other programs
 //! read, so that changes of the stored records do not change them. Missing data is `null` or left
-//! out, never 0.
+//! out, never 0. The disks of a machine, and findings about it, are in `docs/devices.md`.
 
 mod comparison;
-mod devices;
-mod evidence;
-mod series;
 mod trial;
 
-pub use comparison::{comparison, line, power, ranking};
-pub use devices::{devices, doctor};
-pub use series::{ChangeEntry, PointEntry, SeriesEntry, news, series, trend};
+pub use comparison::{
+    ChangeEntry, PointEntry, SeriesEntry, comparison, line, news, power, ranking, series, trend,
+};
 
-use crate::machine::parts::parts;
-use crate::results::derived::Derived;
+use crate::results::checkup::words;
+use crate::results::derived::{Derived, JobTail, Operation, tails_of_run};
+use crate::results::describe::settled_at;
 use crate::results::population::Standings;
-use crate::results::stopping::settled_at;
+use crate::results::reference as placed;
 use crate::results::summary::Summary;
-use crate::results::tails::{JobTail, Operation};
-use crate::results::{reference as placed, tails};
-use crate::words::civil_from_days;
+use crate::words::{civil_from_days, registers};
 use assay_lang::in_english;
+use assay_model::checkup::{Checkup, Finding};
+use assay_model::device::{DeviceList, ListedDevice, MountedPart, ceiling};
+use assay_model::limits::Ceiling;
 use assay_model::run::{Builds, Looks, Paired, Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
@@ -100,6 +99,49 @@ pub fn write_without(
     writeln!(out)
 }
 
+/// Declares JSON types, each with a constructor `of`: `struct Name of (arguments)` lists for each
+/// field its type and its value, an expression of the arguments. The fields are written in this
+/// order, with their serde attributes. `of` has the visibility of its type. Statements in braces
+/// before the fields compute shared values:
+///
+/// ```text
+/// parts! {
+///     /// The device under test.
+///     struct DevicePart<'a> of (storage: &'a Storage) {
+///         { let device = storage.device(); }
+///         disk: Option<&'a str> = device.map(|layer| layer.name.as_str()),
+///         size_bytes: Option<u64> = device.and_then(|layer| layer.size).map(|size| size.0),
+///         #[serde(skip_serializing_if = "Option::is_none")]
+///         mount: Option<&'a Mount> = storage.mount.as_ref(),
+///     }
+/// }
+/// let part = DevicePart::of(&storage);
+/// ```
+macro_rules! parts {
+    ($(
+        $(#[$about:meta])*
+        $visibility:vis struct $name:ident $(<$life:lifetime>)? of ($($input:ident: $from:ty),+) {
+            $({ $($first:tt)+ })?
+            $($(#[$attribute:meta])* $field:ident: $kind:ty = $value:expr,)+
+        }
+    )+) => { $(
+        $(#[$about])*
+        #[derive(serde::Serialize)]
+        $visibility struct $name $(<$life>)? {
+            $($(#[$attribute])* $field: $kind,)+
+        }
+
+        impl $(<$life>)? $name $(<$life>)? {
+            $visibility fn of($($input: $from),+) -> Self {
+                $($($first)+)?
+                Self { $($field: $value,)+ }
+            }
+        }
+    )+ };
+}
+
+pub(crate) use parts;
+
 parts! {
     struct RunDocument<'a> of (run: &'a Run, derived: &[Rc<Derived>], without: Without) {
         { let trials = run.trials.iter().zip(derived); }
@@ -107,7 +149,7 @@ parts! {
         run: RunPart<'a> = RunPart::of(run),
         system: SystemPart<'a> = SystemPart::of(&run.header.system),
         device: DevicePart<'a> = DevicePart::of(&run.header.storage),
-        tails: Vec<TailPart<'a>> = tails::of_run(run).into_iter().map(TailPart::of).collect(),
+        tails: Vec<TailPart<'a>> = tails_of_run(run).into_iter().map(TailPart::of).collect(),
         #[serde(skip_serializing_if = "Option::is_none")]
         limits: Option<LimitsPart> = LimitsPart::of(&Summary::with(run, derived)),
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -391,6 +433,192 @@ impl Formatter for Layout {
         self.filled = true;
         Ok(())
     }
+}
+
+/// Version of the document; rises when a field is removed or changes its meaning.
+const DEVICES_SCHEMA: u32 = 1;
+/// Version of the document of findings.
+const DOCTOR_SCHEMA: u32 = 1;
+
+parts! {
+    struct ListedDevicePart<'a> of (device: &'a ListedDevice) {
+        { let identity = &device.layer.identity; }
+        #[serde(flatten)]
+        layer: LayerPart<'a> = LayerPart::of(&device.layer),
+        ceiling: Option<CeilingPart> = ceiling(identity).map(CeilingPart::of),
+        health: Option<String> = registers::wear_in_words(identity),
+        problems: Vec<String> = registers::problems(identity),
+        registers: BTreeMap<&'static str, String> =
+            registers::facts(identity).into_iter().collect(),
+        partitions: &'a [String] = &device.partitions,
+        mounted: Vec<MountedJson<'a>> = device.mounted.iter().map(MountedJson::of).collect(),
+        in_use: &'a [String] = &device.in_use,
+    }
+
+    struct CeilingPart of (ceiling: Ceiling) {
+        read_bytes_per_sec: f64 = ceiling.read,
+        write_bytes_per_sec: f64 = ceiling.write,
+    }
+
+    struct MountedJson<'a> of (part: &'a MountedPart) {
+        device: &'a str = &part.device,
+        #[serde(flatten)]
+        mount: &'a Mount = &part.mount,
+        available_bytes: Option<u64> = part.available.map(|bytes| bytes.0),
+        writable: bool = part.writable,
+    }
+
+    struct FindingPart<'a> of (finding: &'a Finding) {
+        { let words = words(finding); }
+        severity: &'static str = finding.severity().name(),
+        what: String = words.what,
+        why: &'static str = words.why,
+        remedy: String = words.remedy,
+        #[serde(flatten)]
+        data: &'a Finding = finding,
+    }
+}
+
+/// Converts the disks to one JSON object.
+pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
+    in_english(|| {
+        json!({
+            "schema": DEVICES_SCHEMA,
+            "target": target,
+            "system": SystemPart::of(&list.system),
+            "devices": list.devices.iter().map(ListedDevicePart::of).collect::<Vec<_>>(),
+        })
+    })
+}
+
+/// Converts the findings about a machine to one JSON object. `checkup` is `None` if the machine
+/// could not be examined.
+pub fn doctor(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
+    let place = checkup.and_then(|checkup| checkup.place.as_ref());
+    in_english(|| {
+        json!({
+            "schema": DOCTOR_SCHEMA,
+            "target": target,
+            "path": place.map(|place| text(&place.path)),
+            "system": checkup.map(|checkup| SystemPart::of(&checkup.system)),
+            "findings": findings.iter().map(FindingPart::of).collect::<Vec<_>>(),
+        })
+    })
+}
+
+/// Type with a JSON schema.
+pub trait Described {
+    /// Returns the schema of the JSON.
+    fn schema() -> Value;
+}
+
+impl Described for String {
+    fn schema() -> Value {
+        json!({ "type": "string" })
+    }
+}
+
+impl Described for f64 {
+    fn schema() -> Value {
+        json!({ "type": "number" })
+    }
+}
+
+impl Described for bool {
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
+    }
+}
+
+/// Implements the schema of whole numbers that JSON readers represent exactly.
+macro_rules! whole {
+    ($($number:ty),*) => { $(
+        impl Described for $number {
+            fn schema() -> Value {
+                json!({ "type": "integer", "minimum": 0 })
+            }
+        }
+    )* };
+}
+whole!(u32, u64);
+
+impl<T: Described> Described for Vec<T> {
+    fn schema() -> Value {
+        json!({ "type": "array", "items": T::schema() })
+    }
+}
+
+impl<T: Described> Described for Option<T> {
+    fn schema() -> Value {
+        json!({ "anyOf": [T::schema(), { "type": "null" }] })
+    }
+}
+
+/// Any JSON object; docs/json.md describes it.
+impl Described for Value {
+    fn schema() -> Value {
+        json!({ "type": "object" })
+    }
+}
+
+/// Declares JSON types, with the doc comment of each field as its description. Every field is
+/// written; an unknown one is `null`. With `of (argument)`, each field also has a value, an
+/// expression of the argument, and the type has a constructor `of`:
+///
+/// ```
+/// assay_report::described! {
+///     /// A point of a plane.
+///     pub struct Point of (at: (f64, f64)) {
+///         /// Distance to the right.
+///         pub x: f64 = at.0,
+///         /// Distance upwards.
+///         pub y: f64 = at.1,
+///     }
+/// }
+/// assert_eq!(Point::of((1.0, 2.0)).y, 2.0);
+/// ```
+#[macro_export]
+macro_rules! described {
+    ($($(#[doc = $about:literal])+ pub struct $name:ident of ($input:ident: $from:ty) {
+        $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty = $value:expr,)+
+    })+) => {
+        $crate::described! { $(
+            $(#[doc = $about])+
+            pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+        )+ }
+        $(
+            impl $name {
+                /// Makes the JSON of a value.
+                pub fn of($input: $from) -> Self {
+                    Self { $($field: $value,)+ }
+                }
+            }
+        )+
+    };
+    ($($(#[doc = $about:literal])+ pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+
+    })+) => { $(
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, serde::Serialize)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+
+        impl $crate::machine::json::Described for $name {
+            fn schema() -> serde_json::Value {
+                let mut properties = serde_json::Map::new();
+                $(
+                    let mut schema = <$kind as $crate::machine::json::Described>::schema();
+                    schema["description"] = concat!($($doc),+).trim().into();
+                    properties.insert(stringify!($field).to_owned(), schema);
+                )+
+                serde_json::json!({
+                    "type": "object",
+                    "description": concat!($($about),+).trim(),
+                    "required": [$(stringify!($field)),+],
+                    "properties": properties,
+                })
+            }
+        }
+    )+ };
 }
 
 #[cfg(test)]

@@ -433,3 +433,31 @@ fn fields_can_be_left_out_where_there_is_little_room() {
     assert!(least.iter().all(|trial| trial["evidence"].is_null()));
     assert!(least.iter().all(|trial| trial["latency"].is_null()));
 }
+
+described! {
+    /// A thing.
+    pub struct Thing {
+        /// Name of the thing.
+        pub name: String,
+        /// Parts of it, where
+        /// they are known.
+        pub parts: Option<Vec<u32>>,
+    }
+}
+
+#[test]
+fn the_schema_has_the_fields_that_are_written() {
+    let schema = Thing::schema();
+    let written = serde_json::to_value(Thing {
+        name: "a".to_owned(),
+        parts: None,
+    });
+    let written = written.unwrap();
+    let fields: Vec<&String> = written.as_object().unwrap().keys().collect();
+    let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, known);
+    assert_eq!(schema["required"], json!(["name", "parts"]));
+    let parts = &schema["properties"]["parts"];
+    assert_eq!(parts["description"], "Parts of it, where they are known.");
+    assert_eq!(parts["anyOf"][0]["items"]["type"], "integer");
+}

@@ -2,32 +2,33 @@
 //! metrics, a sheet with a surface for each matrix, conditions, the evidence of every trial, and
 //! every metric.
 //!
-//! `page` writes documents; the other modules write sheets of figures with formulas, surfaces and
-//! raw trials. Figures are numbers and text is text: only `figures` writes formulas, and no foreign
+//! `page` writes documents and tables of figures with formulas, `surface` matrices with their surfaces;
+//! the sheets of a run, of a sweep, of a comparison and of raw figures are put together here. Figures are numbers and text is text: only `figures` writes formulas, and no foreign
 //! text, such as the name of a device, can become one.
 
-mod comparison;
-mod crossing;
 mod look;
-mod matrix;
 mod page;
-mod run;
 mod surface;
-mod trials;
 
 pub(crate) use surface::part;
 
 use crate::charts::Gallery;
-use crate::results::comparison::{Compared, ComparedSource, Ranked};
+use crate::document::{Cell, Column};
+use crate::machine::{COLUMNS, csv_rows};
+use crate::results::comparison::{Compared, ComparedSource, Ranked, places};
+use crate::results::describe::{self, Jobs};
 use crate::results::matrix::{Matrix, matrices};
-use crate::results::sweep::Sweep;
+use crate::results::summary::Summary;
+use crate::results::sweep::{Sweep, by_condition};
 use crate::views;
+use crate::words::clean;
 use assay_lang::tr;
-use assay_model::figures::Import;
+use assay_model::figures::{Figure, Import, Sample};
 use assay_model::run::Run;
-use page::FigureRow;
-use run::{by_metric, heads, said};
-use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::VerdictRow;
+use page::{FigureRow, Heads};
+use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, Worksheet, XlsxError};
 use std::ffi::OsStr;
 use std::io;
 use std::io::{Read, Seek, Write};
@@ -51,7 +52,7 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 /// As [`write()`].
 pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io::Result<()> {
     save(properties(run), out, |workbook| {
-        run::fill(workbook, run, matrices)
+        fill_run(workbook, run, matrices)
     })
 }
 
@@ -61,7 +62,7 @@ pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io
 /// As [`write()`].
 pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::Result<()> {
     save(properties(run), out, |workbook| {
-        run::fill_swept(workbook, run, ranked)
+        fill_swept(workbook, run, ranked)
     })
 }
 
@@ -74,12 +75,9 @@ pub fn write_import(
     ranked: Option<&Ranked<'_>>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let properties = titled(
-        crate::words::clean(&import.results.tool),
-        import.imported_unix_ms,
-    );
+    let properties = titled(clean(&import.results.tool), import.imported_unix_ms);
     save(properties, out, |workbook| {
-        fill(workbook, import, ranked)?;
+        fill_import(workbook, import, ranked)?;
         Ok(Vec::new())
     })
 }
@@ -94,7 +92,7 @@ pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Res
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {
-        comparison::fill(workbook, compared)?;
+        fill_comparison(workbook, compared)?;
         Ok(Vec::new())
     })
 }
@@ -173,7 +171,7 @@ fn titled(title: String, unix_ms: u64) -> Result<DocProperties, XlsxError> {
 ///
 /// # Errors
 /// If they do not fit a workbook.
-fn fill(
+fn fill_import(
     workbook: &mut Workbook,
     import: &Import,
     ranked: Option<&Ranked<'_>>,
@@ -194,13 +192,13 @@ fn fill(
         .map(|figure| FigureRow {
             series: figure.condition.clone(),
             figure,
-            said: ranked.map_or_else(Vec::new, |ranked| said(figure, ranked)),
+            said: ranked.map_or_else(Vec::new, |ranked| ranking_cells(figure, ranked)),
         });
     page::write_figure_sheets(
         workbook.add_worksheet(),
         "Figures",
         tr!("Figures"),
-        &heads(ranked.is_some()),
+        &figure_heads(ranked.is_some()),
         &rows.collect::<Vec<_>>(),
     )?;
     let source = ComparedSource {
@@ -209,7 +207,344 @@ fn fill(
         run: None,
         circumstances: &results.circumstances,
     };
-    trials::write(workbook.add_worksheet(), &[], &[source])
+    write_trials(workbook.add_worksheet(), &[], &[source])
+}
+
+/// Sections with separate sheets.
+const ELSEWHERE: [&str; 2] = ["evidence", "matrices"];
+
+/// Returns the headings of figures, with those of their ranking if there is one.
+fn figure_heads(ranked: bool) -> Heads {
+    let said = match ranked {
+        true => vec![
+            Column::number(tr!("Delta")),
+            Column::text(tr!("Letters")),
+            Column::text(tr!("Rank")),
+        ],
+        false => Vec::new(),
+    };
+    Heads {
+        series: tr!("Condition"),
+        said,
+    }
+}
+
+/// Fills all sheets of a run and returns the charts in their order.
+///
+/// # Errors
+/// If they do not fit a workbook.
+fn fill_run(
+    workbook: &mut Workbook,
+    run: &Run,
+    matrices: &[Matrix],
+) -> Result<Vec<String>, XlsxError> {
+    let all = Summary::of(run);
+    let document = views::run::full(&all, &Gallery::default(), Vec::new());
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
+    let figures = of_jobs(&all);
+    let rows = figures.iter().map(|figure| figure_row(figure, Vec::new()));
+    let titles = matrices.iter().map(|matrix| matrix.title.as_str());
+    let names = write_groups(workbook, run, (figure_heads(false), rows.collect()), titles)?;
+    let mut charts = Vec::new();
+    for (matrix, name) in matrices.iter().zip(&names) {
+        charts.extend(surface::write_matrix(
+            workbook.add_worksheet(),
+            matrix,
+            name,
+        )?);
+    }
+    let evidence = views::run::page::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    write_trials(workbook.add_worksheet(), &[run], &[])?;
+    Ok(charts)
+}
+
+/// Fills all sheets of a sweep and returns the charts in their order.
+///
+/// # Errors
+/// If they do not fit a workbook.
+fn fill_swept(
+    workbook: &mut Workbook,
+    run: &Run,
+    ranked: &Ranked<'_>,
+) -> Result<Vec<String>, XlsxError> {
+    let each = by_condition(run.clone());
+    let verdict = views::ranking::sections(ranked, &Sweep::of(run));
+    let document = views::run::full(&Summary::of(&each), &Gallery::default(), verdict);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
+    let all = Summary::of(run);
+    let figures = of_jobs(&all);
+    let rows = by_metric(&figures)
+        .into_iter()
+        .map(|figure| figure_row(figure, ranking_cells(figure, ranked)));
+    write_groups(
+        workbook,
+        run,
+        (figure_heads(true), rows.collect()),
+        [].into_iter(),
+    )?;
+    let charts = surface::write_sweep_matrices(workbook.add_worksheet(), run, &figures)?;
+    let varied = views::run::varied(run);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &varied)?;
+    let evidence = views::run::page::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    write_trials(workbook.add_worksheet(), &[run], &[])?;
+    Ok(charts)
+}
+
+/// Returns the figures of jobs that are not cells of a matrix.
+fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
+    let cells = summary.jobs.iter().filter(|job| job.is_cell());
+    let cells: Vec<String> = cells.map(|job| format!("{}: ", job.job.name)).collect();
+    let mut figures = of_trials(&summary.run.header, &summary.run.trials);
+    figures.retain(|figure| !cells.iter().any(|cell| figure.metric.starts_with(cell)));
+    figures
+}
+
+/// Sorts figures by metric, so that the conditions of a metric are adjacent.
+fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
+    let metrics = describe::distinct_metrics(figures.iter()).into_iter();
+    let conditions = |metric| figures.iter().filter(move |figure| figure.metric == metric);
+    metrics.flat_map(conditions).collect()
+}
+
+fn figure_row(figure: &Figure, said: Vec<Cell>) -> FigureRow<'_> {
+    FigureRow {
+        series: figure.condition.clone(),
+        figure,
+        said,
+    }
+}
+
+/// Returns the results of one condition; empty for metrics that do not decide.
+fn ranking_cells(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Cell> {
+    let metric = ranked
+        .ranking
+        .metrics
+        .iter()
+        .find(|metric| metric.metric == figure.metric);
+    let conditions = metric.into_iter().flat_map(|metric| &metric.conditions);
+    let mut conditions = conditions.filter(|ranked| ranked.condition == figure.condition);
+    conditions.next().map_or_else(Vec::new, |ranked| {
+        vec![
+            Cell::Change(ranked.delta_percent),
+            ranked.letters.clone().map_or(Cell::Empty, Cell::Text),
+            places(ranked).into(),
+        ]
+    })
+}
+
+/// Writes a sheet for each group of metrics. Returns names for the sheets of `others` that differ
+/// from those of the groups.
+fn write_groups<'a>(
+    workbook: &mut Workbook,
+    run: &Run,
+    (heads, rows): (Heads, Vec<FigureRow<'_>>),
+    others: impl Iterator<Item = &'a str>,
+) -> Result<Vec<String>, XlsxError> {
+    let jobs = Jobs::of([run].into_iter());
+    let groups = jobs.grouped(rows.into_iter(), |row| &row.figure.metric);
+    let titles = groups.iter().map(|(title, _)| title.clone());
+    let all: Vec<String> = titles.chain(others.map(str::to_owned)).collect();
+    let mut names = look::sheet_names(all.iter().map(String::as_str));
+    let rest = names.split_off(groups.len());
+    for ((title, rows), name) in groups.iter().zip(&names) {
+        page::write_figure_sheets(workbook.add_worksheet(), name, title, &heads, rows)?;
+    }
+    Ok(rest)
+}
+
+/// Fills all sheets.
+///
+/// # Errors
+/// If they do not fit a workbook.
+fn fill_comparison(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
+    let document = views::comparison::workbook(compared);
+    page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
+    let groups = compared
+        .jobs()
+        .grouped(compared_rows(compared).into_iter(), |row| {
+            &row.figure.metric
+        });
+    let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
+    // The verdicts on a metric follow the figures of B.
+    let heads = Heads {
+        series: tr!("Side"),
+        said: vec![
+            Column::number(tr!("Change")),
+            Column::number(tr!("interval")),
+            Column::text(tr!("Verdict")),
+            Column::text(tr!("Because")),
+        ],
+    };
+    for ((title, rows), name) in groups.iter().zip(&names) {
+        page::write_figure_sheets(workbook.add_worksheet(), name, title, &heads, rows)?;
+    }
+    let sides = views::comparison::sources(compared);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &sides)?;
+    let sources: Vec<&ComparedSource<'_>> = compared
+        .a_sources
+        .iter()
+        .chain(&compared.b_sources)
+        .collect();
+    let runs = distinct_runs(&sources);
+    let titles: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{} {}", look::EVIDENCE, run.header.id))
+        .collect();
+    let names = look::sheet_names(titles.iter().map(String::as_str));
+    for (run, name) in runs.iter().zip(&names) {
+        let evidence = views::run::page::of_all(&Summary::of(run));
+        page::write_table(workbook.add_worksheet(), name, &evidence)?;
+    }
+    let others = sources.into_iter().filter(|source| source.run.is_none());
+    let others: Vec<ComparedSource<'_>> = others.copied().collect();
+    write_trials(workbook.add_worksheet(), &runs, &others)
+}
+
+/// Returns each run once, even if both sides contain it.
+fn distinct_runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
+    let mut runs: Vec<&Run> = Vec::new();
+    for run in sources.iter().filter_map(|source| source.run) {
+        if !runs.iter().any(|known| known.header.id == run.header.id) {
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+/// Returns all figures by metric, A before B; the results are beside the first figure of B.
+fn compared_rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
+    let a = compared.a_sources.iter().map(|source| ("A", source));
+    let b = compared.b_sources.iter().map(|source| ("B", source));
+    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
+    let all = sources.iter().flat_map(|(_, source)| source.figures);
+    let mut rows = Vec::new();
+    for metric in describe::distinct_metrics(all) {
+        let line = compared
+            .comparison
+            .lines
+            .iter()
+            .find(|line| line.metric == metric);
+        let mut said = line.map(|line| verdict_cells(compared, line));
+        for (side, source) in &sources {
+            let its = source
+                .figures
+                .iter()
+                .filter(|figure| figure.metric == metric);
+            rows.extend(its.map(|figure: &Figure| FigureRow {
+                series: format!("{side}: {}", source.known_by()),
+                figure,
+                said: if *side == "B" {
+                    said.take().unwrap_or_default()
+                } else {
+                    Vec::new()
+                },
+            }));
+        }
+    }
+    rows
+}
+
+fn verdict_cells(compared: &Compared<'_>, line: &VerdictRow) -> Vec<Cell> {
+    let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    vec![
+        Cell::change(line.change),
+        Cell::interval(line.change),
+        Cell::Verdict(compared.word_in_english(line)),
+        clean(&because.join("; ")).into(),
+    ]
+}
+
+/// Numeric columns: sizes and counts, the value, the share of the device.
+const NUMERIC_COLUMNS: [&str; 7] = [
+    "bs",
+    "iodepth",
+    "numjobs",
+    "trial",
+    "position",
+    "value",
+    "device_share",
+];
+
+/// Writes the sheet: runs, then imports.
+///
+/// # Errors
+/// If the rows do not fit a sheet.
+fn write_trials(
+    sheet: &mut Worksheet,
+    runs: &[&Run],
+    others: &[ComparedSource<'_>],
+) -> Result<(), XlsxError> {
+    sheet.set_name(look::TRIALS)?;
+    look::on_paper(sheet);
+    for (column, title) in (0..).zip(COLUMNS) {
+        sheet.write_string_with_format(0, column, title, &look::head())?;
+        sheet.set_column_width(column, if column == 1 { 24 } else { 12 })?;
+    }
+    sheet.set_freeze_panes(1, 2)?;
+    sheet.set_repeat_rows(0, 0)?;
+    let measured = runs.iter().flat_map(|run| csv_rows(run));
+    let imported = others.iter().flat_map(imported_rows);
+    let mut last = 0;
+    for (row, cells) in (1..).zip(measured.chain(imported)) {
+        for ((column, title), cell) in (0..).zip(COLUMNS).zip(cells) {
+            match cell.parse::<f64>() {
+                _ if cell.is_empty() => {}
+                Ok(number) if NUMERIC_COLUMNS.contains(&title) => {
+                    sheet.write_number(row, column, number)?;
+                }
+                _ if title == "direct" => {
+                    sheet.write_boolean(row, column, cell == "true")?;
+                }
+                _ => {
+                    sheet.write_string(row, column, clean(&cell))?;
+                }
+            }
+        }
+        last = row;
+    }
+    let columns = u16::try_from(COLUMNS.len()).unwrap_or(u16::MAX);
+    sheet.autofilter(0, 0, last, columns - 1)?;
+    Ok(())
+}
+
+/// Rows of imported results. Unknown values are left empty; a summary is skipped, because it is
+/// not a trial.
+fn imported_rows(source: &ComparedSource<'_>) -> Vec<[String; COLUMNS.len()]> {
+    let figures = source
+        .figures
+        .iter()
+        .filter_map(|figure| match &figure.sample {
+            Sample::Values { values, .. } => Some((figure, values)),
+            Sample::Moments { .. } => None,
+        });
+    let rows = figures.flat_map(|(figure, values)| {
+        values.iter().enumerate().map(|(index, value)| {
+            let cell = |title: &str| match title {
+                "run" => source.name.to_owned(),
+                "trial" => (index + 1).to_string(),
+                "metric" => figure.metric.clone(),
+                "unit" => figure.unit.clone(),
+                "value" => value.to_string(),
+                "label" => figure.measured.clone().unwrap_or_default(),
+                "condition" => figure.condition.clone(),
+                _ => String::new(),
+            };
+            COLUMNS.map(cell)
+        })
+    });
+    rows.collect()
 }
 
 #[cfg(test)]

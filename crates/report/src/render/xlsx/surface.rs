@@ -5,9 +5,19 @@
 //! A workbook is a ZIP archive of XML parts. The charts in it are replaced here, because
 //! `rust_xlsxwriter` does not support surfaces.
 
-use crate::results::matrix::Matrix;
+use super::look;
+use super::look::{SHADES, Shade};
+use super::page::Page;
+use crate::document::{Cell, Column, Table, TableRow};
+use crate::results::describe;
+use crate::results::matrix::{self, Matrix};
+use crate::words::labels::meaning;
 use crate::words::{clean, shorten};
-use assay_lang::tr;
+use assay_lang::{key, tr, translated};
+use assay_model::condition::Condition;
+use assay_model::figures::{Figure, Sample};
+use assay_model::run::Run;
+use assay_stats::summary::Summary;
 use rust_xlsxwriter::{Chart, Worksheet, XlsxError};
 use std::fmt::Write;
 use std::io;
@@ -292,4 +302,219 @@ pub fn part(workbook: impl Read + Seek, name: &str) -> io::Result<String> {
 fn chart_number(part: &str) -> Option<usize> {
     let number = part.strip_prefix("xl/charts/chart")?.strip_suffix(".xml")?;
     number.parse().ok()
+}
+
+const FILE_SIZE: &str = key!("File size, KiB");
+const RECORD_SIZE: &str = key!("Record size, KiB");
+
+/// Writes the sheet and returns its chart, if it has one.
+///
+/// # Errors
+/// If the matrix does not fit a sheet.
+pub fn write_matrix(
+    sheet: &mut Worksheet,
+    matrix: &Matrix,
+    name: &str,
+) -> Result<Option<String>, XlsxError> {
+    // Print on one page, because a surface cannot be divided.
+    let mut page = Page::new(sheet, name)?;
+    page.sheet.set_print_fit_to_pages(1, 1);
+    page.title(&clean(&matrix.title))?;
+    page.text(&tr!(
+        "In {unit}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
+        unit = matrix.unit.name()
+    ))?;
+    page.heading(&matrix::cache_edge_sentence(matrix))?;
+    for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
+        let meaning = meaning(shade.label).unwrap_or_default();
+        let words = format!("{}: {meaning}", translated(shade.words));
+        page.shaded(shade, &words)?;
+    }
+    page.row += 1;
+    let head_row = page.row;
+    page.table(&by_size(matrix, |cell| Cell::Measured {
+        value: cell.value,
+        digits: matrix.digits(),
+        label: label(cell).to_owned(),
+    }))?;
+    page.row += 1;
+    page.heading(tr!("What each figure measured"))?;
+    page.table(&by_size(matrix, |cell| {
+        clean(translated(label(cell))).into()
+    }))?;
+    let below = page.row + 1;
+    page.set_widths()?;
+    let place = MatrixPosition {
+        sheet: name,
+        head_row,
+        head_column: 0,
+    };
+    let axes = Axes {
+        columns: translated(RECORD_SIZE),
+        rows: translated(FILE_SIZE),
+        values: matrix.unit.name(),
+    };
+    let chart = insert(sheet, &Grid::from(matrix), place, axes, below)?;
+    if chart.is_none() {
+        let why = tr!("No surface: it needs two file sizes and two record sizes, or more.");
+        sheet.write_string(below, 0, why)?;
+    }
+    Ok(chart)
+}
+
+fn label(cell: &matrix::Cell) -> &str {
+    cell.label.as_deref().unwrap_or("unknown")
+}
+
+fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
+    let mut cells = matrix.cells.iter().flatten().flatten();
+    cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
+}
+
+/// Returns a table with file sizes as rows and record sizes as columns.
+fn by_size(matrix: &Matrix, shown: impl Fn(&matrix::Cell) -> Cell) -> Table {
+    let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
+        let cells = cells
+            .iter()
+            .map(|cell| cell.as_ref().map_or(Cell::Empty, &shown));
+        TableRow::new(std::iter::once(Cell::count(*kib)).chain(cells).collect())
+    });
+    let sizes = matrix
+        .columns
+        .iter()
+        .map(|kib| Column::number(kib.to_string()));
+    let columns = std::iter::once(Column::text(tr!("file \\ record, KiB"))).chain(sizes);
+    Table {
+        columns: columns.collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// The two varied settings, with their values in the order of the plan.
+struct Settings {
+    names: [String; 2],
+    values: [Vec<String>; 2],
+}
+
+impl Settings {
+    /// Returns the settings; `None` unless each condition sets the same two.
+    fn of(conditions: &[Condition]) -> Option<Self> {
+        let [a, b] = conditions.first()?.settings.as_slice() else {
+            return None;
+        };
+        let names = [a.subject.to_string(), b.subject.to_string()];
+        let mut values = [Vec::new(), Vec::new()];
+        for condition in conditions {
+            let [a, b] = condition.settings.as_slice() else {
+                return None;
+            };
+            for (index, setting) in [a, b].into_iter().enumerate() {
+                if setting.subject.to_string() != names[index] {
+                    return None;
+                }
+                if !values[index].contains(&setting.value) {
+                    values[index].push(setting.value.clone());
+                }
+            }
+        }
+        Some(Self { names, values })
+    }
+}
+
+/// Writes the sheet and returns its charts.
+///
+/// # Errors
+/// If it does not fit a sheet.
+pub fn write_sweep_matrices(
+    sheet: &mut Worksheet,
+    run: &Run,
+    figures: &[Figure],
+) -> Result<Vec<String>, XlsxError> {
+    let mut page = Page::new(sheet, look::SURFACES)?;
+    let Some(settings) = Settings::of(&run.header.plan.conditions) else {
+        page.text(tr!("No matrices: they take a sweep of two settings."))?;
+        return Ok(Vec::new());
+    };
+    let [down, across] = &settings.names;
+    let mut charts = Vec::new();
+    let deciding = || figures.iter().filter(|figure| figure.primary);
+    for metric in describe::distinct_metrics(deciding()) {
+        let unit = deciding().find(|figure| figure.metric == metric);
+        let unit = unit.map_or("", |figure| figure.unit.as_str());
+        let grid = settings_grid(run, figures, &settings, metric);
+        page.title(&clean(&grid.title))?;
+        page.text(&tr!("Geometric means in {unit}.", unit = clean(unit)))?;
+        let place = MatrixPosition {
+            sheet: look::SURFACES,
+            head_row: page.row,
+            head_column: 0,
+        };
+        page.table(&settings_table(&grid, &format!("{down} \\ {across}"), unit))?;
+        page.row += 1;
+        let axes = Axes {
+            columns: across,
+            rows: down,
+            values: unit,
+        };
+        let chart = insert(page.sheet, &grid, place, axes, page.row)?;
+        page.row += match chart {
+            Some(_) => 1 + ROWS_COVERED,
+            None => 1,
+        };
+        charts.extend(chart);
+    }
+    page.set_widths()?;
+    Ok(charts)
+}
+
+fn settings_table(grid: &Grid, corner: &str, unit: &str) -> Table {
+    let columns = grid.columns.iter().map(|head| Column::number(clean(head)));
+    let rows = grid.rows.iter().zip(&grid.values).map(|(head, values)| {
+        // A numeric heading makes the axis numeric, too.
+        let head = match head.parse::<usize>() {
+            Ok(number) => Cell::Count(number),
+            Err(_) => clean(head).into(),
+        };
+        let values = values
+            .iter()
+            .map(|value| value.map_or(Cell::Empty, |value| Cell::quantity(value, unit)));
+        TableRow::new(std::iter::once(head).chain(values).collect())
+    });
+    Table {
+        columns: std::iter::once(Column::text(clean(corner)))
+            .chain(columns)
+            .collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// Returns the geometric means of one metric; arithmetic means if any figure contains a 0.
+fn settings_grid(run: &Run, figures: &[Figure], settings: &Settings, metric: &str) -> Grid {
+    let value = |row: &str, column: &str| {
+        let is_it = |condition: &&Condition| {
+            let values: Vec<&str> = condition
+                .settings
+                .iter()
+                .map(|s| s.value.as_str())
+                .collect();
+            values == [row, column]
+        };
+        let condition = run.header.plan.conditions.iter().find(is_it)?;
+        let is_it = |f: &&Figure| f.metric == metric && f.condition == condition.name;
+        match &figures.iter().find(is_it)?.sample {
+            Sample::Values { values, .. } => Some(Summary::of(values)?.centre()),
+            Sample::Moments { mean, .. } => Some(*mean),
+        }
+    };
+    let [rows, columns] = settings.values.clone();
+    let values = rows.iter().map(|row| {
+        let cells = columns.iter().map(|column| value(row, column));
+        cells.collect()
+    });
+    Grid {
+        title: metric.to_owned(),
+        values: values.collect(),
+        rows,
+        columns,
+    }
 }

@@ -392,7 +392,7 @@ fn the_findings_read_well() {
     };
     let checkup = ill();
     let mut out = Vec::new();
-    let document = views::checkup::document(&checkup, &findings(&checkup), Some("ssh://b"));
+    let document = views::devices::doctor(&checkup, &findings(&checkup), Some("ssh://b"));
     write(&document, style, &[], &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(

@@ -3,20 +3,22 @@
 pub mod capacity;
 pub mod memory;
 pub mod powercut;
-pub mod replay;
 pub mod soak;
 
 use crate::results::describe;
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::words::labels::Labels;
 use crate::words::{clean, numbered, quantity};
-use assay_lang::tr;
-use assay_model::act::StepDetail;
+use assay_lang::{counted, tr};
 use assay_model::act::scenario::{Deadlines, ScenarioStep};
+use assay_model::act::{ReplayStep, StepDetail};
 use assay_model::figures::Unit;
+use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{Outcome, TrialRecord, WENT_AWAY};
-use assay_model::units::Nanos;
+use assay_model::units::{Bytes, Nanos};
 use assay_stats::figures::{scenario_ns, scenario_repetitions};
+use assay_stats::histogram::Percentile;
+use assay_stats::latency::Distribution;
 use assay_stats::summary::Summary as Statistics;
 
 /// Sentence about the data of a run.
@@ -134,7 +136,7 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
         _ => None,
     });
     let replay = of_each(summary, |detail| match detail {
-        StepDetail::Replay(step) => Some(replay::finding(step)),
+        StepDetail::Replay(step) => Some(replay_finding(step)),
         _ => None,
     });
     let cuts = powercut::finding(summary.run);
@@ -371,11 +373,88 @@ fn found(steps: &[&ScenarioStep]) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
+/// Median delay above which a replay did not keep the recorded times, in nanoseconds.
+const IN_TIME_NS: u64 = 1_000_000;
+
+/// Describes the I/O of a replay, and whether it kept the recorded times.
+fn replay_finding(step: &ReplayStep) -> Finding {
+    let ios: u64 = step.ios.iter().map(|(_, count)| *count).sum();
+    let ios = counted!(ios, "{n} I/O", "{n} I/Os");
+    let trace = clean(&step.trace);
+    let lateness = step
+        .lateness
+        .as_ref()
+        .map_or_else(String::new, describe_lateness);
+    let mut lines = vec![match step.speed {
+        None => tr!("{ios} of {trace} as fast as possible", ios, trace),
+        Some(1.0) => tr!(
+            "{ios} of {trace} at the recorded speed: {lateness}",
+            ios,
+            trace,
+            lateness
+        ),
+        Some(speed) => tr!(
+            "{ios} of {trace} at {speed} times the recorded speed: {lateness}",
+            ios,
+            trace,
+            speed,
+            lateness
+        ),
+    }];
+    if let Some(how) = &step.shrunk {
+        lines.push(tr!(
+            "the trace reaches to {recorded}, behind the end of the storage: it was put on the first {size} ({how}), {moved} I/Os at other offsets",
+            recorded = Bytes(step.recorded_extent),
+            size = Bytes(step.extent),
+            how = clean(how),
+            moved = step.moved
+        ));
+    } else if step.moved > 0 {
+        lines.push(tr!(
+            "files of the trace lie behind each other: {moved} I/Os are at other offsets",
+            moved = step.moved
+        ));
+    }
+    if step.trims_left_out > 0 {
+        lines.push(tr!(
+            "{trims} trims were left out: a file has none",
+            trims = step.trims_left_out
+        ));
+    }
+    Finding::concluding(false, lines)
+}
+
+/// Describes the delays with which I/Os began.
+fn describe_lateness(record: &LatencyRecord) -> String {
+    let Ok(late) = Distribution::of(record) else {
+        return String::new();
+    };
+    let at = |percentile| late.percentile_ns(percentile).map(Nanos);
+    let (Some(median), Some(most)) = (at(Percentile::P50), late.max_ns().map(Nanos)) else {
+        return String::new();
+    };
+    let tail = at(Percentile::P99).unwrap_or(most);
+    if median.0 > IN_TIME_NS {
+        return tr!(
+            "NOT in time, late by {median} at the median, {tail} at p99, {most} at most: the device or --iodepth does not keep up",
+            median,
+            tail,
+            most
+        );
+    }
+    tr!(
+        "in time, late by {median} at the median, {tail} at p99, {most} at most",
+        median,
+        tail,
+        most
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::document::Detail;
-    use crate::machine::gate::{Status, Suite, lava, tap};
+    use crate::machine::gate::{Status, Suite};
     use crate::machine::{gate, json};
     use crate::render::terminal::{Style, write_summary};
     use crate::render::{Form, html, write_mail};
@@ -399,9 +478,9 @@ mod tests {
         let case = suite.cases.iter().find(|case| case.metric == "data");
         assert!(case.unwrap().reason.contains("DATA LOST"), "{case:?}");
         for (text, word) in [
-            (written(|out| tap::write(&suite, out)), "not ok"),
+            (written(|out| gate::write_tap(&suite, out)), "not ok"),
             (written(|out| gate::write_junit(&suite, out)), "<failure"),
-            (written(|out| lava::write(&suite, out)), "RESULT=fail"),
+            (written(|out| gate::write_lava(&suite, out)), "RESULT=fail"),
         ] {
             assert!(text.contains(word), "{text}");
         }

@@ -1,22 +1,26 @@
-//! Finds warnings about the trials: their labels, their outcomes, their variation.
+//! Finds warnings about the trials (their labels, their outcomes, their variation), about the
+//! conditions of measurement and about the device.
 
 use super::{Stalled, Warning};
 use crate::results::describe;
 use crate::results::findings::{Loss, losses};
+use crate::results::summary::WriteMode;
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
-use crate::results::write_mode::WriteMode;
-use crate::words::clean;
-use assay_judge::Measured;
+use crate::words::{clean, numbered, registers};
+use assay_judge::{ForeignIo, Measured};
 use assay_lang::tr;
+use assay_model::condition::Subject;
+use assay_model::evidence::{Evidence, ProcessIo, Snapshot, WriteCache};
 use assay_model::job::{Direction, Job, QueueMode};
 use assay_model::load::Stream;
 use assay_model::run::RunStatus;
-use assay_model::storage::Backing;
+use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer};
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, MIB, Nanos};
 use assay_stats::derive::{TOOL_LIMITS_FROM, in_flight, processor_share};
 use assay_stats::steps::stalls as stalls_in;
 use assay_stats::summary::Summary as Statistics;
+use std::cmp::Reverse;
 
 /// Coefficient of variation above which a warning is given.
 const WIDE_SPREAD: f64 = 0.10;
@@ -26,7 +30,7 @@ const ENOUGH_TRIALS: usize = 3;
 const STALL: Nanos = Nanos::millis(500);
 
 /// Returns all warnings found.
-pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
+pub fn find_in_trials(summary: &Summary<'_>) -> Vec<Warning> {
     let mut found = Vec::new();
     found.extend(data_lost(summary));
     found.extend(unfinished(summary));
@@ -327,7 +331,7 @@ fn unflushed(summary: &Summary<'_>) -> Option<Warning> {
 fn stalls(summary: &Summary<'_>) -> Option<Warning> {
     let jobs = summary.jobs.iter();
     let mut jobs: Vec<Stalled> = jobs.filter_map(stalls_of).collect();
-    jobs.sort_by_key(|stalled| std::cmp::Reverse(stalled.longest));
+    jobs.sort_by_key(|stalled| Reverse(stalled.longest));
     (!jobs.is_empty()).then_some(Warning::Stalls { jobs })
 }
 
@@ -455,4 +459,281 @@ fn add(groups: &mut Vec<(String, Vec<String>)>, key: String, job: &str) {
         Some((_, jobs)) => jobs.push(job.to_owned()),
         None => groups.push((key, vec![job.to_owned()])),
     }
+}
+
+/// Bytes of foreign I/O up to which it is normal system activity.
+const FOREIGN_FLOOR: u64 = MIB;
+/// Divisor of a trial's bytes: more foreign I/O is a warning.
+const FOREIGN_SHARE: u64 = 100;
+/// Divisor of the foreign I/O: a process that moved less is not named.
+const GOOD_PART: u64 = 10;
+/// Share of its frequency that the fastest CPU must keep during a trial; boost clocks vary by less.
+const FREQUENCY_KEPT_PERCENT: u64 = 80;
+
+/// Returns all warnings about the conditions.
+pub fn find_in_conditions(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found = Vec::new();
+    found.extend(foreign_io(summary));
+    found.extend(hindered(summary));
+    found.extend(governor(summary));
+    found.extend(throttled(summary));
+    found.extend(other_agent(summary));
+    found
+}
+
+fn other_agent(summary: &Summary<'_>) -> Option<Warning> {
+    let builds = summary.run.header.builds.as_ref()?;
+    (builds.agent != builds.host).then(|| Warning::OtherAgent {
+        agent: clean(&builds.agent),
+        host: clean(&builds.host),
+    })
+}
+
+fn all_trials<'s, 'a>(summary: &'s Summary<'a>) -> impl Iterator<Item = &'s JudgedTrial<'a>> {
+    summary.jobs.iter().flat_map(|job| &job.trials)
+}
+
+fn all_evidence<'s, 'a>(
+    summary: &'s Summary<'a>,
+) -> impl Iterator<Item = (&'s JudgedTrial<'a>, &'a Evidence)> {
+    all_trials(summary).filter_map(|trial| Some((trial, trial.record.evidence.as_ref()?)))
+}
+
+/// Adds a trial to those of its job: `seq-read-1m #1 #3`.
+fn add_trial(named: &mut Vec<(String, String)>, trial: &JudgedTrial<'_>) {
+    let (job, number) = (&trial.record.job.name, numbered(trial.record.trial));
+    match named.last_mut() {
+        Some((last, text)) if last == job => text.push_str(&format!(" {number}")),
+        _ => named.push((job.clone(), format!("{} {number}", clean(job)))),
+    }
+}
+
+fn texts_of_trials(named: Vec<(String, String)>) -> Vec<String> {
+    named.into_iter().map(|(_, text)| text).collect()
+}
+
+fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
+    let (mut read, mut written) = (0u64, 0u64);
+    let (mut concerned, mut busy) = (Vec::new(), Vec::new());
+    for trial in all_trials(summary) {
+        let Some(foreign) = disturbing(trial) else {
+            continue;
+        };
+        read = read.saturating_add(foreign.read_bytes);
+        written = written.saturating_add(foreign.write_bytes);
+        add_trial(&mut concerned, trial);
+        busy.extend(foreign.processes);
+    }
+    let device = summary.run.header.storage.device();
+    (!concerned.is_empty()).then(|| Warning::ForeignIo {
+        device: device.map_or_else(|| tr!("the device").to_owned(), |layer| clean(&layer.name)),
+        read: Bytes(read),
+        written: Bytes(written),
+        trials: texts_of_trials(concerned),
+        processes: busiest(&busy, read.saturating_add(written)),
+    })
+}
+
+fn hindered(summary: &Summary<'_>) -> Option<Warning> {
+    let (mut all, mut concerned) = (Vec::new(), Vec::new());
+    for trial in all_trials(summary) {
+        let judgement = trial.derived.judgement.as_ref();
+        let found = judgement.map_or(&[][..], |judgement| &judgement.hindrances);
+        if !found.is_empty() {
+            add_trial(&mut concerned, trial);
+        }
+        all.extend(found);
+    }
+    // Keeps the longest hindrance of each kind that took time in several trials.
+    all.sort_by_key(|hindrance| (hindrance.kind, Reverse(hindrance.time_ns), &hindrance.words));
+    all.dedup_by(|a, b| a.kind == b.kind && (a.time_ns > 0 || a.words == b.words));
+    (!all.is_empty()).then(|| Warning::Hindered {
+        what: all.iter().map(|found| clean(&found.words)).collect(),
+        trials: texts_of_trials(concerned),
+    })
+}
+
+/// Names the processes that may have done a good part of the I/O, the busiest first. Several
+/// processes of a program (`dd [7]`, `dd [9]`) count as one.
+fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
+    let mut programs: Vec<(String, u64)> = Vec::new();
+    for process in busy {
+        let moved = process.read_bytes.saturating_add(process.write_bytes);
+        let name = clean(&process.name);
+        match programs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(moved),
+            None => programs.push((name, moved)),
+        }
+    }
+    programs.retain(|(_, moved)| *moved >= bytes / GOOD_PART);
+    programs.sort_by_key(|(_, moved)| Reverse(*moved));
+    programs.into_iter().map(|(name, _)| name).collect()
+}
+
+/// Returns the foreign I/O of a trial, if it is enough to disturb.
+fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
+    let foreign = trial.derived.judgement.as_ref()?.foreign.clone()?;
+    let measured = trial.measured()?;
+    let own = measured.read.bytes.saturating_add(measured.write.bytes);
+    let others = foreign.read_bytes.saturating_add(foreign.write_bytes);
+    (others > FOREIGN_FLOOR.max(own / FOREIGN_SHARE)).then_some(foreign)
+}
+
+fn governor(summary: &Summary<'_>) -> Option<Warning> {
+    let conditions = summary.run.header.plan.conditions.iter();
+    let mut settings = conditions.flat_map(|condition| &condition.settings);
+    if settings.any(|setting| setting.subject == Subject::Governor) {
+        // The run asked for these settings.
+        return None;
+    }
+    let mut governors = Vec::new();
+    for (_, evidence) in all_evidence(summary) {
+        for cpu in &evidence.before.cpus {
+            let Some(governor) = &cpu.governor else {
+                continue;
+            };
+            let governor = clean(governor);
+            if governor != "performance" && !governors.contains(&governor) {
+                governors.push(governor);
+            }
+        }
+    }
+    (!governors.is_empty()).then_some(Warning::Governor { governors })
+}
+
+/// Warns about a falling frequency, only under the governor `performance`: others change it by
+/// design, and have another warning.
+fn throttled(summary: &Summary<'_>) -> Option<Warning> {
+    let (mut concerned, mut hottest) = (Vec::new(), None);
+    for (trial, evidence) in all_evidence(summary) {
+        if has_slowed(evidence) {
+            add_trial(&mut concerned, trial);
+            let zones = evidence.after.thermal.iter();
+            hottest = hottest.max(zones.map(|zone| zone.millicelsius).max());
+        }
+    }
+    (!concerned.is_empty()).then_some(Warning::Throttled {
+        trials: texts_of_trials(concerned),
+        hottest_millicelsius: hottest,
+    })
+}
+
+fn has_slowed(evidence: &Evidence) -> bool {
+    let fixed = evidence
+        .before
+        .cpus
+        .iter()
+        .all(|cpu| cpu.governor.as_deref() == Some("performance"));
+    match (fastest(&evidence.before), fastest(&evidence.after)) {
+        (Some(before), Some(after)) => fixed && after < before / 100 * FREQUENCY_KEPT_PERCENT,
+        _ => false,
+    }
+}
+
+fn fastest(snapshot: &Snapshot) -> Option<u64> {
+    snapshot.cpus.iter().filter_map(|cpu| cpu.khz).max()
+}
+
+/// Returns all warnings about the device.
+pub fn find_on_device(summary: &Summary<'_>) -> Vec<Warning> {
+    let layers = &summary.run.header.storage.layers;
+    let mut found: Vec<Warning> = layers.iter().filter_map(loop_device).collect();
+    found.extend(
+        layers
+            .iter()
+            .filter_map(|layer| forced_write_through(layer, summary)),
+    );
+    found.extend(layers.iter().filter_map(worn));
+    found.extend(layers.iter().filter_map(of_bus));
+    found
+}
+
+/// Warns about a loop device, unless it does direct I/O to its file (`loop/dio`).
+fn loop_device(layer: &Layer) -> Option<Warning> {
+    let file = layer.cached_file()?;
+    Some(Warning::Loop {
+        name: clean(&layer.name),
+        file: clean(&file.to_string_lossy()),
+    })
+}
+
+/// Warns about a loop device without a volatile cache. The kernel gives each writable loop device
+/// one when it is set up (`loop_update_limits`), independent of the storage of its file. Since
+/// Linux 6.11 a changed setting remains in force after the command that changed it.
+fn forced_write_through(layer: &Layer, summary: &Summary<'_>) -> Option<Warning> {
+    let through = |record: &TrialRecord| {
+        let written = record.measured.as_ref().is_some_and(|m| m.write.bytes > 0);
+        let queues = record.evidence.iter().flat_map(|evidence| &evidence.queues);
+        let mut queues = queues.filter(|queue| queue.name == layer.name);
+        written && queues.any(|queue| queue.write_cache == Some(WriteCache::Through))
+    };
+    let mut trials = summary.jobs.iter().flat_map(|job| &job.trials);
+    let forced =
+        layer.identity.kind == DeviceKind::Loop && trials.any(|trial| through(trial.record));
+    forced.then(|| Warning::ForcedWriteThrough {
+        name: clean(&layer.name),
+    })
+}
+
+fn worn(layer: &Layer) -> Option<Warning> {
+    let state = registers::problems(&layer.identity);
+    (!state.is_empty()).then(|| Warning::Worn {
+        device: clean(&layer.name),
+        state: state.join(", "),
+    })
+}
+
+fn of_bus(layer: &Layer) -> Option<Warning> {
+    Some(Warning::SlowBus {
+        device: clean(&layer.name),
+        bus: clean(&slow_bus(&layer.identity)?),
+    })
+}
+
+/// Describes a bus that is slower than nearly all devices of its kind.
+pub fn slow_bus(identity: &DeviceIdentity) -> Option<String> {
+    slow_usb(identity)
+        .or_else(|| slow_card(identity))
+        .or_else(|| slow_pcie(identity))
+}
+
+/// Describes a USB link of at most 480 Mbit/s.
+fn slow_usb(identity: &DeviceIdentity) -> Option<String> {
+    let speed = identity.raw.get("speed").map(|speed| speed.trim())?;
+    let slow = identity.kind == DeviceKind::Usb && speed.parse::<f64>().ok()? <= 480.0;
+    slow.then(|| tr!("USB at {speed} Mbit/s", speed))
+}
+
+/// Describes a mode that every eMMC since 4.5 and every SD card since 1.1 exceeds.
+fn slow_card(identity: &DeviceIdentity) -> Option<String> {
+    let bus = identity.bus.as_ref()?;
+    let slow = match identity.kind {
+        DeviceKind::Emmc => bus.starts_with("legacy") || bus.starts_with("high-speed"),
+        DeviceKind::Sd => bus.starts_with("legacy"),
+        _ => false,
+    };
+    slow.then(|| bus.clone())
+}
+
+/// Describes a PCIe link that is narrower or slower than device and slot allow.
+fn slow_pcie(identity: &DeviceIdentity) -> Option<String> {
+    let get = |key| identity.raw.get(key).map(String::as_str);
+    let (speed, width) = (get("current_link_speed")?, get("current_link_width")?);
+    let (most_speed, most_width) = (get("max_link_speed")?, get("max_link_width")?);
+    // The kernel does not know the link, for example in a virtual machine.
+    if [speed, most_speed]
+        .iter()
+        .any(|speed| speed.starts_with("Unknown"))
+    {
+        return None;
+    }
+    (speed != most_speed || width != most_width).then(|| {
+        tr!(
+            "PCIe {speed} x{width} of {most_speed} x{most_width}",
+            speed,
+            width,
+            most_speed,
+            most_width
+        )
+    })
 }

@@ -5,10 +5,8 @@
 //! with its remedy in `words`.
 
 mod find;
-mod find_conditions;
-mod find_device;
 
-pub(crate) use find_device::slow_bus;
+pub(crate) use find::slow_bus;
 
 use crate::results::summary::Summary;
 use crate::words::{celsius, enumerate, percent, trial_named};
@@ -210,9 +208,9 @@ pub struct Stalled {
 
 /// Collects all warnings of a run; those that put figures in doubt come first.
 pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
-    let mut warnings = find::all(summary);
-    warnings.extend(find_conditions::all(summary));
-    warnings.extend(find_device::all(summary));
+    let mut warnings = find::find_in_trials(summary);
+    warnings.extend(find::find_in_conditions(summary));
+    warnings.extend(find::find_on_device(summary));
     warnings.sort_by_key(|warning| !warning.is_severe());
     warnings
 }

@@ -1,10 +1,10 @@
 //! A run: the answer, the figures, and doubts about them. A setting in force during the trials is
 //! one value if all agree, else all values.
 
-pub(super) mod method;
 pub(crate) mod page;
-pub mod population;
 mod tables;
+
+pub use tables::population;
 
 use super::provenance;
 use crate::charts::Gallery;
@@ -15,7 +15,7 @@ use crate::results::key_figures::{Belief, KeyFigure, KeyFigures};
 use crate::results::summary::{Group, JobSummary, Ladder, Summary};
 use crate::results::sweep::{Sweep, by_condition};
 use crate::results::warnings::Warning;
-use crate::results::{describe, findings, reference, stopping, warnings};
+use crate::results::{describe, findings, reference, warnings};
 use crate::words::{Fact, Tone, celsius, clean, enumerate, labels, quantity, utc};
 use assay_lang::{counted, tr};
 use assay_model::annotation::Annotation;
@@ -276,7 +276,7 @@ pub(super) fn origin(summary: &Summary<'_>) -> Section {
     let id = clean(&run.header.id);
     let said = tr!("run {id}, {when}, {trials}{took}", id, when, trials, took);
     section.say(said, None);
-    for sentence in stopping::sentences(run) {
+    for sentence in describe::stopping_sentences(run) {
         section.say(clean(&sentence), None);
     }
     section

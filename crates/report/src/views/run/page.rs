@@ -1,14 +1,14 @@
 //! Sections of a run for pages and workbooks only, with the evidence of every trial: its label, and
 //! the reasons for it.
 
-use super::method;
 use crate::charts::Gallery;
 use crate::charts::draw::Chart;
 use crate::charts::latency::{SUBJECTS, plural, records, timed};
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::results::matrix::{Matrix, matrices};
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
-use crate::results::{cache_edge, describe, matrix};
+use crate::results::{describe, matrix};
+use crate::views::provenance;
 use crate::words::labels::Labels;
 use crate::words::{Fact, Tone, celsius, clean, labels, numbered};
 use assay_judge::{DirectionEvidence, Measured};
@@ -186,7 +186,7 @@ pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
     for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) {
         let title = format!("{}, {}", clean(&matrix.title), matrix.unit.name());
         section.heading(title);
-        section.say(cache_edge::sentence(matrix), None);
+        section.say(matrix::cache_edge_sentence(matrix), None);
         section.charts(charts);
         section.table(by_size(matrix));
     }
@@ -307,7 +307,7 @@ pub(super) fn background(summary: &Summary<'_>, gallery: &Gallery, document: &mu
     document.push(super::section(summary, gallery.session.as_ref()));
     document.push(storage(summary));
     document.push(unfinished(summary));
-    document.push(method::section(summary));
+    document.push(provenance::method(summary));
 }
 
 /// Returns the evidence, folded by job, of as many trials as fit a page.

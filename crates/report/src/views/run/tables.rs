@@ -1,22 +1,23 @@
 //! Tables of a run: results, ladders, steps of a scenario, tails, samples, conditions.
 
+use crate::charts::course;
 use crate::charts::draw::Chart;
 use crate::document::{Block, Cell, Column, Detail, Keep, Section, Table, TableRow};
+use crate::results::derived::{JobTail, Operation, tails_of_run};
 use crate::results::describe;
-use crate::results::extent::{self, curve, metric};
 use crate::results::findings::{ActLine, lines, totals};
-use crate::results::summary::{Figure, Group, JobSummary, Ladder, Summary};
+use crate::results::population::{Placed, Standings};
+use crate::results::summary::{Figure, Group, JobSummary, Ladder, Summary, WriteMode};
 use crate::results::sweep::{Arm, Sweep, SweptMetric};
-use crate::results::tails::{JobTail, Operation, of_run};
-use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
 use crate::words::{Tone, clean, numbered, quantity, shorten, width};
-use assay_lang::{tr, translated};
+use assay_lang::{counted, tr, translated};
 use assay_model::act::SampleKind;
 use assay_model::act::memory::MemoryStepResult;
 use assay_model::figures::Unit;
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::derive::subject_in_words;
+use assay_stats::summary::FEWEST_UNITS;
 
 /// Maximum length of a name if space is limited; assay's own names have at most 20 characters with
 /// their direction.
@@ -47,7 +48,7 @@ fn without_figure(name: String, job: &JobSummary<'_>) -> TableRow {
 /// none.
 pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     // Samples have a separate table, with another mean.
-    let sampled: Vec<&str> = extent::jobs(summary)
+    let sampled: Vec<&str> = course::sampled_jobs(summary)
         .iter()
         .map(|(_, job)| job.job.name.as_str())
         .collect();
@@ -287,7 +288,7 @@ pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
 
 /// Returns tail latencies of random I/O and flushes, over all trials.
 pub(super) fn tails(summary: &Summary<'_>) -> Section {
-    let tails = of_run(summary.run);
+    let tails = tails_of_run(summary.run);
     let mut section = Section::new("tails", tr!("Tail latency"));
     let columns = [
         Column::text(""),
@@ -342,9 +343,9 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
 
 /// Returns samples over an extent: lowest, average and highest, and a curve for each trial.
 pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
-    let jobs = extent::jobs(summary);
+    let jobs = course::sampled_jobs(summary);
     let mut trials = jobs.iter().flat_map(|(_, job)| &job.trials);
-    let Some(step) = trials.find_map(extent::of) else {
+    let Some(step) = trials.find_map(course::samples_of) else {
         return Section::default();
     };
     let extent = Bytes(step.extent_bytes);
@@ -370,9 +371,13 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
         for trial in &job.trials {
             section
                 .blocks
-                .extend(extent::of(trial).map(|step| Block::Curve {
-                    name: format!("{} {}", extent::name(*kind), numbered(trial.record.trial)),
-                    values: curve(step, POINTS),
+                .extend(course::samples_of(trial).map(|step| Block::Curve {
+                    name: format!(
+                        "{} {}",
+                        course::sample_name(*kind),
+                        numbered(trial.record.trial)
+                    ),
+                    values: course::mean_rates(step, POINTS),
                     end: String::new(),
                 }));
         }
@@ -382,10 +387,10 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
 
 /// Returns the medians of the trials.
 fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
-    let figure = |statistic| job.figure(&format!("{}_{statistic}", metric(kind)));
+    let figure = |statistic| job.figure(&format!("{}_{statistic}", course::sample_metric(kind)));
     let [least, mean, most] = [figure("min")?, figure("mean")?, figure("max")?];
     let shown = [&least, &mean, &most].map(median);
-    let name = Cell::from(extent::name(kind));
+    let name = Cell::from(course::sample_name(kind));
     let cells: Vec<Cell> = [name].into_iter().chain(shown).collect();
     Some(row(cells, mean.labels))
 }
@@ -455,5 +460,123 @@ fn arm_row(arm: &Arm<'_>, unit: Unit) -> TableRow {
     TableRow {
         note: missing.map(|missing| tr!("besides {missing}", missing)),
         ..row(cells, arm.labels())
+    }
+}
+
+/// Returns a row for each deciding figure that enough other units have.
+pub fn population(standings: &Standings) -> Section {
+    let mut section = Section::new("population", tr!("Among other units of its kind"));
+    let kind = match standings.bus.as_str() {
+        "" => clean(&standings.model),
+        bus => format!("{} ({})", clean(&standings.model), clean(bus)),
+    };
+    let decisive = standings.figures.iter().filter(|placed| placed.primary);
+    let rows: Vec<TableRow> = decisive.map(population_row).collect();
+    let units = counted!(standings.units, "{n} other unit", "{n} other units");
+    if rows.is_empty() {
+        let fewest = FEWEST_UNITS;
+        let said = tr!(
+            "{kind}: no job of this run was measured on {fewest} other units or more (the population \
+             has {units} of this model and bus)",
+            kind,
+            fewest,
+            units
+        );
+        section.say(said, Some(Tone::Soft));
+        return section;
+    }
+    section.say(
+        tr!(
+            "{kind}, {units}. P0 is the worst unit, P100 the best, in brackets the 90 % band; each \
+             unit counts once, by the median of its runs.",
+            kind,
+            units
+        ),
+        Some(Tone::Soft),
+    );
+    if let Some(runs) = standings.newest_runs {
+        let runs = counted!(runs, "{n} run", "{n} runs");
+        let said = tr!(
+            "Of the store, the newest runs on these units count: {runs}.",
+            runs
+        );
+        section.say(said, Some(Tone::Soft));
+    }
+    section.table(Table {
+        columns: vec![
+            Column::text(tr!("job")),
+            Column::text(tr!("metric")).keep(Keep::IfRoom),
+            Column::number(tr!("this unit")),
+            Column::number(tr!("median of units")),
+            Column::number(tr!("P5 to P95 of units")).keep(Keep::IfRoom),
+            Column::text(tr!("standing")),
+            Column::text(tr!("measured")).keep(Keep::IfRoom),
+        ],
+        rows,
+    });
+    section
+}
+
+fn population_row(placed: &Placed) -> TableRow {
+    let shown = |value: f64| quantity(placed.unit, value);
+    let quantile = |name: &str| placed.quantiles.get(name).map(|value| shown(*value));
+    let spread = quantile("p5").zip(quantile("p95"));
+    let spread = spread.map(|(low, high)| tr!("{low} to {high}", low, high));
+    let cells = vec![
+        Cell::Text(clean(&placed.job)),
+        Cell::Text(describe::metric(&placed.metric)),
+        Cell::Text(shown(placed.value)),
+        Cell::known(quantile("p50")),
+        Cell::known(spread),
+        Cell::Text(standing(placed)),
+        Cell::Text(translated(&placed.label).to_owned()),
+    ];
+    TableRow::new(cells)
+}
+
+/// Formats a rank: `P38 (21 to 55), of 44 units`.
+fn standing(placed: &Placed) -> String {
+    let [low, high] = placed.band;
+    let of = counted!(placed.units, "{n} unit", "{n} units");
+    tr!(
+        "P{percentile} ({low} to {high}), of {of}",
+        percentile = format!("{:.0}", placed.percentile),
+        low = format!("{low:.0}"),
+        high = format!("{high:.0}"),
+        of
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::facts;
+    use crate::results::population::Others;
+    use crate::results::population::tests::others;
+    use crate::testing::fixture;
+
+    #[test]
+    fn a_standing_has_its_band_and_its_units() {
+        let facts = facts::of(&fixture::run());
+        let standings = Others::of(&facts, None, others(&facts, 20)).place(&facts);
+        let section = population(&standings);
+        let table = section.blocks.iter().find_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        let row = table.unwrap().rows.first().unwrap();
+        let standing = row.cells.get(5).unwrap().text();
+        assert_eq!(standing, "P50 (30 to 70), of 20 units");
+    }
+
+    #[test]
+    fn nothing_is_said_of_four_units() {
+        let facts = facts::of(&fixture::run());
+        let standings = Others::of(&facts, None, others(&facts, 4)).place(&facts);
+        let section = population(&standings);
+        assert_eq!(section.blocks.len(), 1);
+        assert!(
+            matches!(&section.blocks[..], [Block::Paragraph { text, .. }] if text.contains("4 other units"))
+        );
     }
 }

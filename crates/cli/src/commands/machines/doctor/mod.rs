@@ -57,7 +57,7 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let findings = findings(&checkup);
     args.output.present(
         || json::doctor(Some(&checkup), &findings, host.target()),
-        || views::checkup::document(&checkup, &findings, host.target()),
+        || views::devices::doctor(&checkup, &findings, host.target()),
     )?;
     let matters = |severity: Severity| severity >= Severity::Disturbs;
     let ill = findings.iter().any(|finding| matters(finding.severity()));

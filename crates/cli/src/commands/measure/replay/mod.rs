@@ -108,7 +108,7 @@ fn describe_all(
     }
     match args.json {
         true => print_json(&json::recordings(&all))?,
-        false => show(&views::recordings::document(&all, style().ascii))?,
+        false => show(&views::import::recordings(&all, style().ascii))?,
     }
     Ok(DONE)
 }

@@ -2,15 +2,11 @@
 //! intervals, bars and spans along a line), shaded tables. Colour only repeats what the characters
 //! show.
 
-mod grid;
-
 use super::scale::Ruler;
-use super::{Axis, Body, Chart, Panel, Plane, Scale, Series, SeriesStyle};
-use crate::charts::draw::Point;
-use crate::words::{Style, clean, shorten, wrap};
+use super::{Axis, Body, Chart, Grid, Panel, Plane, Point, Scale, Series, SeriesStyle};
+use crate::words::{Style, clean, shorten, width as width_of, wrap};
 use assay_model::number::as_usize;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Columns left of a curve.
 const LEFT: usize = 11;
@@ -27,7 +23,7 @@ pub fn write(chart: &Chart, style: Style, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "{}", style.strong(&clean(&chart.title)))?;
     match &chart.body {
         Body::Plane(plane) => write_plane(plane, style, out)?,
-        Body::Grid(grid) => grid::write(grid, style, out)?,
+        Body::Grid(grid) => write_grid(grid, style, out)?,
     }
     for line in wrap(&clean(&chart.description), style.columns()) {
         writeln!(out, "{line}")?;
@@ -410,5 +406,204 @@ fn set(line: &mut [char], place: f64, sign: char) {
     }
 }
 
+const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+const ASCII: [char; 5] = ['.', ':', '+', '#', '@'];
+const CELL_WIDTH: usize = 9;
+
+fn write_grid(grid: &Grid, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let names = grid.rows.1.iter().map(|name| width_of(name));
+    let left = names.max().unwrap_or(0).max(6);
+    let fit = ((style.columns().saturating_sub(left)) / CELL_WIDTH).max(1);
+    let (what, measure) = &grid.values;
+    writeln!(
+        out,
+        "{}",
+        style.soft(&clean(&format!(
+            "down: {}; across: {}; {what}, {}",
+            grid.rows.0,
+            grid.columns.0,
+            measure.symbol()
+        )))
+    )?;
+    let columns = grid.columns.1.len();
+    for first in (0..columns).step_by(fit) {
+        write_columns(grid, first..(first + fit).min(columns), left, style, out)?;
+    }
+    Ok(())
+}
+
+fn write_columns(
+    grid: &Grid,
+    columns: std::ops::Range<usize>,
+    left: usize,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
+    let names = grid.columns.1[columns.clone()].iter();
+    let heads: String = names
+        .map(|name| format!("{:>CELL_WIDTH$}", shorten(&clean(name), CELL_WIDTH - 1)))
+        .collect();
+    writeln!(out, "{:left$}{heads}", "")?;
+    for (row, (name, cells)) in grid.rows.1.iter().zip(&grid.cells).enumerate() {
+        if let Some((_, what)) = grid.edge.as_ref().filter(|(edge, _)| *edge == row) {
+            let text = format!("- - - {} - - -", clean(what));
+            writeln!(out, "{}", style.strong(&text))?;
+        }
+        let cells = cells.get(columns.clone()).unwrap_or_default().iter();
+        let line: String = cells
+            .map(|cell| match cell {
+                None => " ".repeat(CELL_WIDTH),
+                Some(cell) => {
+                    let shade = shade(cell.value, low, high, style.ascii);
+                    format!(" {shade}{:>width$.0}", cell.value, width = CELL_WIDTH - 2)
+                }
+            })
+            .collect();
+        writeln!(
+            out,
+            "{}",
+            format!("{:>left$}{line}", clean(name)).trim_end()
+        )?;
+    }
+    Ok(())
+}
+
+fn shade(value: f64, low: f64, high: f64, ascii: bool) -> char {
+    let share = if high > low {
+        (value - low) / (high - low)
+    } else {
+        0.5
+    };
+    let index = as_usize((share.clamp(0.0, 1.0) * 4.0).round());
+    if ascii { ASCII[index] } else { SHADES[index] }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::charts::draw::{Form, GridCell, Measure, Tint};
+
+    const PLAIN: Style = Style {
+        color: false,
+        width: 60,
+        ascii: false,
+    };
+
+    fn axis(label: &str, scale: Scale) -> Axis {
+        Axis {
+            label: label.to_owned(),
+            measure: Measure::Seconds,
+            scale,
+        }
+    }
+
+    fn drawn(body: Body, style: Style) -> String {
+        let chart = Chart {
+            name: "c".to_owned(),
+            title: "T\u{1b}[2J".to_owned(),
+            description: "words".to_owned(),
+            body,
+        };
+        let mut out = Vec::new();
+        write(&chart, style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn plane(y: Scale, series: Vec<Series>) -> Body {
+        Body::Plane(Plane {
+            limits: None,
+            x: axis("time", Scale::Span),
+            panels: vec![Panel {
+                y: axis("rate", y),
+                series,
+            }],
+        })
+    }
+
+    fn line(name: &str, slope: f64) -> Series {
+        Series {
+            name: name.to_owned(),
+            tint: Tint::Read,
+            mark: SeriesStyle::Line,
+            points: (0..10)
+                .map(|n| Point::at(f64::from(n), slope * f64::from(n)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn one_curve_is_braille_and_several_have_signs() {
+        let one = drawn(plane(Scale::Linear, vec![line("a", 1.0)]), PLAIN);
+        assert!(
+            one.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)),
+            "{one}"
+        );
+        let two = drawn(
+            plane(Scale::Linear, vec![line("a", 1.0), line("b", 2.0)]),
+            PLAIN,
+        );
+        assert!(two.contains("o a, x b"), "{two}");
+        assert!(!two.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn without_utf8_all_is_ascii() {
+        let ascii = Style {
+            ascii: true,
+            ..PLAIN
+        };
+        let names = Scale::Names(vec!["row".to_owned()]);
+        let bar = Series {
+            mark: SeriesStyle::Bars,
+            ..line("a", 0.0)
+        };
+        for body in [
+            plane(Scale::Linear, vec![line("a", 1.0)]),
+            plane(names, vec![bar]),
+            grid(),
+        ] {
+            let text = drawn(body, ascii);
+            assert!(text.is_ascii(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_no_wider_than_asked() {
+        let many = drawn(plane(Scale::Linear, vec![line("a", 1.0)]), PLAIN);
+        assert!(
+            many.lines().all(|line| line.chars().count() <= 68),
+            "{many}"
+        );
+    }
+
+    fn grid() -> Body {
+        let cell = |value| {
+            Some(GridCell {
+                value,
+                label: "device".to_owned(),
+            })
+        };
+        let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        Body::Grid(Grid {
+            form: Form::Map,
+            rows: ("file".to_owned(), names(["128 MiB", "256 MiB"])),
+            columns: ("record".to_owned(), names(["4 KiB", "8 KiB"])),
+            values: ("rate".to_owned(), Measure::Foreign("KiB/s".to_owned())),
+            cells: vec![vec![cell(1.0), None], vec![cell(3.0), cell(4.0)]],
+            edge: Some((1, "the page cache ends".to_owned())),
+        })
+    }
+
+    #[test]
+    fn a_grid_is_a_table_with_its_edge() {
+        let text = drawn(grid(), PLAIN);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[2].split_whitespace().collect::<Vec<_>>(),
+            ["4", "KiB", "8", "KiB"]
+        );
+        assert!(lines[4].contains("the page cache ends"), "{text}");
+        assert!(lines[5].contains("█") && lines[5].contains('4'), "{text}");
+    }
+}

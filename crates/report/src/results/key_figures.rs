@@ -2,13 +2,12 @@
 //! trustworthy. They use only figures, labels and warnings. In a sweep, a figure is a range over
 //! the conditions, with the conditions of its ends.
 
-mod main_memory;
-
 use crate::results::findings::losses;
+use crate::results::findings::memory::{latency_set, threads_of_copy};
+use crate::results::summary::WriteMode;
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::results::sweep::{Verdicts, plain_name};
 use crate::results::warnings::{Doubt, Warning};
-use crate::results::write_mode::WriteMode;
 use crate::results::{describe, findings};
 use crate::words::labels::Labels;
 use crate::words::{clean, quantity, range};
@@ -63,11 +62,11 @@ impl KeyFigures {
             return Self::of_cuts();
         }
         let is_of_memory = summary.is_of_memory();
-        doubts.extend(is_of_memory.then(|| main_memory::doubt(summary)).flatten());
+        doubts.extend(is_of_memory.then(|| main_memory_doubt(summary)).flatten());
         let belief = belief(summary, &doubts);
         Self {
             lines: match is_of_memory {
-                true => main_memory::all(summary),
+                true => main_memory_lines(summary),
                 false => all(summary),
             },
             belief,
@@ -579,15 +578,84 @@ impl<'a> Over<'a> {
     }
 }
 
+/// Returns every line that the run has figures for.
+fn main_memory_lines(summary: &Summary<'_>) -> Vec<KeyFigure> {
+    let views = views(summary);
+    let lines = [memory_bandwidth(&views), memory_latency(&views)];
+    lines.into_iter().flatten().collect()
+}
+
+/// Describes copies with the fewest and with the most threads.
+fn memory_bandwidth(views: &[View<'_>]) -> Option<KeyFigure> {
+    let words = extremes_of_jobs(views, threads_of_copy)
+        .into_iter()
+        .filter_map(|threads| {
+            let copied = |job: &&JobSummary<'_>| threads_of_copy(job) == Some(threads);
+            let found = Over::of(views, |view| {
+                view.jobs.iter().find(copied)?.figure("memory_bw")
+            })?;
+            Some(tr!(
+                "copy {rate} with {threads}",
+                rate = value_with_label(&found),
+                threads = counted!(threads, "{n} thread", "{n} threads")
+            ))
+        });
+    line(tr!("Bandwidth"), &words.collect::<Vec<_>>())
+}
+
+/// Describes loads from the smallest and from the largest working set.
+fn memory_latency(views: &[View<'_>]) -> Option<KeyFigure> {
+    let words = extremes_of_jobs(views, latency_set)
+        .into_iter()
+        .filter_map(|set| {
+            let loaded = |job: &&JobSummary<'_>| latency_set(job) == Some(set);
+            let found = Over::of(views, |view| {
+                view.jobs.iter().find(loaded)?.figure("memory_lat")
+            })?;
+            Some(tr!(
+                "{latency} in a working set of {set}",
+                latency = value_with_label(&found),
+                set = Bytes(set)
+            ))
+        });
+    line(tr!("Latency"), &words.collect::<Vec<_>>())
+}
+
+/// Returns the smallest and the largest value of the jobs, once if they are equal.
+fn extremes_of_jobs<T: Copy + Ord>(
+    views: &[View<'_>],
+    of: impl Fn(&JobSummary<'_>) -> Option<T>,
+) -> Vec<T> {
+    let jobs = views.iter().flat_map(|view| &view.jobs);
+    let values: Vec<T> = jobs.filter_map(of).collect();
+    let (least, most) = (values.iter().min(), values.iter().max());
+    let most = most.filter(|most| Some(*most) != least);
+    least.into_iter().chain(most).copied().collect()
+}
+
+/// Formats a figure with its label.
+fn value_with_label(found: &Over<'_>) -> String {
+    format!("{} ({}){}", found.value(), found.labels(), found.under())
+}
+
+/// Returns the doubt about rates of arrays that fit into a processor's caches.
+fn main_memory_doubt(summary: &Summary<'_>) -> Option<Doubt> {
+    let rates = summary
+        .jobs
+        .iter()
+        .filter_map(|job| job.figure("memory_bw"));
+    let cached = rates.filter(|rate| rate.labels.has("cpu-cache")).count();
+    let why = tr!("the caches of the processor can hold the arrays of the rates");
+    (cached > 0).then(|| Doubt::Some(why.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::warnings::collect;
     use crate::testing::{fixture, samples};
-    use assay_model::job::{Job, Rw};
     use assay_model::run::Run;
     use assay_model::storage::Backing;
-    use assay_model::units::Bytes;
 
     fn digest(run: &Run) -> KeyFigures {
         let summary = Summary::of(run);
