@@ -1,21 +1,23 @@
-//! `assay doctor --self`: describes this installation of assay in about ten lines, and the features
-//! that do not work on this machine.
+//! `assay doctor`: conditions that would spoil a measurement here, and their remedies. `--self`
+//! describes this installation of assay in about ten lines, and the features that do not work on this
+//! machine.
 
 use crate::driver::host::Host;
-use crate::exit::{DONE, FAILED, Failure};
+use crate::exit::{DONE, FAILED, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::targets::this_program;
+use crate::targets::{OnArgs, this_program};
 use crate::{config, sharing};
 use assay_lang::in_english;
-use assay_model::checkup::{Checkup, Finding};
+use assay_model::checkup::{Checkup, Finding, Severity};
 use assay_model::storage::folder_of;
 use assay_model::text::clean;
 use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
-use assay_report::json;
+use assay_report::{json, views};
 use assay_store::{Location, Queued, Store, StoreError};
 use assay_target::{InstalledAgent, Target, check_agents, installed_agents};
+use clap::Args;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,8 +25,61 @@ use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+const AFTER_HELP: &str = "\
+Observes the machine for a second; nothing is written or changed. A finding spoils
+figures (they would measure something else, or nothing), disturbs them (they vary, or
+are below the device's best), or is a note to be published with them.
+docs/devices.md describes the JSON.
+
+Examples:
+  assay doctor /mnt/sd
+  assay doctor --strict --on ssh://root@board
+
+Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
+disturbs, 1 failed, or with --self settings, store or agent cannot be used, 2 wrong usage,
+5 target lost.";
+
+/// `assay doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct DoctorArgs {
+    /// Directory, file or block device to be measured; without it only the machine is checked.
+    pub path: Option<PathBuf>,
+    /// Exit with 3 if something spoils or disturbs a measurement.
+    #[arg(long)]
+    pub strict: bool,
+    /// Check assay itself on this machine: its build, agents, store and config files, and which of
+    /// its features would not work.
+    #[arg(long = "self", conflicts_with_all = ["path", "strict", "on"])]
+    pub itself: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Checks the target and shows the findings.
+pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if args.itself {
+        return check_itself(&args.output, target);
+    }
+    let mut host = Host::start(target)?;
+    let checkup = host.checkup(args.path.as_deref())?;
+    let findings = findings(&checkup);
+    args.output.present(
+        || json::doctor(Some(&checkup), &findings, host.target()),
+        || views::checkup::document(&checkup, &findings, host.target()),
+    )?;
+    let matters = |severity: Severity| severity >= Severity::Disturbs;
+    let ill = findings.iter().any(|finding| matters(finding.severity()));
+    Ok(match args.strict && ill {
+        true => ExitCode::from(MISSED),
+        false => DONE,
+    })
+}
+
 /// Describes this installation. A problem in one part does not hide the others.
-pub fn run(output: &DocumentArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+fn check_itself(output: &DocumentArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let checkup = Host::start(target).and_then(|mut host| host.checkup(None));
     let installation = Installation::find(checkup)?;
     output.present(|| installation.value(), || installation.document())?;
