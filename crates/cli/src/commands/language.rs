@@ -299,8 +299,8 @@ mod tests {
         }
     }
 
-    /// Template of translations: every text for users, extracted from the sources and from the help, in
-    /// their order. `cargo xtask words` writes it; no catalogue has to be complete.
+    /// Template of translations: every text for users, extracted from the sources and from the
+    /// help, in their order. `cargo xtask words` writes it; no catalogue has to be complete.
     type Texts = BTreeMap<String, Text>;
 
     /// One English text.

@@ -1,6 +1,6 @@
-//! `assay devices`: the disks of a machine, and those that may be tested. `assay doctor`: conditions that
-//! would spoil a measurement here, and their remedies; `--self` describes this installation of assay in
-//! about ten lines, and the features that do not work on this machine.
+//! `assay devices`: the disks of a machine, and those that may be tested. `assay doctor`: conditions
+//! that would spoil a measurement here, and their remedies; `--self` describes this installation of
+//! assay in about ten lines, and the features that do not work on this machine.
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, FAILED, Failure, MISSED};

@@ -1,5 +1,5 @@
-//! `assay targets`: the machines that assay can measure on, and where each is known from. `assay agent`:
-//! agents that stay on targets.
+//! `assay targets`: the machines that assay can measure on, and where each is known from.
+//! `assay agent`: agents that stay on targets.
 
 use crate::checks::input;
 use crate::driver::reach::{self, Reached, describe};

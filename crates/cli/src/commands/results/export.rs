@@ -1,5 +1,5 @@
-//! `assay export --tidy`: writes a file for each view of the store. `assay share`: figures of a device
-//! for others, without what identifies a person or a machine.
+//! `assay export --tidy`: writes a file for each view of the store. `assay share`: figures of a
+//! device for others, without what identifies a person or a machine.
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};

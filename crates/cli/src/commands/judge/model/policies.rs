@@ -1,5 +1,5 @@
-//! `assay model compare`, the multi-block experiment, and `assay model check`: what a transfer policy
-//! can break, and how.
+//! `assay model compare`, the multi-block experiment, and `assay model check`: what a transfer
+//! policy can break, and how.
 
 use super::{CheckArgs, CompareArgs};
 use crate::exit::{DONE, Failure, MISSED};

@@ -1,5 +1,5 @@
-//! One cycle: writes, a power cut, the restart, and the check of the data; and the switch that cuts the
-//! power and restores it.
+//! One cycle: writes, a power cut, the restart, and the check of the data; and the switch that cuts
+//! the power and restores it.
 
 use super::journal::{Journal, Marker, Moment, Planned};
 use crate::driver::acts;
