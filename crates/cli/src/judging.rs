@@ -11,10 +11,10 @@ use assay_model::figures::{Circumstance, Figure, Import, SeriesPoint};
 use assay_model::run::Run;
 use assay_model::unit::Unit;
 use assay_report::comparison::{Compared, Ranked};
-use assay_report::document::Detail;
-use assay_report::gate::{Status, Suite, kcidb, lava, tap};
-use assay_report::render::{Form, write_mail};
 use assay_report::describe::looked_at;
+use assay_report::document::Detail;
+use assay_report::gate::{Status, Suite};
+use assay_report::render::{Form, write_mail};
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};
@@ -617,10 +617,10 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Text => |judged, _, out| mail(judged, Form::Text, out),
         Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
         Format::Junit => |judged, _, out| gate::write_junit(&suite(judged), out),
-        Format::Tap => |judged, _, out| tap::write(&suite(judged), out),
-        Format::Lava => |judged, _, out| lava::write(&suite(judged), out),
+        Format::Tap => |judged, _, out| gate::write_tap(&suite(judged), out),
+        Format::Lava => |judged, _, out| gate::write_lava(&suite(judged), out),
         Format::Kcidb => {
-            |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
+            |judged, output, out| gate::write_kcidb(&suite(judged), &output.submission(), out)
         }
         Format::Csv | Format::Openmetrics => return Err(format.refused("a comparison", &FORMATS)),
     })

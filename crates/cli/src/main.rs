@@ -21,15 +21,14 @@ use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
-use commands::judge::{compare, explain, model, power, rank, series, trend};
-use commands::machines::{agent, campaign, config as settings, devices, doctor};
+use commands::judge::{compare, explain, model, rank, series};
+use commands::machines::targets::{list_targets, run_agent_command};
+use commands::machines::{campaign, config as settings, devices};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
-use commands::results::{
-    export, import, list, plot, pull, push, query, report, rm, serve, share, show, store, tag,
-};
+use commands::results::{entries, export, plot, query, report, serve, transfer};
 use commands::{Cli, Command, generate, language, resume};
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -145,42 +144,42 @@ fn run_command(
             targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            devices::run(&args, on)
+            devices::list_devices(&args, on)
         }),
-        Command::Doctor(args) => {
-            targets::measure(&args.on, own, args.output.json, |on| doctor::run(&args, on))
-        }
+        Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
+            devices::examine_machine(&args, on)
+        }),
         Command::Resume(args) => {
             targets::measure(&args.on, own, args.json, |on| resume::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, commands::repeated::parse),
         Command::Campaign(args) => campaign::run(&args),
-        Command::Rank(args) => rank::run(&args),
-        Command::Series(args) => series::run(&args),
-        Command::Trend(args) => trend::run(&args),
-        Command::Power(args) => power::run(&args),
+        Command::Rank(args) => rank::rank_conditions(&args),
+        Command::Series(args) => series::list_series(&args),
+        Command::Trend(args) => series::draw_trend(&args),
+        Command::Power(args) => rank::show_power(&args),
         Command::Powercut(args) => {
             let (on, json) = (args.shared.on.stopping(), args.shared.json);
             targets::measure(&on, own, json, |on| powercut::run(&args, on))
         }
-        Command::Import(args) => import::run(&args),
-        Command::List(args) => list::run(&args, traits::in_brief),
-        Command::Show(args) => show::run(&args),
-        Command::Tag(args) => tag::run(&args),
-        Command::Rm(args) => rm::run(&args),
-        Command::Push(args) => push::run(&args),
-        Command::Pull(args) => pull::run(&args),
-        Command::Store(args) => store::run(&args),
+        Command::Import(args) => entries::import_files(&args),
+        Command::List(args) => entries::list_results(&args, traits::in_brief),
+        Command::Show(args) => entries::show_result(&args),
+        Command::Tag(args) => entries::tag_result(&args),
+        Command::Rm(args) => entries::remove_results(&args),
+        Command::Push(args) => transfer::push_runs(&args),
+        Command::Pull(args) => transfer::pull_runs(&args),
+        Command::Store(args) => transfer::run_store_command(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Query(args) => query::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Share(args) => share::run(&args),
+        Command::Export(args) => export::export_views(&args),
+        Command::Share(args) => export::share_runs(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
-        Command::Targets(args) => commands::machines::targets::run(&args),
-        Command::Agent(args) => agent::run(&args),
+        Command::Targets(args) => list_targets(&args),
+        Command::Agent(args) => run_agent_command(&args),
         Command::Config(command) => settings::run(&command, lang),
     }
 }

@@ -213,6 +213,7 @@ mod tests {
             primary: true,
             sample,
             measured: None,
+            waited: None,
         };
         let values = Sample::Values {
             values: vec![0.1 + 0.2, 86.9],
@@ -327,6 +328,7 @@ mod tests {
                 positions: Vec::new(),
             },
             measured: Some("device".to_owned()),
+            waited: None,
         };
         let mut import = import();
         import.files = vec![format!("{HOSTILE}.csv")];

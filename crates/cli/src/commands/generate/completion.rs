@@ -5,7 +5,7 @@
 
 use crate::commands::command_of;
 use crate::commands::language::localized;
-use crate::commands::machines::targets::known;
+use crate::commands::machines::targets::targets_in_files;
 use crate::jobs;
 use crate::scenarios::BUILT_IN;
 use crate::stored::lookup::StoreArgs;
@@ -228,7 +228,7 @@ fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
 /// Returns kinds of targets, hosts of ssh's configuration, and targets of stored runs.
 fn targets(word: &str) -> Vec<CompletionCandidate> {
     let kinds = ["local", "ssh://", "adb:", "labgrid:"].map(str::to_owned);
-    let hosts = known::of_files()
+    let hosts = targets_in_files()
         .into_iter()
         .map(|known| known.name.unwrap_or_else(|| known.on.to_string()));
     let stored = store().and_then(|store| store.candidates("", MOST).ok());

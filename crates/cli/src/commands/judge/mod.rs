@@ -3,7 +3,5 @@
 pub mod compare;
 pub mod explain;
 pub mod model;
-pub mod power;
 pub mod rank;
 pub mod series;
-pub mod trend;

@@ -1,4 +1,5 @@
 //! `assay series`: series of runs with their changes, as a list, a gate and the text of a mail.
+//! `assay trend SERIES`: one series over its runs, with its changes.
 
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
@@ -16,7 +17,7 @@ use clap::Args;
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-const AFTER_HELP: &str = "\
+const SERIES_HELP: &str = "\
 A series has the runs of one job on devices of one model on one machine, under one condition,
 with one label (docs/series.md). Only metrics that decide are listed and judged, unless --all.
 
@@ -33,7 +34,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, or --gate looked at no series;
 
 /// `assay series`.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = SERIES_HELP)]
 pub struct SeriesArgs {
     /// List only series of this project.
     #[arg(long, value_name = "NAME", value_parser = parse_tag)]
@@ -72,7 +73,7 @@ pub struct SeriesArgs {
 }
 
 /// Lists series, acts as a gate, or stores an opinion.
-pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
+pub fn list_series(args: &SeriesArgs) -> Result<ExitCode, Failure> {
     let mut store = match args.gate {
         true => series::open_for_gate(&args.store)?,
         false => series::open(&args.store)?,
@@ -155,4 +156,49 @@ fn listed(
         }
     });
     listed.collect()
+}
+
+const TREND_HELP: &str = "\
+Examples:
+  assay trend 3fa9
+  assay trend 'board-7 rand-read-4k'
+  assay trend 3fa9 -o trend.html
+  assay trend 3fa9 --accept nightly-12 --note 'firmware 3.2'
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+/// `assay trend`.
+#[derive(Args, Debug)]
+#[command(after_help = TREND_HELP)]
+pub struct TrendArgs {
+    /// Key of the series, as assay series lists it, at least its first four digits; or words that
+    /// occur in its device, machine, job, condition and metric.
+    pub series: String,
+    #[command(flatten)]
+    pub opinion: OpinionArgs,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Draws a series, or stores an opinion on one of its changes.
+pub fn draw_trend(args: &TrendArgs) -> Result<ExitCode, Failure> {
+    let mut store = series::open(&args.store)?;
+    let series = series::find(&store, &args.series)?;
+    let only = SeriesFilter {
+        key: Some(series.key.clone()),
+        ..SeriesFilter::default()
+    };
+    if args.opinion.apply(&mut store, &only)? {
+        return Ok(DONE);
+    }
+    let points = store.points(&series.key)?;
+    let changes = store.changes_of(&series.key)?;
+    let opinions = store.opinions(Some(&series.key))?;
+    args.output.present(
+        || json::trend(&series, &points, &changes, &opinions),
+        || views::series::trend(&series, &points, &changes, &opinions),
+    )?;
+    Ok(DONE)
 }

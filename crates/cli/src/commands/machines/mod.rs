@@ -1,8 +1,6 @@
 //! Commands about machines: devices, targets, agents, campaigns, settings.
 
-pub mod agent;
 pub mod campaign;
 pub mod config;
 pub mod devices;
-pub mod doctor;
 pub mod targets;

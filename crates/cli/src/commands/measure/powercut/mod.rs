@@ -6,20 +6,20 @@
 //! a message is recorded before it has an effect. A new boot id proves the cut, and a cycle is
 //! stored before the next one begins.
 
-mod cut;
 mod cycle;
 mod journal;
-mod resume;
 
 use crate::checks::admission::{DestroyArgs, Need, admit, can_be_stored, is_that_of};
+use crate::commands::{Command, resume};
 use crate::driver::acts::MeasureArgs;
 use crate::driver::announce::{held, tell};
 use crate::driver::plans::interleaved;
 use crate::driver::runs::{Done, Ending, header, unix_ms};
-use crate::driver::{Host, runs};
+use crate::driver::{Host, clear_leftovers, runs};
 use crate::exit::{Failure, Interrupt};
 use crate::output::say;
 use crate::stored;
+use crate::stored::lookup::{run_id, whole_run};
 use crate::ui::progress::Messages;
 use crate::ui::{one_of, parse_time};
 use assay_lang::tr;
@@ -28,7 +28,7 @@ use assay_model::act::powercut::{CutStep, DurabilityKind, Mounting, Powercut, Ta
 use assay_model::job::{Job, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::rng::SplitMix64;
-use assay_model::run::RunHeader;
+use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
@@ -37,9 +37,8 @@ use assay_report::findings::powercut::{in_brief, total};
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
-use cut::{Method, Switch, Words, words};
-use cycle::Cycles;
-use journal::{Journal, Planned};
+use cycle::{Cycles, Method, Switch, Words, words};
+use journal::{Journal, Left, Planned};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -50,7 +49,7 @@ use std::time::Duration;
 /// If acknowledged data is lost (exit code 4), or a cycle cannot be completed.
 pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let Some(run) = &args.resume {
-        return resume::run(args, run, target);
+        return resume_powercut(args, run, target);
     }
     let to = args.path()?;
     can_be_stored(to)?;
@@ -416,6 +415,118 @@ impl Session<'_> {
         say(&told);
         Ok(())
     }
+}
+
+/// Resumes a run with the cycle that was under way.
+fn resume_powercut(
+    args: &PowercutArgs,
+    name: &str,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    let mut store = args.shared.store.store.open_local()?;
+    let id = run_id(&store, name)?;
+    let run = whole_run(&store, &id)?;
+    let began = began(&run)?;
+    let there = named(target)?;
+    resume::is_on(&run, Some(&there))?;
+    if run.status == RunStatus::Finished {
+        return resume::nothing_missing(&run, args.shared.json);
+    }
+    if !is_free(&store, &run)? {
+        return Err(resume::still_under_way(&id));
+    }
+    target.needs(Feature::Sqlite);
+    let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
+    let written_to = run.header.plan.place.clone();
+    let work = work(&began, &written_to)?;
+    let (journal, left) = Journal::reopen(store.path(), &id, work.kinds.len())?;
+    let mut cycles = cycles(&began, target, work, switch, &id);
+    tell_resumed(&run, began.cycles);
+    // The killed process may have left the power off.
+    if left.as_ref().is_some_and(|left| left.cut.is_some()) {
+        cycles.switch.on()?;
+    }
+    let mut host = cycles.reach()?;
+    clear_leftovers(&mut host, &mut store, &written_to)?;
+    let inspection = host.inspect(written_to.path())?;
+    let path = &inspection.path;
+    let agreed = began.destroy.allow(path, |name| host.inspect(name))?
+        | args.destroy.allow(path, |name| host.inspect(name))?;
+    admit(&inspection, Need::anything(agreed))?;
+    let inspection = match &began.mount {
+        Some(mount) => host.inspect(&mount.device)?,
+        None => inspection,
+    };
+    is_that_of(&run.header, &inspection, &args.destroy)?;
+    store.reopen_run(&id, &stored::this_process(), run.trials.len())?;
+    let mut session = Session {
+        cycles,
+        // The value of this command, not of the one that began the run: the check above used it.
+        destroy: args.destroy.clone(),
+        journal,
+        store,
+        header: run.header,
+        trials: run.trials,
+    };
+    if let Some(left) = left {
+        session.finish(&began, &left, &mut host)?;
+    }
+    session.run(&began, args.shared.json, host)
+}
+
+impl Session<'_> {
+    /// Completes the unfinished cycle if its power was cut and its data was not checked yet, because
+    /// the check removes the data. Otherwise the cycle is repeated.
+    fn finish(&mut self, args: &PowercutArgs, left: &Left, host: &mut Host) -> Result<(), Failure> {
+        let next = self.trials.len();
+        let next: Option<Planned> = planned(args, self.header.plan.seed).nth(next);
+        let (Some(planned), Some(moment)) = (next, left.cut) else {
+            return Ok(());
+        };
+        // The unfinished cycle is stored already.
+        if planned.number != left.number || left.looked {
+            return Ok(());
+        }
+        let boot_id = left.boot_id.as_deref();
+        let judged = self
+            .cycles
+            .judge(host, &planned, &mut self.journal, (boot_id, moment))?;
+        match judged {
+            Some(step) => {
+                let started = moment.unix_ms.saturating_sub(moment.after_ns / 1_000_000);
+                self.keep(args, &planned, started, step)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the arguments that the run was begun with.
+fn began(run: &Run) -> Result<PowercutArgs, Failure> {
+    match resume::began(run)? {
+        Some(Command::Powercut(began)) => Ok(*began),
+        _ => Err(Failure::usage(format!(
+            "run {} cut no power: assay list shows the runs",
+            run.header.id
+        ))),
+    }
+}
+
+/// `true` if no process carries out the run.
+fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
+    if run.status != RunStatus::Running {
+        return Ok(true);
+    }
+    let abandoned = store.abandoned_runs(stored::is_alive)?;
+    Ok(abandoned.iter().any(|gone| gone.id == run.header.id))
+}
+
+fn tell_resumed(run: &Run, cycles: u32) {
+    say(&format!(
+        "assay: resumes run {} after {} of {cycles} cycles",
+        run.header.id,
+        run.trials.len()
+    ));
 }
 
 #[cfg(test)]

@@ -1,33 +1,35 @@
 //! `assay sweep PATH --vary …`: jobs under every combination of conditions.
 
-mod conditions;
-mod repeated;
-
 use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::commands::resume::{Resumed, resume_run};
-use crate::driver::acts::MeasureArgs;
-use crate::driver::announce::{announce, tell};
-use crate::driver::runs::{header, random};
+use crate::driver::acts::{self, MeasureArgs, Request, Sweep};
+use crate::driver::announce::{announce, announce_work, tell};
+use crate::driver::plans::SoFarOfPlan;
+use crate::driver::runs::{header, random, run_id};
+use crate::driver::trials::SlotTalk;
 use crate::driver::{Host, clear_leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
-use crate::rounds::stopper::{LevelAndMargin, Spread, alpha_of_pair, execute_jobs};
-use crate::rounds::{
-    Cost, JobSource, Jobs, ReadCommand, RepeatedCommand, RoundArgs, Schedule, Trials, Wish, plan,
+use crate::rounds::stopper::{
+    LevelAndMargin, Rounds, Spread, alpha_of_pair, enough_rounds, execute_jobs,
 };
+use crate::rounds::{
+    ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
+    Schedule, Trials, Wish, check_place, plan,
+};
+use crate::ui::progress::Messages;
 use crate::ui::{parse_margin, parse_time};
 use crate::{config, rounds, stored};
 use assay_lang::tr;
-use assay_model::condition::Condition;
-use assay_model::job::Job;
+use assay_model::condition::{Commands, Condition, Subject, Vary, cross};
+use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
-use assay_model::run::RunHeader;
-use assay_model::units::Nanos;
-use assay_model::wire::PathKind;
+use assay_model::run::{RunHeader, Stopping};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Inspection, PathKind};
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
-use repeated::Bed;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,7 +62,7 @@ fn begin(
             "--margin is what --trials auto judges by: add that, or give it to assay rank",
         ));
     }
-    let varied = conditions::parse(args)?;
+    let varied = parse_varied(args)?;
     let source = source(args, path, read)?;
     if let RepeatedCommand::Act(act) = &source {
         act.check_target(target)?;
@@ -73,9 +75,9 @@ fn begin(
         .destroy
         .allow(&inspection.path, |name| host.inspect(name))?;
     let place = admission::admit(&inspection, Need::anything(agreed))?;
-    let made = conditions::make_file_systems(&varied);
-    let bench = conditions::bench(made, &inspection)?;
-    let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
+    let made = make_file_systems(&varied);
+    let bench = storage_for_jobs(made, &inspection)?;
+    let conditions = expand_conditions(&varied, &mut host, &inspection.path)?;
     let source = match source {
         RepeatedCommand::Jobs(source) => source,
         RepeatedCommand::Act(tool) => {
@@ -85,7 +87,7 @@ fn begin(
                 place,
                 conditions,
             };
-            return repeated::run(args, &tool, &bed, host, target);
+            return repeat_command(args, &tool, &bed, host, target);
         }
     };
     // A refused sweep must leave no store behind, so the store is made after the checks.
@@ -93,7 +95,7 @@ fn begin(
     clear_leftovers(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let bench = conditions::bench(made, &inspection)?;
+    let bench = storage_for_jobs(made, &inspection)?;
     let jobs = match bench.kind {
         PathKind::Directory { .. } => {
             let path = bench.path.clone();
@@ -253,4 +255,175 @@ pub struct SweepArgs {
     pub resume: Option<String>,
     #[command(flatten)]
     pub shared: MeasureArgs,
+}
+
+/// Parses the subjects to vary; the kernel is not queried yet.
+fn parse_varied(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
+    let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
+    let commands = commands.map_err(Failure::usage)?;
+    let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
+    let varied: Result<Vec<Vary>, String> = varied.collect();
+    let varied = varied.map_err(Failure::usage)?;
+    commands.all_used_by(&varied).map_err(Failure::usage)?;
+    Ok(varied)
+}
+
+/// `true` if the conditions make file systems.
+fn make_file_systems(varied: &[Vary]) -> bool {
+    varied.iter().any(|vary| vary.subject == Subject::Mkfs)
+}
+
+/// Returns the storage as jobs see it: if file systems are made, a folder with most of the device's
+/// space.
+fn storage_for_jobs(made: bool, inspection: &Inspection) -> Result<Inspection, Failure> {
+    let PathKind::Device { size } = inspection.kind else {
+        let shown = inspection.path.display();
+        return match made {
+            true => Err(Failure::usage(format!(
+                "--vary mkfs makes file systems on an unused block device: {shown} is none"
+            ))),
+            false => Ok(inspection.clone()),
+        };
+    };
+    let mut bench = inspection.clone();
+    if made {
+        bench.kind = PathKind::Directory { writable: true };
+        bench.storage.available = Some(Bytes(size.0 / 10 * 8));
+    }
+    Ok(bench)
+}
+
+/// Returns every combination of the values, with `all` replaced by those that the kernel offers.
+fn expand_conditions(
+    varied: &[Vary],
+    host: &mut Host,
+    path: &Path,
+) -> Result<Vec<Condition>, Failure> {
+    let subjects = varied.iter().map(|vary| vary.subject.clone()).collect();
+    let offered = host.offers(path, subjects)?;
+    let values = varied.iter().zip(&offered).map(|(vary, offered)| {
+        let values = vary.among(&offered.offer)?;
+        Ok((vary.subject.clone(), values))
+    });
+    let values: Result<Vec<_>, String> = values.collect();
+    cross(&values.map_err(Failure::usage)?).map_err(Failure::usage)
+}
+
+/// Message when the user asks to stop.
+const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
+
+/// Place and conditions for the repetitions of a work.
+struct Bed {
+    /// The storage whose settings are varied.
+    pub inspection: Inspection,
+    /// Inspection that the work gets: with file systems that are made, a folder on the storage.
+    pub bench: Inspection,
+    /// Part of it that may be written.
+    pub place: Place,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+}
+
+impl Bed {
+    fn act_place(&self) -> ActPlace<'_> {
+        ActPlace {
+            inspection: &self.inspection,
+            bench: &self.bench,
+            makes_file_systems: self.conditions.iter().any(Condition::makes_file_system),
+        }
+    }
+}
+
+/// Repeats a work under each condition.
+fn repeat_command(
+    args: &SweepArgs,
+    tool: &RepeatedAct,
+    bed: &Bed,
+    mut host: Host,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    let (work, _) = (tool.make)(&bed.bench)?;
+    check_place(&mut host, &work, &bed.act_place())?;
+    let store_path = args.shared.store.path()?;
+    stored::keep_apart(&store_path, work.spec().writes())?;
+    let (run_id, seed) = (run_id(), args.shared.seed.unwrap_or_else(random));
+    let request = request(args, tool, bed, (run_id, seed), &mut host)?;
+    let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+    let acts = request.acts();
+    let plan = request.plan(&acts);
+    announce_work(
+        &words.join(" "),
+        &plan,
+        acts.slots.len(),
+        &bed.inspection,
+        &store_path,
+    );
+    if let Some(sweep) = &request.sweep {
+        tell(&rounds::facts(&sweep.ends, request.trials));
+    }
+    let mut talk = SlotTalk::new(0, acts.slots.len());
+    let mut enough = enough_of_sweep(&request, talk.messages.clone());
+    let (inspection, store) = (bed.inspection.clone(), &args.shared.store);
+    let done = acts::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        store,
+        &mut talk,
+        &mut enough,
+    );
+    talk.close();
+    done?.present(args.shared.json)
+}
+
+/// Makes the request for the work; each condition was set once to check it.
+fn request(
+    args: &SweepArgs,
+    tool: &RepeatedAct,
+    bed: &Bed,
+    (run_id, seed): (String, u64),
+    host: &mut Host,
+) -> Result<Request, Failure> {
+    let path = &bed.inspection.path;
+    let bench = Inspection {
+        path: host.rehearse(&run_id, path, &bed.conditions, args.rounds.restore())?,
+        ..bed.bench.clone()
+    };
+    let (work, steps) = (tool.make)(&bench)?;
+    let schedule = schedule(args, bed.conditions.len(), &Cost::UNKNOWN)?;
+    Ok(Request {
+        work,
+        steps,
+        trials: schedule.trials,
+        seed,
+        destroy_data: args.rounds.destroy.destroy_data.is_some(),
+        place: bed.place.clone(),
+        stopping: STOPPING,
+        must_be_stored: true,
+        sweep: Some(Sweep {
+            run_id,
+            conditions: bed.conditions.clone(),
+            restore: args.rounds.restore(),
+            job: Job::new(tool.name, Rw::Write, Bytes(0), Bytes(0)),
+            ends: schedule.stopping,
+        }),
+    })
+}
+
+/// Returns a function that decides after each slot if the sweep may end.
+fn enough_of_sweep<'a>(
+    request: &'a Request,
+    messages: Messages,
+) -> impl FnMut(&RunHeader, SoFarOfPlan<'_>) -> bool + use<'a> {
+    let sweep = request.sweep.as_ref();
+    let conditions = sweep.map_or(1, |sweep| sweep.conditions.len());
+    let rounds = Rounds {
+        conditions,
+        slots: conditions,
+        planned: request.trials,
+    };
+    let stopping = sweep.map_or(&Stopping::NEVER, |sweep| &sweep.ends);
+    let mut enough = enough_rounds(rounds, stopping, Nanos(0));
+    move |header, so_far| enough(header, so_far, &messages)
 }

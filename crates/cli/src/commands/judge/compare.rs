@@ -8,20 +8,24 @@
 //! Each agent runs a plan as in a single run, so evidence, leftovers, signals and lost agents need
 //! nothing new. The headers of both runs name each other and the place of each trial in the session
 //! (`assay_model::run::Paired`).
-
-mod in_turn;
-mod paired;
+//!
+//! `--in-turn` compares two states of a machine, such as two kernels, whose runs are made by turns
+//! over days and reboots. It needs only the tags of the stored runs.
 
 use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
-use crate::driver::plans::{Executed, Execution, Recorder, SoFarOfPlan};
-use crate::driver::runs::{Ending, header, random, run_id};
-use crate::driver::trials::AgentEvent;
+use crate::driver::announce::tell;
+use crate::driver::plans::{self, Executed, Execution, Recorder, SlotDisplay, SoFarOfPlan};
+use crate::driver::runs::{Done, Ending, header, random, run_id};
+use crate::driver::trials::{AgentEvent, SlotTalk};
 use crate::driver::{Host, announce, clear_leftovers};
-use crate::exit::{Failure, Interrupt};
+use crate::exit::{DONE, Failure, Interrupt};
 use crate::jobs::SuiteArgs;
-use crate::judging::{NamedSide, VerdictArgs, present, two_conditions, two_sources, units, wanted};
-use crate::rounds::stopper::{LevelAndMargin, Spread, deciding};
+use crate::judging::{
+    Judged, NamedSide, VerdictArgs, present, present_judged, two_conditions, two_sources, wanted,
+};
+use crate::output::say;
+use crate::rounds::stopper::{ComparisonsSoFar, LevelAndMargin, Spread, Stopper, deciding};
 use crate::rounds::{
     ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, USUAL, Wish, check_place, plan,
@@ -29,17 +33,24 @@ use crate::rounds::{
 use crate::stored::AnnotationArgs;
 use crate::stored::lookup::FigureSource;
 use crate::targets::OnArgs;
-use crate::{config, rounds, targets};
+use crate::ui::progress::{Messages, Progress, Step, steps};
+use crate::{config, judging, rounds, stored, targets};
 use assay_lang::{counted, tr};
 use assay_model::act::acts::Acts;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, Slot, turns};
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Paired, RunHeader};
+use assay_model::run::{Paired, Run, RunHeader, RunStatus};
+use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::verdict::Side;
 use assay_model::wire::{Inspection, RunEnd};
-use assay_store::Store;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::Options;
+use assay_stats::verdict::compare::compare_figures;
+use assay_stats::verdict::power::spreads;
+use assay_stats::verdict::units::{RUNS, Standing};
+use assay_store::{RunSummary, Store};
 use assay_target::Target;
 use clap::Args;
 use std::ffi::OsString;
@@ -130,10 +141,10 @@ pub fn run(args: &CompareArgs, read: ReadCommand) -> Result<ExitCode, Failure> {
     if let [a, b] = args.paired_on.as_slice() {
         // Report an unusable format before anything is measured.
         wanted(&args.shown)?;
-        return paired::run(args, [a, b], read, targets::pair(&args.on)?);
+        return run_paired(args, [a, b], read, targets::pair(&args.on)?);
     }
     if let [a, b] = args.in_turn.as_slice() {
-        return in_turn::run(&args.shown, [a, b]);
+        return judge_in_turn(&args.shown, [a, b]);
     }
     present(&args.shown, sides(args)?)
 }
@@ -144,7 +155,8 @@ fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
         [only] => two_conditions(&find(only)?),
         [a, b] => two_sources([a, b], &args.shown.store),
         _ => {
-            let side = |words: &[String]| units(&words.join(", "), words, &args.shown.store);
+            let side =
+                |words: &[String]| judging::units(&words.join(", "), words, &args.shown.store);
             Ok((side(&args.a)?, side(&args.b)?))
         }
     }
@@ -159,7 +171,7 @@ struct Arm<'a> {
 }
 
 /// Session of both sides.
-pub struct Session<'a> {
+struct Session<'a> {
     arms: [Arm<'a>; 2],
     /// Number of slots in a turn.
     slots: usize,
@@ -278,7 +290,7 @@ impl Arm<'_> {
 }
 
 /// Setup of two runs that take turns. Pairs are in the order of [`Side::BOTH`].
-pub struct Setup {
+struct Setup {
     pub hosts: [Host; 2],
     pub headers: [RunHeader; 2],
     pub store: Store,
@@ -464,7 +476,7 @@ impl Admitted {
             .destroy
             .allow(&inspection.path, |name| host.inspect(name))?;
         let place = admission::admit(&inspection, Need::anything(agreed))?;
-        announce::tell(&Vec::from_iter(announce::held(&inspection)));
+        tell(&Vec::from_iter(announce::held(&inspection)));
         Ok(Self {
             host,
             inspection,
@@ -495,7 +507,7 @@ impl Admitted {
 }
 
 /// Significance level of a metric in the first step of Holm's correction for all that decide.
-pub fn alpha_of_metric(header: &RunHeader) -> f64 {
+fn alpha_of_metric(header: &RunHeader) -> f64 {
     let metrics = deciding(&jobs_of(header)).max(1) as f64;
     header.stopping.alpha() / metrics
 }
@@ -619,5 +631,263 @@ fn pair(headers: &mut [RunHeader; 2], turns: &[Side]) {
                 .map(|place| u32::try_from(place).unwrap_or(u32::MAX))
                 .collect(),
         });
+    }
+}
+
+/// Measures two targets in turn and compares them.
+fn run_paired(
+    args: &CompareArgs,
+    paths: [&Path; 2],
+    read: ReadCommand,
+    mut targets: [Box<dyn Target>; 2],
+) -> Result<ExitCode, Failure> {
+    let store_path = args.shown.store.local_file()?;
+    let mut setup = Setup::new(args, paths, read, &store_path, &mut targets)?;
+    let annotations = [args.annotation.of_side("A")?, args.annotation.of_side("B")?];
+    for annotation in &annotations {
+        // Reports a name that is taken, before anything is stored.
+        setup.store.annotate_next(annotation.clone())?;
+    }
+    tell(&setup.facts()?);
+    for (header, annotation) in setup.headers.iter().zip(annotations) {
+        setup.store.annotate_next(annotation)?;
+        setup.store.begin_run(header, &stored::this_process())?;
+    }
+    let executed = measure_in_turn(&mut setup)?;
+    let untouched = executed.iter().all(|side| side.trials.is_empty());
+    let refused = |side: &Executed| matches!(&side.ended, Err(failure) if failure.is_usage());
+    if untouched && executed.iter().any(refused) {
+        // An agent refused before anything ran: remove the empty runs.
+        for header in &setup.headers {
+            setup.store.forget_run(&header.id)?;
+        }
+        let ended = executed.into_iter().map(|side| side.ended.map(|_| DONE));
+        return ended.collect::<Result<Vec<_>, _>>().map(|_| DONE);
+    }
+    let Setup {
+        headers, mut store, ..
+    } = setup;
+    let [a, b] = headers;
+    let [of_a, of_b] = executed;
+    let [on_a, on_b] = &mut targets;
+    let a = plans::close(a, &mut store, of_a, on_a.as_mut())?;
+    let b = plans::close(b, &mut store, of_b, on_b.as_mut())?;
+    conclude_paired(args, a, b)
+}
+
+/// Shows the comparison; returns the exit code of a side that was stopped, else that of the gate.
+fn conclude_paired(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
+    let (id_a, id_b) = (&a.run.header.id, &b.run.header.id);
+    say(&tr!(
+        "Stored as runs {id_a} and {id_b}: assay compare {id_a} {id_b}",
+        id_a,
+        id_b
+    ));
+    let measured = |run: &Run| run.trials.iter().any(TrialRecord::counts);
+    let gate = match measured(&a.run) && measured(&b.run) {
+        true => present(&args.shown, (named_side(&a.run), named_side(&b.run))),
+        false => Ok(DONE),
+    };
+    let [of_a, of_b] = [a, b].map(Done::conclude);
+    // If one side failed, the other one was stopped; the failure gives the reason.
+    match (of_a, of_b) {
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        (Ok(DONE), Ok(DONE)) => gate,
+        (Ok(DONE), Ok(code)) | (Ok(code), Ok(_)) => Ok(code),
+    }
+}
+
+fn named_side(run: &Run) -> NamedSide {
+    let source = FigureSource::of_run(run.clone());
+    let path = run.header.plan.place.path().display();
+    NamedSide {
+        name: format!("{path} (run {})", run.header.id),
+        ..NamedSide::of(source)
+    }
+}
+
+/// Runs both plans in turn.
+fn measure_in_turn(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
+    let display = match &setup.acts {
+        None => SlotDisplay::Jobs(Progress::new(steps_in_turn(&setup.headers))),
+        Some(_) => SlotDisplay::Acts(SlotTalk::new(0, setup.turns.len())),
+    };
+    let messages = display.messages().clone();
+    let store = &mut setup.store;
+    let mut recorder = Recorder { store, display };
+    let [a, b] = &mut setup.hosts;
+    let agents = vec![a.requests(), b.requests()];
+    let [header_a, header_b] = &setup.headers;
+    let acts = setup.acts.as_ref();
+    let mut session = Session::new([a, b], [header_a, header_b], acts);
+    let mut enough = enough_trials(&setup.headers, (setup.trials, session.slots()), &messages);
+    let ((), signal) = plans::interruptible(agents, &messages, |interrupt| {
+        session.run(&setup.turns, &mut recorder, interrupt, &mut enough);
+    })?;
+    Ok(session.finish(signal))
+}
+
+/// Returns the trials of both sides, in the order of the session.
+fn steps_in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
+    let mut all: Vec<(u32, Step)> = Vec::new();
+    for (header, side) in headers.iter().zip(Side::BOTH) {
+        let own = steps(&header.plan, &estimate::of_trials(&header.plan));
+        for (position, step) in (0..).zip(own) {
+            let step = Step {
+                name: format!("{side}: {}", step.name),
+                // The sides differ in speed, so each has its own kinds.
+                kind: 2 * step.kind + side as usize,
+                ..step
+            };
+            all.push((header.place_of(position), step));
+        }
+    }
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Returns a function that decides if both sides have enough trials; called when they have equally
+/// many.
+fn enough_trials<'a>(
+    headers: &'a [RunHeader; 2],
+    (trials, slots): (u32, usize),
+    messages: &'a Messages,
+) -> impl FnMut([SoFarOfPlan<'_>; 2]) -> bool + 'a {
+    let [header, _] = headers;
+    let alpha = alpha_of_metric(header);
+    // A block is two turns of each side.
+    let mut stopper = Stopper::new(&header.stopping, alpha, trials, 2, Nanos(0));
+    move |of_both| {
+        // The first turn conditions the storage.
+        let rounds = (of_both[0].slots / slots).saturating_sub(1);
+        let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+        stopper.is_enough(rounds, messages, || {
+            compare_so_far(headers, of_both.map(|side| side.trials))
+        })
+    }
+}
+
+/// Compares the trials so far in the same way as the final comparison.
+fn compare_so_far(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
+    let a = of_trials(&headers[0], trials[0]);
+    let b = of_trials(&headers[1], trials[1]);
+    let options = Options {
+        same_model: true,
+        ..Options::of_run(&headers[0].stopping)
+    };
+    let standing = Standing::of_comparison(&compare_figures(&a, &b, &options));
+    ComparisonsSoFar {
+        standing,
+        spread: Spread::of(spreads(&[a, b].concat())),
+    }
+}
+
+/// Judges the runs that have the tags, after the numbers of runs in [`RUNS`], and prints which run to
+/// make next.
+fn judge_in_turn(args: &VerdictArgs, tags: [&String; 2]) -> Result<ExitCode, Failure> {
+    let mut runs = args.store.open_existing()?.runs()?;
+    let has = |run: &RunSummary, tag: &String| run.annotation.tags.contains(tag);
+    runs.retain(|run| run.status == RunStatus::Finished && tags.iter().any(|tag| has(run, tag)));
+    runs.sort_by_key(|run| run.started_unix_ms);
+    // A tag may have been used before, for another card.
+    let place = |run: &RunSummary| (run.target.clone(), run.device.clone(), run.path.clone());
+    let of_newest = runs.last().map(place);
+    runs.retain(|run| Some(place(run)) == of_newest);
+    let made = tags.map(|tag| runs.iter().filter(|run| has(run, tag)).count());
+    let least = u32::try_from(made[0].min(made[1])).unwrap_or(u32::MAX);
+    let look = RUNS.looks.iter().rev().find(|look| **look <= least);
+    let Some(&look) = look else {
+        let next = next_run(tags, made, false);
+        let is_asked = wanted(args)?.is_some() || args.gate && !args.allow_unjudged;
+        if is_asked {
+            return Err(Failure::usage(tr!("nothing was judged yet. {next}", next)));
+        }
+        say(&next);
+        return Ok(DONE);
+    };
+    let first = |tag: &String| -> Vec<&RunSummary> {
+        let of_side = runs.iter().filter(|run| has(run, tag));
+        of_side.take(look as usize).collect()
+    };
+    let sides = tags.map(first);
+    if !are_in_turn(&sides) {
+        return Err(Failure::usage(tr!(
+            "no verdict: the runs of {of_a} and {of_b} were not made in turn, so a change of the machine over time would look like a difference; with other tags, measure A B B A",
+            of_a = tags[0],
+            of_b = tags[1]
+        )));
+    }
+    let [a, b] = [0, 1].map(|side: usize| {
+        let ids: Vec<String> = sides[side].iter().map(|run| run.id.clone()).collect();
+        judging::units(tags[side], &ids, &args.store)
+    });
+    let judged = Judged::of_stored((a?, b?), &args.terms, &args.store, Some(RUNS.alpha))?;
+    let settled = Standing::of_comparison(judged.compared().comparison).is_settled();
+    let code = present_judged(args, judged)?;
+    say(&next_run(tags, made, settled));
+    Ok(code)
+}
+
+/// Describes how many runs of each side there are, and which one to make next.
+fn next_run(tags: [&String; 2], [a, b]: [usize; 2], settled: bool) -> String {
+    let [of_a, of_b] = tags;
+    let made = tr!("Runs made: {a} of {of_a}, {b} of {of_b}.", a, b, of_a, of_b);
+    if settled || a.min(b) >= RUNS.last() as usize {
+        return tr!(
+            "{made} That is enough; for another question use other tags.",
+            made
+        );
+    }
+    let aim = RUNS.looks.iter().find(|look| **look as usize > a.min(b));
+    let aim = aim.copied().unwrap_or_else(|| RUNS.last());
+    // A B B A, so that a drift affects both alike.
+    let is_a = if a == b { a % 2 == 0 } else { a < b };
+    let tag = if is_a { of_a } else { of_b };
+    tr!(
+        "{made} The next look is at {aim} of each. The next run is one of {tag}: repeat the command with --tag {tag}",
+        made,
+        aim,
+        tag
+    )
+}
+
+/// Returns `true` if the mean positions of both sides' runs in the session differ by at most a quarter
+/// of it, so that a drift is not taken for a difference.
+fn are_in_turn(sides: &[Vec<&RunSummary>; 2]) -> bool {
+    let started = |run: &&RunSummary| run.started_unix_ms;
+    let mut order: Vec<u64> = sides.iter().flatten().map(started).collect();
+    order.sort_unstable();
+    let place = |run: &&RunSummary| order.partition_point(|start| *start < run.started_unix_ms);
+    let [a, b] = [0, 1].map(|side: usize| {
+        let places: usize = sides[side].iter().map(place).sum();
+        places as f64 / sides[side].len() as f64
+    });
+    4.0 * (a - b).abs() <= order.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_those_of_a_b_b_a() {
+        let (a, b) = ("old".to_owned(), "new".to_owned());
+        let sides = |made| next_run([&a, &b], made, false);
+        for (made, tag) in [
+            ([0, 0], "old"),
+            ([1, 0], "new"),
+            ([1, 1], "new"),
+            ([1, 2], "old"),
+            ([2, 2], "old"),
+            ([3, 2], "new"),
+        ] {
+            let said = sides(made);
+            assert!(
+                said.ends_with(&format!("with --tag {tag}")),
+                "{made:?} {said}"
+            );
+        }
+        assert!(sides([6, 6]).contains("That is enough"));
+        assert!(next_run([&a, &b], [3, 3], true).contains("That is enough"));
     }
 }

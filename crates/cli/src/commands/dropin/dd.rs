@@ -1,9 +1,8 @@
 //! `assay dd OPERANDS`, or the program called as `dd`: GNU dd's operands, conversions and lines,
-//! and one more line with the label of the rate.
+//! and one more line with the label of the rate. `--ladder` writes the same file in four ways, side
+//! by side.
 
-mod ladder;
-mod there;
-
+use crate::checks::admission::{self, not_simulated};
 use crate::commands::dropin::texts;
 use crate::driver::acts::Request;
 use crate::driver::runs::{Done, random};
@@ -12,17 +11,20 @@ use crate::driver::{Host, acts, runs};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, say_part, talk_was_lost};
 use crate::stored::KeepArgs;
-use assay_dialects::dd::{DdCommand, HELP, Invocation, Status, evidence, progress, statistics};
+use assay_dialects::dd::{
+    DdCommand, HELP, Invocation, Status, evidence, explanation, progress, statistics, ways,
+};
 use assay_dialects::{OwnOptions, dd};
 use assay_model::act::copy::{CopyReport, FLUSHING, FileCopy};
 use assay_model::act::{Act, ActProgress, ActReport, StepDetail};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
+use assay_model::run::Run;
 use assay_model::storage::{Storage, folder_of};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::wire::{Feature, Inspection, LoadNote};
+use assay_model::wire::{Feature, Inspection, LoadNote, PathKind};
 use assay_target::Target;
 use rustix::fs::{FileType, fstat};
 use signal_hook::consts::SIGPIPE;
@@ -98,7 +100,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     // The agent has ended before the user sees the result.
     drop(host);
     if own.ladder && !own.json && !done.run.trials.is_empty() {
-        ladder::show(&done.run)?;
+        show_ladder(&done.run)?;
     }
     if own.json {
         runs::present(&done.run, true)?;
@@ -112,7 +114,7 @@ type Ends = (Host, FileCopy, (Inspection, Place));
 /// Prepares a copy on this machine, between its files and this program's streams.
 fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
     let copy = match own.ladder {
-        true => ladder::plan(&copy, own.destroy_data)?,
+        true => plan_ladder(&copy, own.destroy_data)?,
         false => copy,
     };
     let mut host = Host::start_in_front(target)?;
@@ -129,19 +131,19 @@ fn ends_there(
 ) -> Result<Ends, Failure> {
     // The ladder needs no input: it writes zeros by default.
     if !own.ladder {
-        there::check(&copy, name)?;
+        check_ends_there(&copy, name)?;
     }
     target.needs(Feature::Works);
     let mut host = Host::start(target)?;
     let copy = match own.ladder {
         true => {
-            let output = ladder::output(&copy)?;
-            let found = there::at(&mut host, output)?;
-            ladder::plan_over(&copy, found, own.destroy_data)?
+            let output = ladder_output(&copy)?;
+            let found = kind_there(&mut host, output)?;
+            plan_ladder_over(&copy, found, own.destroy_data)?
         }
         false => copy,
     };
-    let storage = match there::find(&mut host, &copy)? {
+    let storage = match find_there(&mut host, &copy)? {
         Some(found) => found,
         None => nowhere_on(&mut host)?,
     };
@@ -166,7 +168,7 @@ pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Fa
         *name = base.join(&*name);
     }
     if invocation.own.ladder {
-        copy = ladder::plan(&copy, false)?;
+        copy = plan_ladder(&copy, false)?;
     }
     let steps = steps(&copy);
     Ok((copy, steps))
@@ -393,4 +395,137 @@ impl Listener for Talk {
         }
         Ok(())
     }
+}
+
+/// Checks that both ends are on the other machine: the agent has no access to this process's
+/// standard streams.
+fn check_ends_there(copy: &FileCopy, target: &str) -> Result<(), Failure> {
+    match (&copy.input, &copy.output) {
+        (Some(_), Some(_)) => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "on {target} dd copies between files and devices that are there: give if=FILE (also \
+             /dev/zero) and of=FILE (also /dev/null)"
+        ))),
+    }
+}
+
+/// Returns the kind of a path on the other machine; `None` when nothing is there.
+fn kind_there(host: &mut Host, path: &Path) -> Result<Option<PathKind>, Failure> {
+    match host.inspect(path) {
+        Ok(inspection) => Ok(Some(inspection.kind)),
+        Err(failure) if failure.is_usage() => {
+            // A file that does not exist yet needs an existing folder.
+            host.inspect(folder_of(path)).map(|_| None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Finds the storage that the run is about: the output's, else the input's.
+fn find_there(host: &mut Host, copy: &FileCopy) -> Result<Option<(Inspection, Place)>, Failure> {
+    for (path, is_output) in [(&copy.output, true), (&copy.input, false)] {
+        let Some(path) = path else { continue };
+        if let Some(found) = storage_there(host, path, is_output)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the storage of a path; for an output, that of its folder, since the file may not exist
+/// yet.
+fn storage_there(
+    host: &mut Host,
+    path: &Path,
+    is_output: bool,
+) -> Result<Option<(Inspection, Place)>, Failure> {
+    let inspection = match host.inspect(path) {
+        Ok(inspection) => inspection,
+        Err(failure) if !failure.is_usage() => return Err(failure),
+        // The path does not exist, or is a character device, whose folder is not on storage.
+        Err(_) if is_output && !path.starts_with("/dev") => host.inspect(folder_of(path))?,
+        Err(_) => return Ok(None),
+    };
+    let path = inspection.path.clone();
+    match inspection.kind {
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
+        PathKind::File { .. } if is_output => {
+            let path = folder_of(&path).to_owned();
+            Ok(Some((host.inspect(&path)?, Place::Directory { path })))
+        }
+        _ => {
+            let place = admission::of(&inspection);
+            Ok(Some((inspection, place)))
+        }
+    }
+}
+
+/// Makes one work of the four ways, on this machine. Existing data at `of=` is overwritten only with
+/// `destroy_data`.
+fn plan_ladder(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure> {
+    let output = ladder_output(copy)?;
+    let there = match fs::metadata(output).ok() {
+        None => None,
+        Some(meta) if meta.is_file() => Some(PathKind::File {
+            length: Bytes(meta.len()),
+            written: None,
+        }),
+        Some(meta) if meta.file_type().is_block_device() => {
+            Some(PathKind::Device { size: Bytes(0) })
+        }
+        Some(_) => return Err(no_ladder_storage(output)),
+    };
+    plan_ladder_over(copy, there, destroy_data)
+}
+
+/// Makes the work over the known kind of the output; `None` if nothing is there yet.
+fn plan_ladder_over(
+    copy: &FileCopy,
+    there: Option<PathKind>,
+    destroy_data: bool,
+) -> Result<FileCopy, Failure> {
+    let output = ladder_output(copy)?;
+    if copy.count.is_none() && copy.input.is_none() {
+        return Err(Failure::usage(
+            "--ladder would write zeros until there is no room: give count=N, or if=FILE",
+        ));
+    }
+    let holds_data = match there {
+        None => false,
+        Some(PathKind::File { length, .. }) => length > Bytes(0),
+        Some(PathKind::Device { .. }) => true,
+        Some(PathKind::Directory { .. } | PathKind::Simulated { .. }) => {
+            return Err(no_ladder_storage(output));
+        }
+    };
+    if holds_data && !destroy_data {
+        return Err(Failure::usage(format!(
+            "{} holds data, and --ladder overwrites it four times: name a new file, or add \
+             --destroy-data",
+            output.display()
+        )));
+    }
+    Ok(ways(copy, there.is_none()))
+}
+
+/// Returns the output path.
+fn ladder_output(copy: &FileCopy) -> Result<&Path, Failure> {
+    let output = copy.output.as_deref();
+    output.ok_or_else(|| Failure::usage("--ladder writes a file: give of=FILE"))
+}
+
+fn no_ladder_storage(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is neither a file nor a block device: the ways differ only on storage",
+        path.display()
+    ))
+}
+
+/// Prints the table and the caveats of the storage on standard output.
+fn show_ladder(run: &Run) -> Result<(), Failure> {
+    print(|out| {
+        out.write_all(explanation(&run.trials).as_bytes())?;
+        let mut caveats = run.header.storage.caveats().into_iter();
+        caveats.try_for_each(|caveat| writeln!(out, "\n{}", clean(&caveat)))
+    })
 }

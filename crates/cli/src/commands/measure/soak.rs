@@ -1,20 +1,23 @@
 //! `assay soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
 //! amount of writes, and the share of the device's life that they use.
 
-mod resume;
-
 use crate::checks::admission;
 use crate::checks::admission::{DestroyArgs, Need};
 use crate::checks::estimate::{ASSUMED_BYTES_PER_SEC, HEADROOM};
+use crate::commands::Command;
+use crate::commands::resume::{self, Resumed};
+use crate::driver::acts;
 use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::trials::StepTalk;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::parse_time;
-use assay_model::act::Act;
-use assay_model::act::soak::{SECTOR, Soak};
+use assay_model::act::soak::{Checkpoint, SECTOR, Soak};
+use assay_model::act::{Act, StepDetail};
 use assay_model::device::register::{NVME_SMART, SmartLog, from_hex};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
+use assay_model::run::{Run, RunStatus};
 use assay_model::storage::DeviceIdentity;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
@@ -32,7 +35,7 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     // The small agent for boards does not include the soak.
     target.needs(Feature::Sqlite);
     if let Some(name) = &args.resume {
-        return resume::run(args, name, target);
+        return resume_soak(args, name, target);
     }
     let Some(path) = &args.path else {
         return Err(Failure::usage("give a folder or a device, or --resume"));
@@ -306,6 +309,73 @@ fn share(part: u64, of: u64) -> String {
         small if small < 1.0 => format!("{small:.2} %"),
         percent => format!("{percent:.1} %"),
     }
+}
+
+/// Resumes a run from its last checkpoint.
+fn resume_soak(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let Resumed {
+        store,
+        mut host,
+        run,
+    } = Resumed::find(&args.shared.store, name, target)?;
+    let began = began(&run)?;
+    if run.status == RunStatus::Finished {
+        return resume::nothing_missing(&run, args.shared.json);
+    }
+    resume::inspect(&run, &args.destroy, Some(&began.destroy), &mut host)?;
+    let work = remaining_work(&began, &run);
+    tell_resumed(&run.header.id, &work);
+    let place = run.header.plan.place.clone();
+    let seed = work.seed;
+    let request = command(&began, place.path()).request(planned(place.clone(), work), seed);
+    let mut talk = StepTalk::new(request.steps.len());
+    let done = acts::resume(
+        target,
+        &mut host,
+        (run, 0),
+        &request,
+        store,
+        &mut talk,
+        &mut acts::all_slots,
+    );
+    talk.close();
+    done?.present(args.shared.json)
+}
+
+/// Returns the arguments that the run was begun with.
+fn began(run: &Run) -> Result<SoakArgs, Failure> {
+    match resume::began(run)? {
+        Some(Command::Soak(began)) => Ok(*began),
+        _ => Err(Failure::usage(format!(
+            "run {} is not a soak: assay list shows the runs",
+            run.header.id
+        ))),
+    }
+}
+
+/// Returns the remaining work, from the last stored checkpoint.
+fn remaining_work(began: &SoakArgs, run: &Run) -> Soak {
+    let plan = &run.header.plan;
+    let details = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.detail.as_deref());
+    let last = details.filter_map(StepDetail::soak).next_back();
+    Soak {
+        from: Some(last.map_or_else(Checkpoint::default, |step| step.checkpoint.clone())),
+        ..soak(began, &plan.place, plan.file_size.0, plan.seed)
+    }
+}
+
+fn tell_resumed(id: &str, work: &Soak) {
+    let from = work.from.clone().unwrap_or_default();
+    say(&format!(
+        "assay: resumes run {id} after {} written and {} checked; first the whole area of \
+         {} is read",
+        Bytes(from.written_bytes),
+        Bytes(from.verified_bytes),
+        Bytes(work.blocks.saturating_mul(work.block_bytes))
+    ));
 }
 
 #[cfg(test)]

@@ -1,27 +1,38 @@
-//! `assay list`: the stored runs and imports.
+//! `assay import`, `assay list`, `assay show`, `assay tag` and `assay rm`: the runs and imports in the
+//! store.
 
 use crate::commands::command_of;
+use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
-use crate::stored::lookup::StoreArgs;
-use crate::ui::parse_since;
+use crate::stored::lookup::{StoreArgs, Stored, file_in_words, load, only_once, read_file};
+use crate::stored::{AnnotationArgs, KeepArgs, PopulationArgs};
+use crate::ui::{one_of, parse_since};
 use crate::{sharing, stored};
+use assay_dialects::import::{Format, together};
 use assay_lang::{in_english, tr};
 use assay_model::annotation::Annotation;
+use assay_model::figures::Import;
 use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::text::clean;
 use assay_model::units::Bytes;
+use assay_report::import::write_json;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_store::{ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store};
-use clap::Args;
+use assay_report::{json, terminal, views};
+use assay_store::{
+    ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store, StoredId,
+};
+use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Version of the JSON of a list; rises when a field is removed or changes its meaning.
-const SCHEMA: u32 = 1;
+const LIST_SCHEMA: u32 = 1;
 
-const AFTER_HELP: &str = "\
+const LIST_HELP: &str = "\
 Examples:
   assay list --command qualify --since 7d
   assay list --device DG4032 --text nightly
@@ -35,7 +46,7 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
 
 /// `assay list`.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = LIST_HELP)]
 pub struct ListArgs {
     /// List only runs on devices whose description contains this text, such as DG4032 or nvme.
     #[arg(long, value_name = "TEXT")]
@@ -83,17 +94,20 @@ struct ListedResult {
 }
 
 /// `assay list`; `traits` names what a run of `assay traits` shows.
-pub fn run(
+pub fn list_results(
     args: &ListArgs,
     traits: impl Fn(&Run) -> Option<KeyFigure>,
 ) -> Result<ExitCode, Failure> {
     match args.json {
-        true => in_english(|| list(args, traits)),
-        false => list(args, traits),
+        true => in_english(|| show_list(args, traits)),
+        false => show_list(args, traits),
     }
 }
 
-fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<ExitCode, Failure> {
+fn show_list(
+    args: &ListArgs,
+    traits: impl Fn(&Run) -> Option<KeyFigure>,
+) -> Result<ExitCode, Failure> {
     let store = args.store.open_existing()?;
     let (mut kept, is_whole) = newest(&store, args)?;
     let abandoned = store.abandoned_runs(stored::is_alive)?;
@@ -109,7 +123,7 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
             let waiting = sharing::json(&sharing::waiting(&args.store));
-            print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
+            print_json(&json!({ "schema": LIST_SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
             let others = match kept.is_empty() {
@@ -342,4 +356,239 @@ fn trials_for(header: &RunHeader) -> SomeTrials {
             key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
         }
     }
+}
+
+const SHOW_HELP: &str = "\
+Examples:
+  assay show last
+  assay show baseline --json
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+/// `assay show`.
+#[derive(Args, Debug)]
+#[command(after_help = SHOW_HELP)]
+pub struct ShowArgs {
+    /// Name or id of a run or an import, the beginning of its id, or `last`.
+    pub run: String,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub population: PopulationArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay show`.
+pub fn show_result(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let stored = load(&args.store, &args.run)?;
+    let standings = args.population.standings(&stored, &args.store)?;
+    let standings = standings.as_ref();
+    print(|out| match (&stored, args.json) {
+        (Stored::Run(run), true) => json::write_among(run, standings, out),
+        (Stored::Run(run), false) => {
+            let mut document = views::run::document(run);
+            if let Some(standings) = standings {
+                document.push_after("results", views::run::population(standings));
+            }
+            terminal::write(&document, style(), &[], out)
+        }
+        (Stored::Import(import), true) => write_json(import, out),
+        (Stored::Import(import), false) => {
+            terminal::write(&views::import::document(import), style(), &[], out)
+        }
+    })?;
+    Ok(DONE)
+}
+
+const IMPORT_HELP: &str = "\
+Examples:
+  assay import before.json                  fio's JSON
+  assay import --condition bfq bfq-*.json   three files, three trials
+  fio job.fio | assay import -              its normal output
+  assay import --condition A iozone.txt     its tables, -R blocks, throughput
+  assay import androbench.csv               condition,metric,unit,n,mean,stdev
+
+Facts that the files do not contain are unknown: above all, whether the device or the
+page cache was measured.
+
+Exit codes: 0 done, 1 failed, 2 a file cannot be read or
+understood; nothing is stored then.";
+
+/// `assay import`.
+#[derive(Args, Debug)]
+#[command(after_help = IMPORT_HELP)]
+pub struct ImportArgs {
+    /// Files written by fio, iozone, dd or vmstat, or tables (CSV); - is standard input. The
+    /// same metric in several files gives several trials.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format of the files, if it is not detected.
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(&Format::ALL, Format::name))]
+    pub format: Option<Format>,
+    /// Condition of all figures, such as bfq or 'unit A'.
+    #[arg(long, value_name = "NAME")]
+    pub condition: Option<String>,
+    /// Print the import as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: KeepArgs,
+}
+
+/// Imports all files, or none of them if one fails.
+pub fn import_files(args: &ImportArgs) -> Result<ExitCode, Failure> {
+    let location = args.store.store.location()?;
+    let import = import_of_files(args)?;
+    let mut store = args.store.open(&location)?;
+    store.save_import(&import)?;
+    if args.json {
+        print(|out| write_json(&import, out))?;
+        return Ok(DONE);
+    }
+    let id = &import.id;
+    let closing = [tr!("Stored as import {id}: assay show {id}", id)];
+    print(|out| terminal::write(&views::import::document(&import), style(), &closing, out))?;
+    Ok(DONE)
+}
+
+fn import_of_files(args: &ImportArgs) -> Result<Import, Failure> {
+    only_once(&args.files)?;
+    let mut taken = Vec::new();
+    for file in &args.files {
+        taken.push(read_file(file, args.format)?);
+    }
+    let results = together(taken, args.condition.as_deref())
+        .map_err(|error| Failure::usage(format!("the files together: {error}")))?;
+    Ok(Import {
+        id: run_id(),
+        imported_unix_ms: unix_ms(),
+        assay_version: env!("CARGO_PKG_VERSION").to_owned(),
+        files: args.files.iter().map(|file| file_in_words(file)).collect(),
+        results,
+        annotation: args.store.annotation.annotation(),
+    })
+}
+
+/// Group of the options for changes, of which at least one is required.
+fn annotation_changes() -> ArgGroup {
+    let group = ArgGroup::new("changes").args(["name", "no_name", "tag", "untag", "note"]);
+    group.required(true).multiple(true)
+}
+
+/// `assay tag`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "\
+Examples:
+  assay tag last --name baseline --tag nightly
+  assay tag baseline --note 'kernel 6.12, before the patch'
+  assay compare baseline last
+
+Names, tags and notes can change; the measured record cannot.
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.",
+    group(annotation_changes())
+)]
+pub struct TagArgs {
+    /// Name, id, beginning of an id, or `last`.
+    pub run: String,
+    #[command(flatten)]
+    pub annotation: AnnotationArgs,
+    /// Remove its name.
+    #[arg(long, conflicts_with = "name")]
+    pub no_name: bool,
+    /// Remove a tag; may be given several times.
+    #[arg(long, value_name = "TAG")]
+    pub untag: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay tag`.
+pub fn tag_result(args: &TagArgs) -> Result<ExitCode, Failure> {
+    let mut store = args.store.open_to_change()?;
+    let found = store.find(&args.run)?;
+    let before = store.annotation(found.id())?;
+    if let Some(missing) = args.untag.iter().find(|tag| !before.tags.contains(tag)) {
+        let id = found.id();
+        return Err(Failure::usage(format!("{id} has no tag '{missing}'")));
+    }
+    let after = store.annotate(found.id(), |annotation| change_annotation(annotation, args))?;
+    let shown =
+        annotation_in_words(&after).unwrap_or_else(|| tr!("no name, no tags, no note").to_owned());
+    say(&format!("{}: {shown}", clean(found.id())));
+    Ok(DONE)
+}
+
+fn change_annotation(annotation: &mut Annotation, args: &TagArgs) {
+    if args.no_name {
+        annotation.name = None;
+    }
+    if let Some(name) = &args.annotation.name {
+        annotation.name = Some(name.clone());
+    }
+    annotation.tags.retain(|tag| !args.untag.contains(tag));
+    for tag in &args.annotation.tag {
+        annotation.add_tag(tag);
+    }
+    if let Some(note) = &args.annotation.note {
+        annotation.note = Some(note.clone()).filter(|note| !note.is_empty());
+    }
+}
+
+/// Formats an annotation in one line; `None` if it is empty.
+fn annotation_in_words(annotation: &Annotation) -> Option<String> {
+    let name = annotation.name.iter().map(|name| tr!("name {name}", name));
+    let tags = (!annotation.tags.is_empty()).then(|| annotation.tags.join(", "));
+    let tags = tags.map(|tags| tr!("tags {tags}", tags));
+    let note = annotation.note.iter().map(|note| tr!("note {note}", note));
+    let parts: Vec<String> = name.chain(tags).chain(note).collect();
+    (!parts.is_empty()).then(|| clean(&parts.join("; ")))
+}
+
+/// `assay rm`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Removes without a question, and of several all or none. Later runs use the space in the
+store again; its file does not shrink.
+
+Examples:
+  assay rm last
+  assay rm 3f2a 9b1c
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.")]
+pub struct RmArgs {
+    /// Name, id, beginning of an id, or `last`; a run under way is refused.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay rm`.
+pub fn remove_results(args: &RmArgs) -> Result<ExitCode, Failure> {
+    let mut store = args.store.open_to_change()?;
+    let mut found: Vec<StoredId> = Vec::new();
+    for word in &args.runs {
+        let one = store.find(word)?;
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    let mut names = Vec::new();
+    for one in &found {
+        names.push(store.annotation(one.id())?.name);
+    }
+    store.remove(&found, stored::is_alive)?;
+    for (one, name) in found.iter().zip(names) {
+        let name = name.map_or_else(String::new, |name| format!(" ({})", clean(&name)));
+        let id = clean(one.id());
+        say(&match one {
+            StoredId::Run(_) => tr!("removed run {id}{name}", id, name),
+            StoredId::Import(_) => tr!("removed import {id}{name}", id, name),
+        });
+    }
+    Ok(DONE)
 }

@@ -1,0 +1,319 @@
+//! `assay qualify PATH`: identifies storage and measures its speed, with evidence for each figure.
+//!
+//! `--profile` adds to the suite the scenarios of a product with such a part, then for an eMCP its
+//! memory. All are one run, so that two of them are compared in every dimension.
+
+use crate::checks::admission::{self, Need};
+use crate::checks::input::{bus_mode, parse_toml};
+use crate::checks::{estimate, input};
+use crate::driver::Host;
+use crate::driver::acts::{ActRun, MeasureArgs, all_slots};
+use crate::driver::announce::announce;
+use crate::driver::plans::{self, Prepared, interleaved, never_enough};
+use crate::driver::runs::{Done, header, random};
+use crate::driver::trials::StepTalk;
+use crate::exit::{EXIT_CODES, Failure, Interrupts};
+use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
+use crate::output::say;
+use crate::{config, jobs, scenarios, stored};
+use assay_lang::tr;
+use assay_model::act::Act;
+use assay_model::act::acts::Acts;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Claims, Datasheet, Run, RunHeader, RunStatus};
+use assay_model::text::clean;
+use assay_model::units::Nanos;
+use assay_model::wire::{Feature, Inspection};
+use assay_store::Store;
+use assay_target::Target;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  assay qualify /mnt/sd
+  assay qualify /dev/mmcblk1 --destroy-data --quick --name new-card
+  assay qualify /data --on ssh://root@board --only 'rand-*'
+";
+
+/// `assay qualify`.
+#[derive(Args, Debug)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
+pub struct QualifyArgs {
+    /// A directory (a test file is made in it and removed), a file (it is only
+    /// read), or a block device (needs --destroy-data).
+    pub path: PathBuf,
+    #[command(flatten)]
+    pub suite: SuiteArgs,
+    /// Also play scenarios of a product with such a part (docs/scenarios.md), and measure the
+    /// memory of an eMCP, all in one run.
+    #[arg(long, value_name = "PART")]
+    pub profile: Option<Profile>,
+    /// Repetitions of each job [default: 5, with --quick 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
+    /// Run only these jobs, separated by commas, such as seq-read-1m,rand-*; a name may end
+    /// in *.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Mode of the bus, as listed by assay model limits, if the system does not report it:
+    /// rates are compared with its ceiling.
+    #[arg(long, value_name = "MODE")]
+    pub bus: Option<String>,
+    /// File with the device's datasheet figures (docs/model.md), to compare measured figures
+    /// with.
+    #[arg(long, value_name = "FILE.toml")]
+    pub datasheet: Option<PathBuf>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+impl QualifyArgs {
+    /// Number of trials of each job.
+    fn trials(&self) -> u32 {
+        let usual = match self.suite.quick {
+            true => QUICK_TRIALS,
+            false => TRIALS,
+        };
+        config::trials(self.trials, usual)
+    }
+}
+
+/// Qualifies a path on a target.
+pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let claims = claims(args)?;
+    if args.profile.is_some() {
+        target.needs(Feature::Loads);
+    }
+    let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
+    let Prepared {
+        mut host,
+        inspection,
+        place,
+        mut store,
+    } = Prepared::new(&args.path, &args.shared.store, target, admit)?;
+
+    let scale = Scale::new(&args.suite, &inspection)?;
+    let more = profile_works(args, &place, &mut host)?;
+    let plan = plan(args, &inspection, place, &scale)?;
+    let suite = estimate::of_plan(&plan);
+    let [usual, slow] = more.times().map(|time| Nanos(suite.0 + time.0));
+    let duration = (usual, (!more.is_empty()).then_some(slow));
+    announce(&plan, &inspection, host.target(), duration, store.path());
+
+    let mut header = header(plan, inspection, host.origin());
+    header.claims = claims;
+    let whole = RunHeader {
+        plan: with(&header.plan, &more),
+        ..header.clone()
+    };
+    store.begin_run(&whole, &stored::this_process())?;
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
+    let done = plans::close(whole, &mut store, executed, target)?;
+    if more.is_empty() || done.run.status != RunStatus::Finished {
+        return done.present(args.shared.json);
+    }
+    let done = more.carry_out(args, done.run, store, (&mut host, target))?;
+    done.present(args.shared.json)
+}
+
+/// Returns the plan of the whole run. The agent gets the plan of the suite alone.
+fn with(suite: &Plan, more: &ProfileWorks) -> Plan {
+    let mut plan = suite.clone();
+    plan.jobs.extend(more.jobs());
+    plan
+}
+
+/// Plans the trials and their order.
+fn plan(
+    args: &QualifyArgs,
+    inspection: &Inspection,
+    place: Place,
+    scale: &Scale,
+) -> Result<Plan, Failure> {
+    let seed = args.shared.seed.unwrap_or_else(random);
+    let jobs = jobs::jobs((&args.only, args.trials()), inspection, &place, scale)?;
+    Ok(interleaved(seed, place, scale.file, jobs))
+}
+
+/// Returns the user's statements about the device: `--bus` and `--datasheet`.
+fn claims(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
+    if args.bus.is_none() && args.datasheet.is_none() {
+        return Ok(None);
+    }
+    args.bus.as_deref().map(bus_mode).transpose()?;
+    Ok(Some(Claims {
+        bus: args.bus.clone(),
+        datasheet: args.datasheet.as_deref().map(datasheet).transpose()?,
+    }))
+}
+
+fn datasheet(path: &Path) -> Result<Datasheet, Failure> {
+    let refused = |why: String| Failure::in_file(path, why);
+    let sheet: Datasheet = parse_toml(&input::text(path)?)
+        .map_err(|mistake| refused(format!("it is not a datasheet: {mistake}")))?;
+    match sheet.problem() {
+        Some(field) => Err(refused(format!("{field} must be a number above 0"))),
+        None => Ok(sheet),
+    }
+}
+
+/// Use of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Flash and LPDDR in one package, as in phones.
+    Emcp,
+    /// Embedded flash.
+    Emmc,
+    /// Cards of cameras and recorders.
+    Sd,
+    /// Sticks.
+    Usb,
+}
+
+impl Profile {
+    /// Returns the profile's scenarios for a folder.
+    const fn in_folder(self) -> &'static [&'static str] {
+        match self {
+            Self::Emcp | Self::Emmc => &[
+                "ota-ab",
+                "app-install",
+                "boot",
+                "database-log",
+                "log-writer",
+                "background-write",
+            ],
+            Self::Sd => &["camera-burst", "video", "log-writer", "ota-files"],
+            Self::Usb => &["flashing", "ota-files", "background-write"],
+        }
+    }
+
+    /// Scenarios for a scratch device.
+    const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
+}
+
+/// Works that follow the suite.
+#[derive(Default)]
+struct ProfileWorks {
+    works: Vec<(Act, Vec<PlannedJob>)>,
+    times: [Nanos; 2],
+}
+
+/// Returns the works that a profile adds to the suite in this place.
+///
+/// # Errors
+/// If the place must not be written, or programs are missing.
+fn profile_works(
+    args: &QualifyArgs,
+    place: &Place,
+    host: &mut Host,
+) -> Result<ProfileWorks, Failure> {
+    let Some(profile) = args.profile else {
+        return Ok(ProfileWorks::default());
+    };
+    let names = match place {
+        Place::Directory { .. } => profile.in_folder(),
+        Place::Device { .. } => &Profile::ON_DEVICE,
+        Place::Simulated { path } => {
+            return Err(Failure::usage(format!(
+                "--profile plays scenarios, and {} is a simulated device, which keeps no data: \
+                 leave --profile out, or give a folder or a block device",
+                path.display()
+            )));
+        }
+        Place::File { .. } | Place::Memory => {
+            return Err(Failure::usage(
+                "--profile plays scenarios: give a folder, or a block device",
+            ));
+        }
+    };
+    let scale = match (args.suite.quick, args.suite.thorough) {
+        (true, _) => 0.04,
+        (_, true) => 0.6,
+        _ => 0.2,
+    };
+    let planned = |job| PlannedJob {
+        job,
+        trials: args.trials(),
+    };
+    let (mut works, mut once_ns) = (Vec::new(), [0; 2]);
+    for name in names {
+        let resolved = scenarios::built(name, scale, place)?;
+        scenarios::tools_are_there(host, &resolved.scenario)?;
+        say(&clean(&tr!(
+            "then the scenario {name}, which writes up to {written} each time",
+            name,
+            written = resolved.written
+        )));
+        for (all, time) in once_ns.iter_mut().zip(resolved.times) {
+            *all += time.0;
+        }
+        let steps = scenarios::measured(&resolved);
+        let work = Act::Scenario(Box::new(resolved.scenario));
+        works.push((work, steps.into_iter().map(planned).collect()));
+    }
+    if profile == Profile::Emcp {
+        let (work, steps) = jobs::short();
+        once_ns = once_ns.map(|all| all + estimate::of_memory(steps.len()).0);
+        works.push((work, steps.into_iter().map(planned).collect()));
+    }
+    let times = once_ns.map(|once| Nanos(once.saturating_mul(args.trials().into())));
+    Ok(ProfileWorks { works, times })
+}
+
+impl ProfileWorks {
+    /// `true` if there are no works.
+    pub fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+
+    /// Returns the estimated times of all works at the speeds of [`SPEEDS`](estimate::SPEEDS).
+    pub const fn times(&self) -> [Nanos; 2] {
+        self.times
+    }
+
+    /// Returns the steps of the works, as the plan of the run has them.
+    pub fn jobs(&self) -> impl Iterator<Item = PlannedJob> + '_ {
+        self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
+    }
+
+    /// Carries out all acts, and appends their trials to the finished run of the suite. An act that
+    /// does not finish is the last.
+    pub fn carry_out(
+        self,
+        args: &QualifyArgs,
+        run: Run,
+        mut store: Store,
+        (host, target): (&mut Host, &mut dyn Target),
+    ) -> Result<Done, Failure> {
+        // The suite has printed the message about a stop.
+        let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
+        store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
+        let mut talk = StepTalk::new(self.jobs().count());
+        let mut acts = Acts {
+            acts: Vec::new(),
+            slots: Vec::new(),
+            destroy_data: args.destroy_data,
+            stand_in: None,
+        };
+        for ((index, number), (work, _)) in (0..).zip(1..).zip(self.works) {
+            let mut seeds = SplitMix64::new(run.header.plan.seed ^ number);
+            let trials = (1..=args.trials()).map(|trial| Slot::plain(index, trial));
+            acts.slots
+                .extend(trials.map(|slot| (slot, seeds.next_u64())));
+            acts.acts.push(work);
+        }
+        let acts_of_run = ActRun {
+            done: (run.trials, 0),
+            ..ActRun::new(run.header, Some(store), &acts)
+        };
+        let done = acts_of_run.carry_out(target, host, &interrupt, &mut talk, &mut all_slots);
+        talk.close();
+        done
+    }
+}
