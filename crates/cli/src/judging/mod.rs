@@ -19,7 +19,7 @@ use assay_report::gate::{Status, Suite, kcidb, lava, tap};
 use assay_report::render::{Form, write_mail};
 use assay_report::{comparison, gate, html, json, views, xlsx};
 use assay_stats::verdict::Options;
-use assay_stats::verdict::arm::Earlier;
+use assay_stats::verdict::between::Earlier;
 use assay_stats::verdict::compare::Comparison;
 use clap::Args;
 use std::io;

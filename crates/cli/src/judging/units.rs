@@ -7,7 +7,7 @@ use assay_model::figures::{Circumstance, Figure, SeriesPoint};
 use assay_model::unit::Unit;
 use assay_report::words::enumerate;
 use assay_stats::verdict::Options;
-use assay_stats::verdict::arm::{Earlier, MOST_RUNS};
+use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::units::{
     ApartSide, MIN_UNITS, are_enough, compare_apart, compare_units, pooled,
