@@ -10,6 +10,7 @@
 //! `cargo xtask calibrate` and be described in `docs/verdicts.md`.
 
 pub mod arm;
+pub mod between;
 mod candidate;
 pub mod compare;
 pub mod estimate;
@@ -23,11 +24,12 @@ pub mod units;
 pub use assay_model::verdict::Side;
 
 use crate::figures::{may_decide, measured_in_words};
-use arm::{Arm, ArmError, RunVariance};
+use arm::{Arm, ArmError};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Better, Figure};
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
+use between::RunVariance;
 use candidate::{Candidate, Level};
 use estimate::{NoEstimate, Prior};
 use judge::Qualification;

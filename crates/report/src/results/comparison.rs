@@ -16,7 +16,7 @@ use assay_model::run::Run;
 use assay_model::verdict;
 use assay_model::verdict::{Change, LEVEL, Verdict};
 use assay_stats::figures::measured_in_words;
-use assay_stats::verdict::arm::RunVariance;
+use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking};
 use assay_stats::verdict::{Note, Options, VerdictRow, power, ranking};

@@ -16,7 +16,7 @@ use assay_lang::{Language, within};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_stats::verdict::Options;
-use assay_stats::verdict::arm::RunVariance;
+use assay_stats::verdict::between::RunVariance;
 use std::io::{self, Write};
 
 /// Texts from a kernel, a user or another tool, which are shown untranslated.

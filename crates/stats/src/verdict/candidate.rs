@@ -1,6 +1,7 @@
 //! A metric between its two arms and its verdict.
 
-use super::arm::{Arm, RunVariance};
+use super::arm::Arm;
+use super::between::RunVariance;
 use super::estimate::{AmongAll, Difference, Linear, NoEstimate, Prior, in_one_session};
 use super::judge::{
     Judgement, Qualification, Rule, Word, is_confounded, is_uneven, judge, qualify,

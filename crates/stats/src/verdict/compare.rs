@@ -1,6 +1,7 @@
 //! Comparison of two sides in all their metrics.
 
-use super::arm::{Arm, RunVariance};
+use super::arm::Arm;
+use super::between::RunVariance;
 use super::candidate::{Candidate, Level, Load};
 use super::shift::Tables;
 use super::{Adjusted, Note, Options, Side, VerdictRow, benjamini_hochberg, holm};

@@ -2,7 +2,8 @@
 //! a run.
 
 use super::Margin;
-use super::arm::{Arm, ENOUGH_RUNS, RunVariance};
+use super::arm::Arm;
+use super::between::{ENOUGH_RUNS, RunVariance};
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
 use crate::distributions;

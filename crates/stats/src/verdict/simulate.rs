@@ -1,6 +1,7 @@
 //! Simulated comparisons with a known truth, to measure the error rates and the power of verdicts.
 
-use super::arm::{Arm, Earlier, RunVariance};
+use super::arm::Arm;
+use super::between::{Earlier, RunVariance};
 use super::candidate::Estimate;
 use super::compare::compare_figures;
 use super::estimate::Difference;

@@ -1,6 +1,7 @@
 //! Comparison of several units of each part: the findings then hold for the parts.
 
-use super::arm::{Arm, Earlier, RunVariance, SideRuns};
+use super::arm::Arm;
+use super::between::{Earlier, RunVariance, SideRuns};
 use super::candidate::Level;
 use super::compare::{Comparison, Scope, compare_at};
 use super::ranking::Ranking;

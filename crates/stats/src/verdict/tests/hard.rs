@@ -1,7 +1,7 @@
 //! Bad input, extremes and symmetry.
 
 use super::{figure, of_values, ordered};
-use crate::verdict::arm::Earlier;
+use crate::verdict::between::Earlier;
 use crate::verdict::compare::{Comparison, compare_figures};
 use crate::verdict::judge::Qualification;
 use crate::verdict::ranking::{RankError, rank_figures};
