@@ -169,7 +169,7 @@ pub(crate) fn simulated_storage(path: &Path) -> Result<Storage, String> {
 ///
 /// # Errors
 /// As in [`simulated_storage()`].
-pub(crate) fn inspect_simulated(roots: &Roots, path: &Path) -> Result<Inspection, String> {
+fn inspect_simulated(roots: &Roots, path: &Path) -> Result<Inspection, String> {
     let storage = simulated_storage(path)?;
     Ok(Inspection {
         path: path.to_owned(),
@@ -209,13 +209,13 @@ fn add_uses_by_opening(roots: &Roots, device: &mut ListedDevice) {
 }
 
 /// Opens a device, and returns a reason against writing it, if opening shows one.
-pub(crate) fn is_held(node: &Path, name: &str) -> io::Result<Option<String>> {
+fn is_held(node: &Path, name: &str) -> io::Result<Option<String>> {
     let reason = || format!("{name} is held by another program or mounted in another namespace");
     Ok(safety::held_exclusively(node)?.then(reason))
 }
 
 /// Returns the message for a device that cannot be opened.
-pub(crate) fn not_opened(name: &str, error: &io::Error) -> String {
+fn not_opened(name: &str, error: &io::Error) -> String {
     format!("{name} cannot be opened: {error}")
 }
 
@@ -259,7 +259,7 @@ fn has_status(identity: &DeviceIdentity) -> bool {
 }
 
 /// Keeps a register or another raw attribute, if there is one.
-pub(crate) fn put_identifier(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
+fn put_identifier(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
     if let Some(register) = register {
         identity.raw.insert(name.to_owned(), register);
     }

@@ -250,7 +250,7 @@ pub(crate) struct HeldFolders(BTreeMap<PathBuf, Option<HeldFolder>>);
 /// # Errors
 /// If a folder cannot be opened, or the path to it contains a link that another user can
 /// change.
-pub(crate) fn hold_folders_of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
+fn hold_folders_of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
     let mut held = HeldFolders::default();
     for stream in &mut load.streams {
         // These engines open no files, and their names may be anything.

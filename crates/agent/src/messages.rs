@@ -265,7 +265,7 @@ fn write_frames(source: &OutboxShared, mut writer: impl Write) -> io::Result<()>
 /// Controls of each run. A cancel affects the runs requested before it, never a later
 /// one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stops(Arc<Mutex<StopsState>>);
+struct Stops(Arc<Mutex<StopsState>>);
 
 #[derive(Debug, Default)]
 struct StopsState {
@@ -275,7 +275,7 @@ struct StopsState {
 
 impl Stops {
     /// Creates the controls of a run that was just requested.
-    pub(crate) fn of_new_run(&self) -> Arc<Controls> {
+    fn of_new_run(&self) -> Arc<Controls> {
         self.with(|state| {
             let controls = Arc::new(Controls::default());
             controls.stop.store(state.ended, Ordering::Relaxed);
@@ -285,7 +285,7 @@ impl Stops {
     }
 
     /// Requests a report of every run; plans ignore this.
-    pub(crate) fn report_now(&self) {
+    fn report_now(&self) {
         self.with(|state| {
             for controls in &state.runs {
                 controls.report_now.store(true, Ordering::Relaxed);
@@ -294,12 +294,12 @@ impl Stops {
     }
 
     /// Stops every run requested so far.
-    pub(crate) fn cancel(&self) {
+    fn cancel(&self) {
         self.with(StopsState::stop_all);
     }
 
     /// Stops these and all later runs, because the session is over.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.with(|state| {
             state.ended = true;
             state.stop_all();

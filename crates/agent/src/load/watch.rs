@@ -316,7 +316,7 @@ fn is_node(path: &Path) -> bool {
 
 /// Disks seen so far, with the counters of their first occurrence.
 #[derive(Default)]
-pub(super) struct Disks(Vec<Disk>);
+struct Disks(Vec<Disk>);
 
 struct Disk {
     name: String,
@@ -327,7 +327,7 @@ struct Disk {
 
 impl Disks {
     /// Adds the disks of a storage.
-    pub(super) fn add(&mut self, roots: &Roots, storage: &Storage) {
+    fn add(&mut self, roots: &Roots, storage: &Storage) {
         let Some(top) = storage.device() else { return };
         let members = storage.layers.iter().filter(|layer| is_member(layer));
         for disk in std::iter::once(top).chain(members) {
@@ -352,7 +352,7 @@ impl Disks {
     }
 
     /// Returns the activity of the disks since the start; a disk that is gone is left out.
-    pub(super) fn uses(&self, roots: &Roots) -> Vec<DiskUse> {
+    fn uses(&self, roots: &Roots) -> Vec<DiskUse> {
         let seen = self.0.iter();
         seen.filter_map(|disk| Some(disk.since_then(&disk_stat(roots, &disk.name)?)))
             .collect()
@@ -390,16 +390,16 @@ const STOPS_KEPT: usize = 64;
 
 /// Clock stops of the streams of a wave on one storage.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stops(Vec<ClockStop>);
+struct Stops(Vec<ClockStop>);
 
 impl Stops {
-    pub(super) fn to_vec(&self) -> Vec<ClockStop> {
+    fn to_vec(&self) -> Vec<ClockStop> {
         self.0.clone()
     }
 
     /// Records a stop of these streams' clocks; the last stop of each counts. If a stream
     /// stopped together with others before, the counters between its passes are unknown.
-    pub(super) fn stopped(&mut self, streams: Vec<u32>, after: Snapshot) {
+    fn stopped(&mut self, streams: Vec<u32>, after: Snapshot) {
         if let Some(stop) = self.0.iter_mut().find(|stop| stop.streams == streams) {
             stop.after = after;
             return;
@@ -426,7 +426,7 @@ impl Stops {
     /// Records that these streams' clocks continue. If other streams stopped with them
     /// and do not continue, the counters in between are unknown: the interval is kept
     /// without counters.
-    pub(super) fn go_on(&mut self, streams: &[u32], now: &Snapshot) {
+    fn go_on(&mut self, streams: &[u32], now: &Snapshot) {
         let concerned = self.0.iter_mut();
         let concerned = concerned.filter(|stop| stop.streams.iter().any(|s| streams.contains(s)));
         for stop in concerned {

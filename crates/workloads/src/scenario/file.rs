@@ -31,18 +31,18 @@ const HASH_CHUNK: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
     /// Seed of the bytes.
-    pub(super) seed: u64,
+    seed: u64,
     /// Length in bytes.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// Percentage of blocks that are holes.
-    pub(super) holes_percent: u8,
+    holes_percent: u8,
     /// Size in bytes of the blocks that may be holes.
-    pub(super) block: u64,
+    block: u64,
 }
 
 impl Recipe {
     /// Returns true if the block at an offset is a hole.
-    pub(super) fn is_hole(&self, offset: u64) -> bool {
+    fn is_hole(&self, offset: u64) -> bool {
         if self.holes_percent == 0 {
             return false;
         }
@@ -53,7 +53,7 @@ impl Recipe {
 
     /// Returns the SHA-256 of all written data. Holes are skipped, because the content of a
     /// device there is not that of the file.
-    pub(super) fn digest(&self) -> String {
+    fn digest(&self) -> String {
         let source = ContentSource::new(self.seed);
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; HASH_CHUNK];
@@ -66,7 +66,7 @@ impl Recipe {
     }
 
     /// Returns offsets and lengths of the written data, at most `most` bytes each.
-    pub(super) fn extents(&self, most: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn extents(&self, most: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         // A piece must not extend over a block that may be a hole.
         let piece = match self.holes_percent {
             0 => most,
@@ -136,7 +136,7 @@ impl ContentSource {
 }
 
 /// Formats bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -246,7 +246,7 @@ impl Play for FileWriter<'_> {
 
 /// Returns the offsets of blocks in the order of access: ascending, or random with a
 /// seed.
-pub(super) fn offsets(bytes: u64, block: u64, shuffled: Option<u64>) -> Vec<u64> {
+fn offsets(bytes: u64, block: u64, shuffled: Option<u64>) -> Vec<u64> {
     let blocks = bytes.div_ceil(block);
     let mut offsets: Vec<u64> = (0..blocks).map(|n| n * block).collect();
     if let Some(seed) = shuffled {
@@ -362,7 +362,7 @@ pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<
 }
 
 /// Returns the length of a file or device.
-pub(super) fn length(file: &File, path: &Path) -> Result<u64, ActError> {
+fn length(file: &File, path: &Path) -> Result<u64, ActError> {
     rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
         .map_err(|errno| ActError::io("look at", path, &errno.into()))
 }
