@@ -1,5 +1,6 @@
 //! Charts of lines: rates over time with levels and stalls, and with temperature and dirty pages if
-//! they were recorded; a whole soak; the machine's state over a whole run; samples by position; a series with its changes.
+//! they were recorded; a whole soak; the machine's state over a whole run; samples by position; a
+//! series with its changes.
 
 use super::as_f64;
 use crate::charts::draw::{

@@ -195,7 +195,7 @@ fn told(figure: &Figure, measure: &Measure) -> String {
     )
 }
 
-/// Draws a map and a surface for each test.
+/// Draws a map and a surface for each test of iozone, with the edge of the page cache.
 fn charts_of_matrices(run: &Run) -> Vec<Chart> {
     matrices(run)
         .iter()

@@ -1,5 +1,5 @@
-//! Formats for programs; their exact bytes are a stable interface. CSV of a run is here, the others
-//! are in one file or folder each.
+//! Formats for programs; their exact bytes are a stable interface. CSV and OpenMetrics of a run are
+//! here, the others are in one file or folder each.
 //!
 //! CSV has one row per trial and metric, for spreadsheets and scripts. A trial without figures has
 //! one row with its outcome; its columns from metric to device_share are empty.
@@ -158,8 +158,14 @@ struct Family {
     samples: Vec<(Vec<Label>, f64)>,
 }
 
-/// Writes the medians of a run's figures. A name ends in the unit. The label `measured` separates
-/// series of the page cache from series of the device.
+/// Writes the medians of a run's figures as OpenMetrics, for the textfile collector of
+/// node_exporter (<https://github.com/prometheus/node_exporter#textfile-collector>). The collector
+/// reads the older text format of Prometheus, so that only the common part of both is used: gauges,
+/// and `# UNIT` and `# EOF`, which are comments in the older format. Samples have no times, because
+/// the collector refuses them.
+///
+/// A name ends in the unit. The label `measured` separates series of the page cache from series of
+/// the device.
 ///
 /// # Errors
 /// If `out` cannot be written.

@@ -52,8 +52,8 @@ pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     sections.try_for_each(|section| page.section(section))
 }
 
-/// Writes a document as plain text for mails and tickets, with at most 72 columns so that quoting does
-/// not wrap lines.
+/// Writes a document as plain text for mails and tickets, with at most 72 columns so that quoting
+/// does not wrap lines.
 ///
 /// # Errors
 /// If `out` cannot be written.

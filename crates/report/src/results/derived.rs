@@ -1,6 +1,6 @@
-//! Figures and findings derived from the record of a trial, and percentiles of latency over the trials
-//! of each job of a run. Finding the levels of a long series is slow, so that it is done once for all
-//! outputs.
+//! Figures and findings derived from the record of a trial, and percentiles of latency over the
+//! trials of each job of a run. Finding the levels of a long series is slow, so that it is done
+//! once for all outputs.
 
 use assay_judge::{Judgement, judge};
 use assay_model::figures::Metric;

@@ -1,7 +1,8 @@
-//! Describes jobs, metrics and the course of a trial; why a run stopped before the end of its plan, and
-//! the runs with which it alternated.
+//! Describes jobs, metrics and the course of a trial; why a run stopped before the end of its plan,
+//! and the runs with which it alternated.
 //!
-//! The metric of a run's figure is named `JOB: METRIC`, and the job determines its position ([`Jobs`]).
+//! The metric of a run's figure is named `JOB: METRIC`, and the job determines its position
+//! ([`Jobs`]).
 
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::words::labels::DIFFERS;

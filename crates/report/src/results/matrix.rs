@@ -1,6 +1,6 @@
 //! Matrices of iozone: for each test the rate by file size and record size, with the label of each
-//! cell; and the edge of the page cache in it: the file size up to which figures are those of memory,
-//! and the size from which on they are those of the device.
+//! cell; and the edge of the page cache in it: the file size up to which figures are those of
+//! memory, and the size from which on they are those of the device.
 
 use crate::words::enumerate;
 use crate::words::labels::Labels;

@@ -1,4 +1,5 @@
-//! Disks of a machine, and their testable parts; in English, like the output of their commands.
+//! Disks of a machine, their testable parts, and causes that would spoil a measurement; in English,
+//! like the output of their commands.
 
 use crate::document::{Block, Document, Section};
 use crate::results::checkup::{is_idle_memory, lines, words};

@@ -410,6 +410,7 @@ const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const ASCII: [char; 5] = ['.', ':', '+', '#', '@'];
 const CELL_WIDTH: usize = 9;
 
+/// Draws a grid as a table: each value follows a shade that is darker for higher values.
 fn write_grid(grid: &Grid, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let names = grid.rows.1.iter().map(|name| width_of(name));
     let left = names.max().unwrap_or(0).max(6);

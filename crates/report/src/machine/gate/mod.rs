@@ -612,8 +612,8 @@ fn junit_text(case: &Case) -> String {
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// Writes TAP 13 (<https://testanything.org/tap-version-13-specification.html>), with figures in a YAML
-/// block. The output is also valid in version 14, but many harnesses refuse a document that
+/// Writes TAP 13 (<https://testanything.org/tap-version-13-specification.html>), with figures in a
+/// YAML block. The output is also valid in version 14, but many harnesses refuse a document that
 /// declares it.
 ///
 /// # Errors
@@ -673,8 +673,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes signals that LAVA detects in a board's output
-/// (<https://docs.lavasoftware.org/lava/actions-test.html>), one for each case. They contain an id, a
-/// result and a figure; the reason is in a separate line before.
+/// (<https://docs.lavasoftware.org/lava/actions-test.html>), one for each case. They contain an id,
+/// a result and a figure; the reason is in a separate line before.
 ///
 /// # Errors
 /// If `out` cannot be written.

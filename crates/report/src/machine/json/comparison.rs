@@ -1,5 +1,5 @@
-//! Comparisons, rankings and powers as JSON, described in `docs/verdicts.md`; series, their runs and
-//! changes.
+//! Comparisons, rankings and powers as JSON, described in `docs/verdicts.md`; series, their runs
+//! and changes.
 
 use super::{SCHEMA, rfc3339};
 use crate::described;

@@ -1,5 +1,5 @@
-//! One trial as JSON: job, figures, latencies, series, errors; its evidence with conclusions, states
-//! and raw counters.
+//! One trial as JSON: job, figures, latencies, series, errors; its evidence with conclusions,
+//! states and raw counters.
 
 use super::{Without, parts, rfc3339};
 use crate::results::derived::Derived;

@@ -496,7 +496,7 @@ impl IndexEntry {
     }
 }
 
-/// Returns the list, in the order of the entries.
+/// Returns the index page of several runs, in the order of the entries.
 fn index_document(entries: &[IndexEntry]) -> Document {
     let mut document = Document::new(tr!("Runs of assay").to_owned());
     document.header.push(Block::Paragraph {

@@ -295,7 +295,7 @@ const ROW_INDENT: usize = 2;
 
 impl Page<'_> {
     /// Writes a table. If even its narrowest form does not fit, each row becomes a name with its
-    /// figures below.
+    /// figures below. A last cell that is too wide is moved below its row.
     pub(crate) fn table(&mut self, table: &Table) -> io::Result<()> {
         let room = Room {
             columns: self.style.columns(),

@@ -2,9 +2,10 @@
 //! metrics, a sheet with a surface for each matrix, conditions, the evidence of every trial, and
 //! every metric.
 //!
-//! `page` writes documents and tables of figures with formulas, `surface` matrices with their surfaces;
-//! the sheets of a run, of a sweep, of a comparison and of raw figures are put together here. Figures are numbers and text is text: only `figures` writes formulas, and no foreign
-//! text, such as the name of a device, can become one.
+//! `page` writes documents and tables of figures with formulas, `surface` matrices with their
+//! surfaces; the sheets of a run, of a sweep, of a comparison and of raw figures are put together
+//! here. Figures are numbers and text is text: only `page` writes formulas, and no foreign text,
+//! such as the name of a device, can become one.
 
 mod look;
 mod page;
@@ -364,7 +365,7 @@ fn write_groups<'a>(
     Ok(rest)
 }
 
-/// Fills all sheets.
+/// Fills all sheets of a comparison: verdicts first, then the trials from which they follow.
 ///
 /// # Errors
 /// If they do not fit a workbook.
@@ -477,7 +478,7 @@ const NUMERIC_COLUMNS: [&str; 7] = [
     "device_share",
 ];
 
-/// Writes the sheet: runs, then imports.
+/// Writes the sheet of raw figures, with the columns of the CSV output: runs, then imports.
 ///
 /// # Errors
 /// If the rows do not fit a sheet.

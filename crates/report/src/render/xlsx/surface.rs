@@ -1,6 +1,6 @@
-//! Charts that draw figures over two axes as a surface in space (`DrawingML` charts, ISO/IEC
-//! 29500-1, 21.2: `CT_Surface3DChart`). Elements are in the order of the schema; programs refuse
-//! other orders.
+//! Sheets of matrices, and their charts, which draw figures over two axes as a surface in space
+//! (`DrawingML` charts, ISO/IEC 29500-1, 21.2: `CT_Surface3DChart`). Elements are in the order of
+//! the schema; programs refuse other orders.
 //!
 //! A workbook is a ZIP archive of XML parts. The charts in it are replaced here, because
 //! `rust_xlsxwriter` does not support surfaces.
@@ -307,7 +307,7 @@ fn chart_number(part: &str) -> Option<usize> {
 const FILE_SIZE: &str = key!("File size, KiB");
 const RECORD_SIZE: &str = key!("Record size, KiB");
 
-/// Writes the sheet and returns its chart, if it has one.
+/// Writes the sheet of a matrix of iozone and returns its chart, if it has one.
 ///
 /// # Errors
 /// If the matrix does not fit a sheet.
@@ -421,7 +421,7 @@ impl Settings {
     }
 }
 
-/// Writes the sheet and returns its charts.
+/// Writes the sheet of a sweep over two settings, each metric as a matrix, and returns its charts.
 ///
 /// # Errors
 /// If it does not fit a sheet.

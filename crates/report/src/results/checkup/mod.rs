@@ -503,7 +503,8 @@ pub struct Words {
     pub remedy: String,
 }
 
-/// Describes a finding.
+/// Describes a finding: cause, location, effect, remedy. Foreign texts are not cleaned here; the
+/// views do that.
 pub fn words(finding: &Finding) -> Words {
     let (why, remedy) = reason(finding);
     Words {

@@ -463,7 +463,8 @@ fn arm_row(arm: &Arm<'_>, unit: Unit) -> TableRow {
     }
 }
 
-/// Returns a row for each deciding figure that enough other units have.
+/// Returns the rank of a run's figures among those of other units of its kind: a row for each
+/// deciding figure that enough other units have.
 pub fn population(standings: &Standings) -> Section {
     let mut section = Section::new("population", tr!("Among other units of its kind"));
     let kind = match standings.bus.as_str() {

@@ -1,7 +1,7 @@
-//! Draws the bodies of charts. A plane has panels with axes, the marks of their series, and a legend. A
-//! grid is drawn as tiles, each with a colour, its value and its label, or as a surface in space, in
-//! parallel projection. The page's script draws the same from other angles: `html/page.js` must use
-//! the same projection.
+//! Draws the bodies of charts. A plane has panels with axes, the marks of their series, and a
+//! legend. A grid is drawn as tiles, each with a colour, its value and its label, or as a surface
+//! in space, in parallel projection. The page's script draws the same from other angles:
+//! `html/page.js` must use the same projection.
 
 use super::{Area, Drawing, at, text_width};
 use crate::charts::draw::scale::Ruler;
@@ -38,6 +38,7 @@ const LEAST_NAME: usize = 8;
 /// Width per tick label, about.
 const TICK_EVERY: f64 = 66.0;
 
+/// Draws a plane with its legend.
 pub fn draw_plane(plane: &Plane, width: f64) -> Drawing {
     let legend = draw_legend(plane, width);
     let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
@@ -503,6 +504,7 @@ fn spans(
 const TILE_HEIGHT: f64 = 30.0;
 const TOP: f64 = 34.0;
 
+/// Draws a grid as tiles.
 pub fn draw_map(grid: &Grid, width: f64) -> Drawing {
     let names = grid.rows.1.iter().map(|name| text_width(name));
     let left = names.fold(24.0, f64::max).min(width * 0.3) + 8.0;
@@ -674,6 +676,7 @@ impl View {
     }
 }
 
+/// Draws a grid as a surface in space.
 pub fn draw_surface(grid: &Grid, width: f64) -> Drawing {
     let height = width * HEIGHT + ROOM;
     let view = View::new(width, height);
