@@ -19,7 +19,7 @@ use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};
 use assay_stats::verdict::Options;
-use assay_stats::verdict::arm::{Earlier, MOST_RUNS};
+use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use assay_stats::verdict::units::{
