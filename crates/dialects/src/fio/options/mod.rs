@@ -11,21 +11,14 @@
 
 mod blocks;
 mod engines;
-mod files;
-mod length;
-mod logs;
-mod other;
-mod pace;
 mod schedule;
 mod stats;
 mod table;
-mod trace;
-mod verify;
 
+pub(super) use blocks::HEADER_BYTES;
 pub(super) use engines::{ENGINES, engine};
 pub use table::{OptionDef, Support};
 pub(super) use table::{OptionReader, OptionType};
-pub(super) use verify::HEADER_BYTES;
 
 use crate::fio::JobDraft;
 use crate::fio::value::pattern;
@@ -39,19 +32,22 @@ pub(super) use table::Set;
 
 /// Every option, in groups with headings.
 pub static GROUPS: &[(&str, &[&[OptionDef]])] = &[
-    ("Jobs and their order", &[schedule::OPTIONS]),
-    ("Files", &[files::OPTIONS]),
-    ("Pattern, sizes and offsets", &[blocks::OPTIONS]),
-    ("Engine, depth, caches and flushes", &[length::ENGINE]),
-    ("How much and how long", &[length::OPTIONS]),
-    ("Pace", &[pace::OPTIONS]),
-    ("Verification and trims", &[verify::OPTIONS]),
+    ("Jobs and their order", &[schedule::ORDER]),
+    ("Files", &[blocks::FILES]),
+    ("Pattern, sizes and offsets", &[blocks::BLOCKS]),
+    ("Engine, depth, caches and flushes", &[engines::SUBMISSION]),
+    ("How much and how long", &[schedule::LENGTH]),
+    ("Pace", &[schedule::PACE]),
+    ("Verification and trims", &[blocks::VERIFY]),
     ("Buffers", &[OPTIONS]),
-    ("Recording and replaying", &[trace::OPTIONS]),
-    ("Logs", &[logs::OPTIONS]),
-    ("Statistics and errors", &[stats::OPTIONS]),
-    ("Processes, processors and zoned devices", &[other::OPTIONS]),
-    ("Options of newer versions", &[other::LATER]),
+    ("Recording and replaying", &[schedule::TRACE]),
+    ("Logs", &[stats::LOGS]),
+    ("Statistics and errors", &[stats::STATS]),
+    (
+        "Processes, processors and zoned devices",
+        &[schedule::PROCESSES],
+    ),
+    ("Options of newer versions", &[schedule::LATER]),
     (
         "Options of single engines",
         &[engines::OPTIONS, engines::ABSENT],
