@@ -8,9 +8,8 @@
 //! EBCDIC Conversion" and "ASCII to IBM EBCDIC Conversion".
 
 mod build;
-mod symbols;
 
-pub use symbols::Status;
+pub use build::Status;
 
 use crate::OwnOptions;
 use assay_judge::{DirectionEvidence, Measured, judge};

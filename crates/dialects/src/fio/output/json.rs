@@ -5,7 +5,7 @@ use super::entry::{
 };
 use super::samples::Spread;
 use super::{
-    Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group, steady,
+    Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group, samples,
 };
 use assay_model::measurement::LatencyRecord;
 use std::io::{self, Write};
@@ -100,7 +100,7 @@ impl JsonJob<'_> {
             map.add("desc", description.as_str());
         }
         if let Some(steady) = &entry.first.steady_state {
-            map.add("steadystate", steady::object(steady));
+            map.add("steadystate", samples::steady_object(steady));
         }
         map.add("assay", entry.evidence.object());
         map

@@ -43,7 +43,6 @@ mod evidence;
 mod json;
 mod normal;
 mod samples;
-mod steady;
 mod terse;
 
 pub use eta::Eta;

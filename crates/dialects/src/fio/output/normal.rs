@@ -2,7 +2,7 @@
 
 use super::entry::{CLASSES, CLASSES_MS, JobEntry, Traffic};
 use super::terse::NumberScale;
-use super::{Figures, Presentation, disks, entry, steady};
+use super::{Figures, Presentation, disks, entry, samples};
 use crate::fio::output::entry::{EntryDirection, LatencyMoments, moments, percentiles};
 use crate::fio::output::percent_of_group;
 use crate::fio::output::samples::Samples;
@@ -82,7 +82,7 @@ fn write_entry(
         Some(steady) => writeln!(
             out,
             "{}",
-            steady::line(steady, NumberScale::of(entry.stats()))
+            samples::steady_line(steady, NumberScale::of(entry.stats()))
         ),
         None => Ok(()),
     }
