@@ -5,7 +5,7 @@ use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
 #[cfg(feature = "works")]
-use assay_model::act::acts::ActOrder;
+use assay_model::act::ActOrder;
 use assay_model::plan::Plan;
 use assay_model::text::no_thread;
 use assay_model::wire::ToAgent;

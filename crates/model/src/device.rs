@@ -1,12 +1,67 @@
-//! List of the block devices of a machine, and the ceilings of their buses.
+//! Result of inspecting a path that may be measured; list of the block devices of a machine, and the
+//! ceilings of their buses.
 
 pub mod register;
 
-use crate::limits::{Ceiling, find, mmc, serial, ufs};
-use crate::storage::{DeviceIdentity, DeviceKind, Layer, Mount};
-use crate::system::System;
+use crate::job::EngineKind;
+use crate::limits::{
+    Ceiling, UFS_GEARS, UFS_SERIES_A, UFS_SERIES_B, card_ceiling, find, pcie_link, sata_link,
+    ufs_lanes, usb_link,
+};
+use crate::storage::{DeviceIdentity, DeviceKind, Layer, Mount, Storage, System};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Storage behind a path, and permitted operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// Absolute path without links.
+    pub path: PathBuf,
+    /// Kind of the path.
+    pub kind: PathKind,
+    /// The machine.
+    pub system: System,
+    /// The storage.
+    pub storage: Storage,
+    /// Reasons why the device may not be written, one clause each ("sda1 is mounted on /home");
+    /// empty if it may be written. Only for block devices.
+    pub in_use: Vec<String>,
+    /// Contents of a block device and its partitions, used or unused: file systems, members of
+    /// arrays, partition tables, each with its article.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
+    /// Asynchronous engines that work here.
+    pub async_engines: Vec<EngineKind>,
+}
+
+/// Kind of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum PathKind {
+    /// A directory.
+    Directory {
+        /// `true` if this user may create files in the directory.
+        writable: bool,
+    },
+    /// A regular file.
+    File {
+        /// Length of the file.
+        length: Bytes,
+        /// `true` if every block was written: no holes, no fallocated extents. `None` when unknown.
+        written: Option<bool>,
+    },
+    /// A simulated device.
+    Simulated {
+        /// Size of the simulated device.
+        size: Bytes,
+    },
+    /// A block device.
+    Device {
+        /// Size of the block device.
+        size: Bytes,
+    },
+}
 
 /// Block devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +107,7 @@ pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
     match identity.kind {
         DeviceKind::Emmc => CardMode::parse(raw("ios")?)?.ceiling("eMMC"),
         DeviceKind::Sd => CardMode::parse(raw("ios")?)?.ceiling("SD"),
-        DeviceKind::Usb => serial::usb_link("USB", raw("speed")?.parse().ok()?),
+        DeviceKind::Usb => usb_link("USB", raw("speed")?.parse().ok()?),
         DeviceKind::Nvme => pcie(raw("current_link_speed")?, raw("current_link_width")?),
         DeviceKind::Sata => sata(identity.bus.as_deref()?),
         DeviceKind::Ufs => lanes(
@@ -114,31 +169,31 @@ impl CardMode {
         }
         let bits = f64::from(self.bits) * if self.is_double() { 2.0 } else { 1.0 };
         let hz = self.hertz as f64;
-        Some(mmc::card(bus, &self.timing, hz, bits))
+        Some(card_ceiling(bus, &self.timing, hz, bits))
     }
 }
 
 fn pcie(speed: &str, width: &str) -> Option<Ceiling> {
     let transfers: f64 = speed.split_once(" GT/s")?.0.parse().ok()?;
-    Some(serial::pcie_link("PCIe", transfers, width.parse().ok()?))
+    Some(pcie_link("PCIe", transfers, width.parse().ok()?))
 }
 
 /// Parses a link such as `SATA 6.0 Gb/s`.
 fn sata(bus: &str) -> Option<Ceiling> {
     let speed = bus.strip_prefix("SATA ")?.strip_suffix(" Gb/s")?;
-    Some(serial::sata_link("SATA", speed.parse().ok()?))
+    Some(sata_link("SATA", speed.parse().ok()?))
 }
 
 fn lanes(gear: &str, rate: &str, lanes: &str) -> Option<Ceiling> {
     let number: u32 = gear.strip_prefix("HS_GEAR")?.parse().ok()?;
     let first = match rate {
-        "HS_RATE_A" => ufs::SERIES_A,
-        "HS_RATE_B" => ufs::SERIES_B,
+        "HS_RATE_A" => UFS_SERIES_A,
+        "HS_RATE_B" => UFS_SERIES_B,
         _ => return None,
     };
-    let known = (1..=ufs::GEARS).contains(&number);
+    let known = (1..=UFS_GEARS).contains(&number);
     known.then_some(())?;
-    Some(ufs::lanes_of(gear, first, number, lanes.parse().ok()?))
+    Some(ufs_lanes(gear, first, number, lanes.parse().ok()?))
 }
 
 #[cfg(test)]

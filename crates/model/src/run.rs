@@ -1,10 +1,9 @@
 //! A run: an executed plan.
 
-use crate::act::acts::Acts;
+use crate::act::Acts;
 use crate::annotation::Annotation;
 use crate::plan::Plan;
-use crate::storage::Storage;
-use crate::system::System;
+use crate::storage::{Storage, System};
 use crate::trial::{Outcome, TrialRecord};
 use crate::units::Nanos;
 use crate::verdict::{LEVEL, Side};

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
-use assay_model::act::acts::ActOrder;
+use assay_model::act::ActOrder;
 use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject};
 use assay_model::device::DeviceList;

@@ -3,7 +3,7 @@
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use crate::targets::{On, target};
-use assay_model::system::System;
+use assay_model::storage::System;
 use assay_target::WhenLost;
 use serde_json::Value;
 use std::path::Path;

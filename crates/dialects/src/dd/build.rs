@@ -4,7 +4,7 @@
 use super::{ASCII_TO_EBCDIC, ASCII_TO_IBM, DdError, EBCDIC_TO_ASCII, Invocation};
 use crate::OwnOptions;
 use assay_model::act::copy::{Conversion, Extent, FileCopy, Flags, Records, Treatment};
-use assay_model::gnu::quoted_c;
+use assay_model::text::quoted_c;
 use std::path::PathBuf;
 
 /// Default size of a block, in bytes.

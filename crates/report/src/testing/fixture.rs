@@ -11,8 +11,9 @@ use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
-use assay_model::system::System;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage, System,
+};
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
     TrialRecord,

@@ -12,8 +12,9 @@ use assay_model::job::{Job, Rw};
 use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::run::{RunHeader, Stopping};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
-use assay_model::system::System;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage, System,
+};
 use assay_model::trial::{
     DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
     TrialRecord,

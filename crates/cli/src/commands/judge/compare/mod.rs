@@ -31,7 +31,7 @@ use crate::stored::lookup::FigureSource;
 use crate::targets::OnArgs;
 use crate::{config, rounds, targets};
 use assay_lang::{counted, tr};
-use assay_model::act::acts::Acts;
+use assay_model::act::Acts;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, Slot, turns};
 use assay_model::rng::SplitMix64;
