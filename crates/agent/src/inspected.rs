@@ -2,8 +2,8 @@
 //! replaced while the session waits for the cleanup of killed runs.
 
 use crate::permission::{device, refuse};
+use assay_model::run::{Same, is_same_medium};
 use assay_model::storage::{Layer, Storage};
-use assay_model::unit::{Same, is_same_medium};
 use assay_model::wire::{Inspection, PathKind, Refusal};
 use assay_probe::roots::Roots;
 use assay_probe::stack;

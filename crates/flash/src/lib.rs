@@ -27,7 +27,7 @@ pub mod policy;
 pub mod time;
 pub mod traits;
 
-pub use assay_model::limits::BLOCK_BYTES;
+pub use assay_model::device::BLOCK_BYTES;
 
 /// Reason why a part, a policy or an I/O cannot be simulated, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

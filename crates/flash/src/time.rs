@@ -1,6 +1,6 @@
 //! Virtual time.
 
-use assay_model::number::as_u64;
+use assay_model::units::as_u64;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 

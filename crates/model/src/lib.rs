@@ -12,19 +12,14 @@ pub mod device;
 pub mod evidence;
 pub mod figures;
 pub mod job;
-pub mod limits;
 pub mod load;
-pub mod measurement;
-pub mod number;
 pub mod plan;
 pub mod rng;
 pub mod run;
 pub mod storage;
 pub mod text;
 pub mod trial;
-pub mod unit;
 pub mod units;
-pub mod verdict;
 pub mod wire;
 
 /// Defines an enum that gives each variant a name: [`Display`](std::fmt::Display) writes it,

@@ -1,8 +1,9 @@
 //! Search for changes in all series of one job.
 
 use crate::events::{self, Circumstances};
-use assay_model::figures::{Better, ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
-use assay_model::verdict::Verdict;
+use assay_model::figures::{
+    Better, ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn, Verdict,
+};
 use assay_stats::changes::{
     ChangePoint, JITTER, Opinion, Rules, RunPoint, RunSeries, SideOfChange, find, find_in_job,
 };

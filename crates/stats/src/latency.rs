@@ -3,7 +3,7 @@
 use crate::histogram::{Percentile, bucket_bounds, bucket_index};
 use crate::summary::Summary;
 use crate::within_trial::interval_ranks;
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use std::collections::BTreeMap;
 use thiserror::Error;
 

@@ -4,13 +4,13 @@ use crate::checks::input::small_text;
 use crate::checks::toml_file::meant;
 use crate::exit::Failure;
 use assay_flash::part::DeviceModel;
-use assay_model::limits::{self, Ceiling};
+use assay_model::device::{self, Ceiling};
 use std::path::Path;
 
 /// Finds the mode of a bus by its name.
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
-    limits::find(word).ok_or_else(|| {
-        let all = limits::all();
+    device::find_ceiling(word).ok_or_else(|| {
+        let all = device::all_ceilings();
         let modes = all.iter().map(|ceiling| ceiling.mode.as_str());
         let meant = meant(&word.to_ascii_lowercase(), modes);
         Failure::usage(format!(

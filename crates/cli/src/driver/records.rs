@@ -1,11 +1,10 @@
 //! Conversion of a load's report to trials of a run: one for each job that the load reports.
 
 use assay_model::act::{ReplayStep, StepDetail};
-use assay_model::evidence::Evidence;
+use assay_model::evidence::{Evidence, LatencyRecord};
 use assay_model::job::{CacheState, Content, Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Extent, Load, Stream};
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{IoErrorRecord, IoErrors, Outcome, Series, TrialRecord};
 use assay_model::units::Bytes;
 use assay_stats::streams::measurement;

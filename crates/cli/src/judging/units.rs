@@ -4,7 +4,7 @@
 use crate::stored::lookup::FigureSource;
 use assay_lang::{counted, tr};
 use assay_model::figures::{Circumstance, Figure, SeriesPoint};
-use assay_model::unit::Unit;
+use assay_model::run::Unit;
 use assay_report::words::enumerate;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};

@@ -1,8 +1,7 @@
 //! Values of flags: sizes, times, percentages, names.
 
-use assay_model::number::as_u64;
 use assay_model::text::clean;
-use assay_model::units::Nanos;
+use assay_model::units::{Nanos, as_u64};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Returns a parser that accepts only the names of these values.

@@ -2,8 +2,7 @@
 //! consists of `name=value` lines, in which `${VARIABLE}`, `$ncpus`, `$mb_memory` and `$pagesize`
 //! are substituted.
 
-use super::options::{OptionDef, OptionReader, Support};
-use super::resolve::resolve;
+use super::options::{OptionDef, OptionReader, Support, resolve};
 use super::value::Domain;
 use super::{Environment, FioError, JobDraft, JobText, OptionLocation, options, shortened, value};
 use crate::nearest;

@@ -10,7 +10,6 @@ mod build;
 mod command_line;
 mod options;
 pub mod output;
-mod resolve;
 mod value;
 
 pub use command_line::{compat_table, usage};

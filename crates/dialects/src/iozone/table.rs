@@ -7,7 +7,7 @@
 use super::plan::MACHINE;
 use super::{IozoneCommand, Output};
 use assay_model::act::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
-use assay_model::number::as_u64;
+use assay_model::units::as_u64;
 
 /// Columns of every table.
 const USUAL: [Test; 13] = [

@@ -11,9 +11,10 @@ pub(crate) use writer::TraceWriter;
 
 use crate::error::EngineError;
 use assay_model::load::{PerDirection, Trace};
-use assay_trace::blktrace::{BlktraceSource, ByteOrder, DeviceFiles};
-use assay_trace::events::IologSource;
-use assay_trace::{Action, EventTime, RecordedIo, TraceEvent, TraceSource};
+use assay_trace::{
+    Action, BlktraceSource, ByteOrder, DeviceFiles, EventTime, IologSource, RecordedIo, TraceEvent,
+    TraceSource,
+};
 use rustix::fs::{major, makedev, minor};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor};

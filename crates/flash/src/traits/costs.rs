@@ -4,7 +4,7 @@ use super::series::Series;
 use super::{TraitFinding, Why};
 use crate::BLOCK_BYTES;
 use crate::fit::fit;
-use assay_model::number::as_u64;
+use assay_model::units::as_u64;
 
 /// Maximum error of the prediction of an omitted size, as a share.
 const MOST_OFF: f64 = 0.10;

@@ -15,8 +15,7 @@ mod other;
 pub mod series;
 mod step;
 
-use assay_model::number::as_u64;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_u64};
 use series::Answers;
 
 assay_model::named! {

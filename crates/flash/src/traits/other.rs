@@ -1,10 +1,8 @@
 //! Differences between two variants of an I/O, and the rate of a long write over time.
 
-use super::bytes;
 use super::series::{Course, Series, SeriesPoint};
-use super::{TraitFinding, Why};
-use assay_model::number::{as_u32, as_u64};
-use assay_model::units::Nanos;
+use super::{TraitFinding, Why, bytes};
+use assay_model::units::{Nanos, as_u32, as_u64};
 
 /// Minimum size of a difference, in standard errors.
 const SIGMAS: f64 = 6.0;

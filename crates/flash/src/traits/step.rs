@@ -1,9 +1,8 @@
 //! Costs that apply up to a point, or from a point on.
 
-use super::bytes;
 use super::series::Series;
-use super::{TraitFinding, Why};
-use assay_model::number::as_u32;
+use super::{TraitFinding, Why, bytes};
+use assay_model::units::as_u32;
 
 /// Minimum difference of two levels, in standard errors.
 const SIGMAS: f64 = 6.0;

@@ -15,9 +15,9 @@ pub mod scenario;
 pub mod soak;
 pub mod watch;
 
+use crate::evidence::LatencyRecord;
 use crate::job::Job;
 use crate::load::{Load, PerDirection, Stream};
-use crate::measurement::LatencyRecord;
 use crate::plan::{Place, Plan, PlannedJob, Slot};
 use crate::rng::SplitMix64;
 use crate::units::Bytes;

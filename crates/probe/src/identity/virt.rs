@@ -3,8 +3,8 @@
 use super::{Raw, file_id};
 use crate::attr;
 use crate::device::Device;
+use assay_model::run::BACKING_ID;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
-use assay_model::unit::BACKING_ID;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 

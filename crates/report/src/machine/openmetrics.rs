@@ -6,8 +6,7 @@
 
 use assay_lang::in_english;
 use assay_model::figures::{Figure, Sample};
-use assay_model::run::Run;
-use assay_model::unit::Unit;
+use assay_model::run::{Run, Unit};
 use assay_stats::figures::of_trials;
 use assay_stats::summary::Summary;
 use std::collections::BTreeMap;

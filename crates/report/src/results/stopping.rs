@@ -68,10 +68,10 @@ fn planned(run: &Run) -> u32 {
 mod tests {
     use super::*;
     use crate::testing::fixture;
+    use assay_model::figures::Side;
     use assay_model::plan::rounds;
     use assay_model::run::{Paired, Stopping};
     use assay_model::units::Nanos;
-    use assay_model::verdict::Side;
 
     /// Returns a run that ended after some of 20 rounds.
     fn looked_at_run(rounds_run: usize) -> Run {

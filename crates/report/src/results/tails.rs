@@ -1,6 +1,6 @@
 //! Percentiles of latency over the trials of each job of a run.
 
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::histogram::Percentile;

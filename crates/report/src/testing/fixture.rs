@@ -3,11 +3,10 @@
 
 use assay_model::condition::Restore;
 use assay_model::evidence::{
-    CacheSource, CpuState, DeviceCounters, Evidence, FileCache, MemoryCounters, OwnIo, Pressure,
-    ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
+    CacheSource, CpuState, DeviceCounters, Evidence, FileCache, LatencyRecord, MemoryCounters,
+    OwnIo, Pressure, ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
 };
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, Purpose, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};

@@ -4,8 +4,7 @@ use crate::document::{Cell, Column, Document, Section, Table, TableRow};
 use crate::words::clean;
 use assay_lang::tr;
 use assay_model::load::Ddir;
-use assay_model::number::as_f64;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_f64};
 use assay_trace::recording::{Description, Rate};
 
 /// Maximum number of I/O sizes listed for each direction.

@@ -9,8 +9,7 @@ use super::trials::{Outlook, POWER, Test, called_effect};
 use super::{Margin, Options};
 use crate::distributions::root_from;
 use crate::summary::mean;
-use assay_model::figures::{Better, Figure};
-use assay_model::verdict::{LEVEL, Verdict};
+use assay_model::figures::{Better, Figure, LEVEL, Verdict};
 
 /// Differences that `n` trials per side detect in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,10 +10,9 @@ use super::ranking::{Pair, rank_figures};
 use super::shift::Tables;
 use super::units::{ApartSide, Plan, compare_apart};
 use super::{Margin, Options, VerdictRow};
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Figure, Sample, Verdict};
 use assay_model::plan::rounds;
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::Verdict;
 
 /// Standard deviation of logarithms for a coefficient of variation (a share):
 /// sqrt(ln(1 + cv^2)).

@@ -6,10 +6,9 @@
 )]
 
 use assay_model::condition::Restore;
-use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::evidence::{DeviceCounters, Evidence, LatencyRecord, Snapshot};
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::run::{RunHeader, Stopping};
 use assay_model::storage::{

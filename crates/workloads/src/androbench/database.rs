@@ -13,8 +13,8 @@ use assay_model::act::androbench::{
     DATABASE, DATABASE_SUFFIXES, DatabasePhase, DatabaseStep, Journal, Schema, Statement,
 };
 use assay_model::act::{ProgressUnit, StepDetail};
+use assay_model::evidence::LatencyRecord;
 use assay_model::job::Direction;
-use assay_model::measurement::LatencyRecord;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
 use assay_stats::histogram::Histogram;

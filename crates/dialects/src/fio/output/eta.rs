@@ -1,6 +1,6 @@
 //! Progress line on a terminal.
 
-use super::terse::{NumberScale, count};
+use super::text::{NumberScale, count};
 use assay_model::load::report::{LoadProgress, StreamProgress, StreamState, Unified};
 use assay_model::load::{Ddir, Load, PerDirection, Stream};
 

@@ -7,7 +7,7 @@ use super::samples::Spread;
 use super::{
     Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group, samples,
 };
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use std::io::{self, Write};
 
 /// Writes the report as fio's JSON, with an object `assay` in each job that

@@ -3,7 +3,7 @@
 //! fio leaves out every interval in which no byte moved, so that a device which stalls for seconds
 //! shows its usual minimum and hardly any deviation. Here such intervals count as zero.
 
-use super::terse::{NumberScale, count};
+use super::text::{NumberScale, count};
 use super::{JsonValue, Map};
 use assay_model::load::report::{SteadyCriterion, SteadyStateReached, StreamReport};
 use assay_model::load::{Ddir, Stream};

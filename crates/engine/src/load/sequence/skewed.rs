@@ -4,8 +4,8 @@ use crate::error::EngineError;
 use crate::extra::Loads;
 use crate::permutation::Permutation;
 use assay_model::load::blocks::Distribution;
-use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
+use assay_model::units::as_u64;
 
 /// Draws numbers below a bound by some distribution.
 #[derive(Clone, Debug)]

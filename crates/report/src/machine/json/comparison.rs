@@ -2,7 +2,7 @@
 
 use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
-use assay_model::verdict::{Change, Verdict};
+use assay_model::figures::{Change, Verdict};
 use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use assay_stats::verdict::{Summary, VerdictRow};

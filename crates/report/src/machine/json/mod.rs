@@ -23,11 +23,11 @@ use crate::results::tails::{JobTail, Operation};
 use crate::results::{reference as placed, tails};
 use crate::words::civil_from_days;
 use assay_lang::in_english;
+use assay_model::figures::Side;
 use assay_model::run::{Builds, Looks, Paired, Run, RunStatus};
 use assay_model::storage::{
     Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage, System,
 };
-use assay_model::verdict::Side;
 use assay_trace::recording::Description;
 use serde::Serialize;
 use serde_json::ser::Formatter;

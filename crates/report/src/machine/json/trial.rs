@@ -7,11 +7,11 @@ use crate::results::derived::Derived;
 use assay_judge::Judgement;
 use assay_model::act::StepDetail;
 use assay_model::condition::InForce;
+use assay_model::evidence::LatencyRecord;
 use assay_model::figures::{Metric, Unit};
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, Measurement, Outcome, Series,
     TrialRecord,

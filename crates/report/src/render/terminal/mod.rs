@@ -12,8 +12,8 @@ use crate::document::{Block, Document, Fact, Section};
 use crate::results::findings::Finding;
 use crate::views;
 use crate::words::{Tone, break_long, clean, pad, shorten, width, wrap};
-use assay_model::number::as_usize;
 use assay_model::run::Run;
+use assay_model::units::as_usize;
 use std::io;
 use std::io::Write;
 

@@ -4,7 +4,7 @@ use crate::results::findings::Finding;
 use crate::words::clean;
 use assay_lang::{counted, tr};
 use assay_model::act::ReplayStep;
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::histogram::Percentile;
 use assay_stats::latency::Distribution;

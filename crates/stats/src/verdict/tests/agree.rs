@@ -6,9 +6,8 @@ use crate::verdict::judge::Qualification;
 use crate::verdict::ranking::{Ranking, rank_figures};
 use crate::verdict::simulate::Normal;
 use crate::verdict::{Note, Options, VerdictRow};
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
 use assay_model::plan::rounds;
-use assay_model::verdict::{Change, Verdict};
 use std::collections::BTreeMap;
 
 const METRICS: [&str; 3] = ["x", "y", "z"];

@@ -8,10 +8,9 @@ use crate::verdict::compare::compare_figures;
 use crate::verdict::ranking::{Ranking, rank_figures};
 use crate::verdict::simulate::Normal;
 use crate::verdict::units::{Plan, Standing};
-use assay_model::figures::{Figure, Sample};
+use assay_model::figures::{Figure, Sample, Side, Verdict};
 use assay_model::plan::{rounds, turns};
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::{Side, Verdict};
 
 /// How often alike sides are compared.
 const COMPARISONS: u32 = 300;

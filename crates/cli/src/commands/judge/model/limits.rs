@@ -4,8 +4,8 @@ use super::LimitsArgs;
 use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
 use assay_explain::on_bus::OnBus;
+use assay_model::device::{Ceiling, all_ceilings};
 use assay_model::job::Direction;
-use assay_model::limits::{Ceiling, all};
 use assay_report::document::{Column, Document, Section, Table, TableRow};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
     let ceilings = match &args.bus {
         Some(word) => vec![bus_mode(word)?],
-        None => all(),
+        None => all_ceilings(),
     };
     let measured = measured(args, &ceilings)?;
     let values = || {

@@ -4,7 +4,7 @@ use super::{Drawing, at, text_width};
 use crate::charts::draw::{Grid, GridCell};
 use crate::words::{clean, shorten, width as columns_of};
 use assay_lang::{tr, translated};
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use maud::{Markup, html};
 
 const TILE_HEIGHT: f64 = 30.0;

@@ -4,7 +4,7 @@ use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Axis, Panel, Plane, Scale, SeriesStyle};
 use crate::words::{clean, shorten};
-use assay_model::number::{as_u32, as_usize};
+use assay_model::units::{as_u32, as_usize};
 use maud::{Markup, html};
 
 /// Height of a named row.

@@ -2,7 +2,7 @@
 
 use crate::charts::draw::Grid;
 use crate::words::{Style, clean, shorten, width as width_of};
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use std::io::{self, Write};
 
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];

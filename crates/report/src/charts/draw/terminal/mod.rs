@@ -8,7 +8,7 @@ use super::scale::Ruler;
 use super::{Axis, Body, Chart, Panel, Plane, Scale, Series, SeriesStyle};
 use crate::charts::draw::Point;
 use crate::words::{Style, clean, shorten, wrap};
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use std::io;
 use std::io::Write;
 
