@@ -1,5 +1,5 @@
-//! Result of inspecting a path that may be measured; list of the block devices of a machine; and the
-//! ceilings of their buses: the nominal rate, and the rate after framing.
+//! Result of inspecting a path that may be measured; list of the block devices of a machine; and
+//! the ceilings of their buses: the nominal rate, and the rate after framing.
 //!
 //! A ceiling includes everything between the data on the wire (start and end bits, checksums,
 //! headers). It does not include commands, interrupts or the device: a measured rate below the

@@ -1,5 +1,6 @@
 //! Evidence of the kernel and the device around a trial: raw counters, taken just before the clock
 //! starts and just after it stops. The crate `assay-judge` draws conclusions from them.
+//! [`Measurement`] has the raw results of the measured time between.
 //!
 //! To add a counter: add a field of `Snapshot`, an `Option` that old records may lack. Read it in
 //! `assay_probe::snapshot`: in `counters` if it belongs to one trial however short, in

@@ -1,7 +1,7 @@
 //! Figures as input of a comparison (one metric under one condition, with all its trials, from
 //! assay's runs or from imported results), and facts of a run: its figures and circumstances,
-//! derived once and stored for lists, series and searches over many runs. The two sides of a comparison
-//! and its conclusion are here, too.
+//! derived once and stored for lists, series and searches over many runs. The two sides of a
+//! comparison and its conclusion are here, too.
 //!
 //! Facts follow from a run's records and can be derived again. Agents do not use them, and none of
 //! their code is compiled into their programs.

@@ -1,5 +1,5 @@
-//! A run: an executed plan; and the unit of a part that it measured. Results of one unit do not apply
-//! to another.
+//! A run: an executed plan; and the unit of a part that it measured. Results of one unit do not
+//! apply to another.
 
 use crate::act::Acts;
 use crate::annotation::Annotation;

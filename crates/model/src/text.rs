@@ -1,6 +1,6 @@
-//! Text from a device, a path or a person, made safe to display; and names and sizes in the format of
-//! GNU's tools in the C locale, so that messages can be compared with theirs and names can be pasted
-//! into a shell.
+//! Text from a device, a path or a person, made safe to display; and names and sizes in the format
+//! of GNU's tools in the C locale, so that messages can be compared with theirs and names can be
+//! pasted into a shell.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Units as types, so that kilobytes cannot be mistaken for bytes.
+//! Units as types, so that kilobytes cannot be mistaken for bytes; and conversions between real and
+//! whole numbers.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -194,6 +195,7 @@ pub const fn as_f64(number: u64) -> f64 {
 }
 
 /// Converts a real number to a whole one.
+///
 /// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
 /// the largest of the type.
 #[inline]
@@ -207,6 +209,7 @@ pub const fn as_u64(number: f64) -> u64 {
 }
 
 /// Converts a real number to a whole one of 32 bits.
+///
 /// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
 /// the largest of the type.
 #[inline]
@@ -220,6 +223,7 @@ pub const fn as_u32(number: f64) -> u32 {
 }
 
 /// Converts a real number to an index or a length.
+///
 /// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
 /// the largest of the type.
 #[inline]

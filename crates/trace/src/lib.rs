@@ -1,6 +1,6 @@
-//! Recorded I/O: action, file, offset, length and time of each event, read from traces of any format.
-//! [`recording`] has a complete trace, its statistics, and its adaptation to another size, written as
-//! an iolog.
+//! Recorded I/O: action, file, offset, length and time of each event, read from traces of any
+//! format. [`recording`] has a complete trace, its statistics, and its adaptation to another size,
+//! written as an iolog.
 //!
 //! Apart from the reader passed to it, this crate does no I/O.
 //!
@@ -24,9 +24,9 @@
 //!
 //! [`BlktraceSource`] reads the binary trace of `blktrace(8)`, as the kernel writes it for each
 //! processor and `blkparse -d` merges it. It is a sequence of records of 48 bytes (`struct
-//! blk_io_trace` of `linux/blktrace_api.h`), in the byte order of the machine that recorded them. Only
-//! queued requests are replayed, because the later events result from the block layer. Completions
-//! give the number of I/Os in flight.
+//! blk_io_trace` of `linux/blktrace_api.h`), in the byte order of the machine that recorded them.
+//! Only queued requests are replayed, because the later events result from the block layer.
+//! Completions give the number of I/Os in flight.
 
 pub mod recording;
 

@@ -438,7 +438,7 @@ assay_model::defaults! {
     /// Job during the parsing of its options, initially with fio's defaults.
     #[derive(Clone, Debug)]
     struct JobDraft {
-        /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on
+        /// Properties of every copy. [`resolve`](options::resolve) fills fields that depend on
         /// several options.
         stream: Stream = Stream {
             trim: TrimOptions { verify_zero: true, ..TrimOptions::default() },

@@ -1,13 +1,10 @@
-//! Bandwidth and IOPS over time, and the result of the steady-state check.
+//! Bandwidth and IOPS over time.
 //!
 //! fio leaves out every interval in which no byte moved, so that a device which stalls for seconds
 //! shows its usual minimum and hardly any deviation. Here such intervals count as zero.
 
-use super::text::{NumberScale, count};
-use super::{JsonValue, Map};
-use assay_model::load::report::{SteadyCriterion, SteadyStateReached, StreamReport};
+use assay_model::load::report::StreamReport;
 use assay_model::load::{Ddir, Stream};
-use std::iter::repeat_n;
 
 /// Bytes and I/Os of equal intervals. An interval that was cut short by the end
 /// is not included.
@@ -143,78 +140,6 @@ fn keep_its_phase(points: &mut Vec<SamplePoint>) {
     points.truncate(last);
     let first = points.iter().position(moved).unwrap_or(0);
     points.drain(..first);
-}
-
-/// Returns the name of the criterion, and `true` if it is a slope.
-const fn criterion_name(criterion: SteadyCriterion) -> (&'static str, bool) {
-    match criterion {
-        SteadyCriterion::Iops => ("iops", false),
-        SteadyCriterion::IopsSlope => ("iops", true),
-        SteadyCriterion::Bw => ("bw", false),
-        SteadyCriterion::BwSlope => ("bw", true),
-        SteadyCriterion::Lat => ("lat", false),
-        SteadyCriterion::LatSlope => ("lat", true),
-    }
-}
-
-fn mean_of(values: &[u64]) -> u64 {
-    let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
-    let mean = sum.checked_div(values.len() as u128);
-    u64::try_from(mean.unwrap_or(0)).unwrap_or(u64::MAX)
-}
-
-const fn percent_sign(steady: &SteadyStateReached) -> &'static str {
-    if steady.percent { "%" } else { "" }
-}
-
-/// Formats the line of the normal output. (fio 3.33 writes the same number in both units of the
-/// bandwidth; here they differ.)
-pub(super) fn steady_line(steady: &SteadyStateReached, scale: NumberScale) -> String {
-    let (bw, bw_other) = scale.rates(mean_of(&steady.bw));
-    let (what, slope) = criterion_name(steady.criterion);
-    format!(
-        "  steadystate  : attained={}, bw={bw} ({bw_other}), iops={}, {what}{}={:.3}{}",
-        if steady.attained { "yes" } else { "no" },
-        count(mean_of(&steady.iops), scale.digits),
-        if slope { " slope" } else { " mean dev" },
-        steady.value,
-        percent_sign(steady)
-    )
-}
-
-/// Pads the values of an incomplete window with zeros, as fio does. Programs that read it divide
-/// by the length of the list.
-fn padded(values: &[u64], length: usize) -> Vec<JsonValue> {
-    let missing = length.saturating_sub(values.len());
-    let all = values.iter().copied().chain(repeat_n(0, missing));
-    all.map(JsonValue::from).collect()
-}
-
-/// Returns the object of the JSON output.
-pub(super) fn steady_object(steady: &SteadyStateReached) -> Map {
-    let (what, slope) = criterion_name(steady.criterion);
-    let slope = if slope { "_slope" } else { "" };
-    let sign = percent_sign(steady);
-    let length = usize::try_from(steady.duration_ns / 1_000_000_000).unwrap_or(0);
-    let mut data = Map::new();
-    data.add("bw_mean", mean_of(&steady.bw));
-    data.add("iops_mean", mean_of(&steady.iops));
-    data.add("lat_mean", mean_of(&steady.lat));
-    data.add("iops", padded(&steady.iops, length));
-    data.add("bw", padded(&steady.bw, length));
-    data.add("lat", padded(&steady.lat, length));
-    let mut map = Map::new();
-    map.add(
-        "ss",
-        format!("{what}{slope}:{:.6}{sign}", steady.limit).as_str(),
-    );
-    map.add("duration", steady.duration_ns / 1_000_000_000);
-    map.add("attained", u64::from(steady.attained));
-    map.add("criterion", format!("{:.6}{sign}", steady.value).as_str());
-    map.add("max_deviation", steady.deviation);
-    map.add("slope", steady.slope);
-    map.add("data", data);
-    map
 }
 
 #[cfg(test)]

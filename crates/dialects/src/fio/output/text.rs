@@ -1,15 +1,15 @@
-//! Text outputs: the normal one, for people, and the terse one, a line per job with fields separated by
-//! `;`. Both print numbers with few digits and a prefix.
+//! Text outputs: the normal one, for people, and the terse one, a line per job with fields
+//! separated by `;`. Both print numbers with few digits and a prefix.
 
 use super::entry::{
     self, CLASSES, CLASSES_MS, EntryDirection, JobEntry, LatencyMoments, Traffic, moments,
     percentiles,
 };
-use super::samples::{self, Samples};
+use super::samples::Samples;
 use super::{Figures, Presentation, disks, percent_of_group};
 use assay_model::evidence::LatencyRecord;
 use assay_model::load::Ddir;
-use assay_model::load::report::{StatsOptions, Unified};
+use assay_model::load::report::{StatsOptions, SteadyCriterion, SteadyStateReached, Unified};
 use std::io::{self, Write};
 
 /// Writes the report as fio's normal output does, with an additional line for
@@ -81,10 +81,47 @@ fn write_entry(
         Some(steady) => writeln!(
             out,
             "{}",
-            samples::steady_line(steady, NumberScale::of(entry.stats()))
+            steady_line(steady, NumberScale::of(entry.stats()))
         ),
         None => Ok(()),
     }
+}
+
+/// Returns the name of the criterion, and `true` if it is a slope.
+pub(super) const fn criterion_name(criterion: SteadyCriterion) -> (&'static str, bool) {
+    match criterion {
+        SteadyCriterion::Iops => ("iops", false),
+        SteadyCriterion::IopsSlope => ("iops", true),
+        SteadyCriterion::Bw => ("bw", false),
+        SteadyCriterion::BwSlope => ("bw", true),
+        SteadyCriterion::Lat => ("lat", false),
+        SteadyCriterion::LatSlope => ("lat", true),
+    }
+}
+
+pub(super) fn mean_of(values: &[u64]) -> u64 {
+    let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
+    let mean = sum.checked_div(values.len() as u128);
+    u64::try_from(mean.unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+pub(super) const fn percent_sign(steady: &SteadyStateReached) -> &'static str {
+    if steady.percent { "%" } else { "" }
+}
+
+/// Formats the result of the steady-state check. (fio 3.33 writes the same number in both units of the
+/// bandwidth; here they differ.)
+fn steady_line(steady: &SteadyStateReached, scale: NumberScale) -> String {
+    let (bw, bw_other) = scale.rates(mean_of(&steady.bw));
+    let (what, slope) = criterion_name(steady.criterion);
+    format!(
+        "  steadystate  : attained={}, bw={bw} ({bw_other}), iops={}, {what}{}={:.3}{}",
+        if steady.attained { "yes" } else { "no" },
+        count(mean_of(&steady.iops), scale.digits),
+        if slope { " slope" } else { " mean dev" },
+        steady.value,
+        percent_sign(steady)
+    )
 }
 
 fn write_head(p: &Presentation<'_>, entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
