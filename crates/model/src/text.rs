@@ -74,7 +74,7 @@ const SPECIAL: &[u8] = b" !\"#$&'()*:;<=>?[\\^`|~";
 /// Quotes a name.
 ///
 /// ```
-/// use quoted;
+/// use assay_model::text::quoted;
 /// assert_eq!(quoted("a b".as_ref()), "'a b'");
 /// assert_eq!(quoted("it's".as_ref()), "\"it's\"");
 /// assert_eq!(quoted("a\nb".as_ref()), r"'a'$'\n''b'");
@@ -114,7 +114,7 @@ pub fn quoted(name: &OsStr) -> String {
 /// Quotes a name if a shell requires it.
 ///
 /// ```
-/// use quoted_if_needed;
+/// use assay_model::text::quoted_if_needed;
 /// assert_eq!(quoted_if_needed("disk.img".as_ref()), "disk.img");
 /// assert_eq!(quoted_if_needed("standard input".as_ref()), "'standard input'");
 /// ```
@@ -135,7 +135,7 @@ pub fn quoted_if_needed(name: &OsStr) -> String {
 /// Quotes a word that was not understood, with the escapes of C.
 ///
 /// ```
-/// use quoted_c;
+/// use assay_model::text::quoted_c;
 /// assert_eq!(quoted_c("it's\n"), r"'it\'s\n'");
 /// ```
 pub fn quoted_c(word: &str) -> String {
@@ -222,7 +222,7 @@ pub fn gnu_size(bytes: u64, base: Base) -> String {
 /// precision for rates than for sizes.
 ///
 /// ```
-/// use gnu_rate;
+/// use assay_model::text::gnu_rate;
 /// assert_eq!(gnu_rate(104_857_600, 259_118_000), "405 MB/s");
 /// assert_eq!(gnu_rate(2000, 87_363), "22.9 MB/s");
 /// assert_eq!(gnu_rate(1, 3_000_000_000), "0.0 kB/s");
