@@ -7,9 +7,8 @@ pub mod traits;
 
 use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Figure, LEVEL, Sample};
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::LEVEL;
 use assay_stats::distributions::MannWhitney;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::compare_figures;

@@ -13,8 +13,8 @@ use assay_model::device::register::{
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::evidence::DeviceCounters;
 use assay_model::job::EngineKind;
+use assay_model::run::{FILE_ID, FS_UUID};
 use assay_model::storage::{self, DeviceIdentity, DeviceKind, Layer, Storage, folder_of};
-use assay_model::unit::{FILE_ID, FS_UUID};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
 use assay_probe::counters::device_counters;

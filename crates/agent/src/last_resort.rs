@@ -5,8 +5,7 @@
 //! plan is always awaited, since it has test files to remove; its duration is limited by
 //! that of its I/O.
 
-use assay_model::act::Act;
-use assay_model::act::acts::ActOrder;
+use assay_model::act::{Act, ActOrder};
 use assay_probe::processes::descendants;
 use assay_probe::roots::Roots;
 use rustix::process::{Pid, Signal, kill_process};

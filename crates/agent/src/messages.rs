@@ -6,7 +6,7 @@ use crate::frame::{FrameError, encode, receive_small};
 use crate::last_resort::LastResort;
 use assay_engine::load::Controls;
 #[cfg(feature = "works")]
-use assay_model::act::acts::ActOrder;
+use assay_model::act::ActOrder;
 use assay_model::plan::Plan;
 use assay_model::text::no_thread;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, SlotEnd, ToAgent};

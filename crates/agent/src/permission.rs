@@ -3,8 +3,8 @@
 use crate::inspect::uses;
 use assay_engine::goes_away;
 use assay_engine::held::shown;
+use assay_model::run::{Same, is_same_medium};
 use assay_model::storage::{Layer, Storage};
-use assay_model::unit::{Same, is_same_medium};
 use assay_model::wire::{Inspection, PathKind, Refusal, RunEnd};
 use assay_probe::roots::Roots;
 use assay_probe::safety::{FileUse, KernelOwned};

@@ -8,8 +8,7 @@
 )]
 
 use assay_agent::frame::{FrameError, receive, send};
-use assay_model::act::Act;
-use assay_model::act::acts::ActOrder;
+use assay_model::act::{Act, ActOrder};
 use assay_model::condition::Restore;
 use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::report::{LoadProgress, LoadReport};

@@ -19,7 +19,7 @@ use assay_model::job::{
     CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw, is_named,
 };
 use assay_model::plan::{Place, PlannedJob};
-use assay_model::system::System;
+use assay_model::storage::System;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::Inspection;

@@ -1,8 +1,8 @@
 //! Recorder of one worker while the clock runs, and the gaps in which no worker completed anything.
 
 use crate::sys::lock;
+use assay_model::evidence::LatencyRecord;
 use assay_model::load::{Ddir, IoPriority, PerDirection};
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
 use assay_stats::streams;

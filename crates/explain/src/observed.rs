@@ -2,9 +2,8 @@
 
 use crate::as_f64;
 use assay_lang::tr;
-use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::evidence::{DeviceCounters, Evidence, LatencyRecord, Snapshot};
 use assay_model::job::{Direction, Job, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement};
 use assay_report::summary::{Group, JobSummary, JudgedTrial, Summary};
 use assay_stats::histogram::Percentile;

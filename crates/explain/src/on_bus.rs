@@ -7,9 +7,9 @@
 use crate::fit_input::of_imports;
 use crate::{DeviceFacts, USUAL_REQUEST};
 use assay_lang::{tr, translated};
+use assay_model::device::{Ceiling, Placed};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::job::Direction;
-use assay_model::limits::{Ceiling, Placed};
 use assay_model::storage::{DeviceIdentity, DeviceKind, LayerRole, Storage};
 use assay_model::units::{Bytes, BytesPerSec, three_digits};
 use assay_report::describe;

@@ -7,8 +7,8 @@ use crate::observed::Observed;
 use crate::on_bus::OnBus;
 use crate::{Explained, Explanation, Group};
 use assay_lang::{counted, tr};
+use assay_model::device;
 use assay_model::job::{Job, Rw};
-use assay_model::limits;
 use assay_model::units::BytesPerSec;
 use assay_report::describe;
 use assay_report::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
@@ -375,7 +375,7 @@ fn bus(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Option<He
     let share = Saving::of(one, account, &[Kind::Bus], 0.3)?.share();
     let ceiling = &context.bus?.ceiling;
     let rate = ceiling.rate(one.direction);
-    let mut modes = limits::all().into_iter();
+    let mut modes = device::all_ceilings().into_iter();
     modes.find(|mode| mode.bus == ceiling.bus && mode.rate(one.direction) > FASTER_MODE * rate)?;
     let sentence = tr!(
         "A faster mode of the bus, where host and device have one: {share} of the time are data on it.",

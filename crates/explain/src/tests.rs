@@ -5,8 +5,8 @@ use super::costs::{Costs, Kind, Known};
 use super::observed::{Observed, Requests};
 use super::{account, show};
 use assay_flash::part::DeviceModel;
+use assay_model::device::find_ceiling;
 use assay_model::job::{Direction, Job, Rw};
-use assay_model::limits::find;
 use assay_model::storage::{Backing, Storage};
 use assay_model::units::Bytes;
 use assay_report::reference::Bus;
@@ -50,7 +50,7 @@ fn job(rw: Rw, bs: Bytes) -> Job {
 
 fn hs400() -> Bus {
     Bus {
-        ceiling: find("hs400").expect("it is known"),
+        ceiling: find_ceiling("hs400").expect("it is known"),
         given: true,
     }
 }
@@ -76,7 +76,7 @@ fn account(one: &Observed<'_>, costs: &Costs, others: &[Observed<'_>]) -> Accoun
 /// What would help it, on a bus of this mode.
 fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<show::Help> {
     let bus = Bus {
-        ceiling: find(mode).expect("it is known"),
+        ceiling: find_ceiling(mode).expect("it is known"),
         given: true,
     };
     let costs = untold();

@@ -24,9 +24,9 @@ pub mod part;
 pub mod policy;
 pub mod traits;
 
-pub use assay_model::limits::BLOCK_BYTES;
+pub use assay_model::device::BLOCK_BYTES;
 
-use assay_model::number::as_u64;
+use assay_model::units::as_u64;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 

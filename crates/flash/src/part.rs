@@ -13,7 +13,7 @@
 //! here.
 
 use crate::{BLOCK_BYTES, FlashError, Picos};
-use assay_model::limits;
+use assay_model::device;
 use assay_model::storage::DeviceKind;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -228,7 +228,7 @@ impl DeviceModel {
     /// # Errors
     /// The first number out of range.
     pub fn check(&self) -> Result<(), FlashError> {
-        if limits::find(&self.bus).is_none() {
+        if device::find_ceiling(&self.bus).is_none() {
             return Err(FlashError(format!(
                 "no bus is called '{}': assay model limits lists them",
                 self.bus
@@ -334,7 +334,7 @@ impl DeviceModel {
 
     /// Returns the time of a read block on the bus.
     pub fn read_block(&self) -> Picos {
-        let wire = || limits::find(&self.bus).map_or(0.0, |bus| 512e6 / bus.read);
+        let wire = || device::find_ceiling(&self.bus).map_or(0.0, |bus| 512e6 / bus.read);
         Picos::from_us(self.read.block_us.unwrap_or_else(wire))
     }
 }

@@ -5,9 +5,9 @@
 //! a variant of `Finding` with its severity; the rule in `report::results::checkup`, its text in
 //! `words` there, and its name in `docs/devices.md`.
 
+use crate::device::Inspection;
 use crate::evidence::{MemoryCounters, ProcessIo, QueueSettings};
-use crate::inspection::Inspection;
-use crate::system::System;
+use crate::storage::System;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,11 @@
 //! A plan: jobs x conditions x repeats, in an order that cancels drift.
 
 use crate::condition::{Condition, Restore, Setting, Subject};
+use crate::figures::Side;
 use crate::job::Job;
 use crate::rng::SplitMix64;
 use crate::storage::MAIN_MEMORY;
 use crate::units::Bytes;
-use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

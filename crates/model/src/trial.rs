@@ -3,11 +3,11 @@
 use crate::act::StepDetail;
 use crate::condition::{InForce, Restore, TEMPERATURE, parse_celsius};
 use crate::evidence::Evidence;
-use crate::job::Job;
-use crate::load::report::WaveRecord;
-pub use crate::measurement::{
+pub use crate::evidence::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Series,
 };
+use crate::job::Job;
+use crate::load::report::WaveRecord;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 

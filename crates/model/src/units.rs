@@ -1,4 +1,5 @@
-//! Units as types, so that kilobytes cannot be mistaken for bytes.
+//! Units as types, so that kilobytes cannot be mistaken for bytes; and conversions between real and
+//! whole numbers.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -185,6 +186,54 @@ pub fn three_digits(value: f64) -> String {
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
+}
+
+/// Converts a count to the nearest real number; exact up to 2^53.
+#[inline]
+pub const fn as_f64(number: u64) -> f64 {
+    number as f64
+}
+
+/// Converts a real number to a whole one.
+///
+/// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
+/// the largest of the type.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts of real numbers saturate"
+)]
+pub const fn as_u64(number: f64) -> u64 {
+    number as u64
+}
+
+/// Converts a real number to a whole one of 32 bits.
+///
+/// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
+/// the largest of the type.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts of real numbers saturate"
+)]
+pub const fn as_u32(number: f64) -> u32 {
+    number as u32
+}
+
+/// Converts a real number to an index or a length.
+///
+/// The fraction is dropped; negative numbers and NaN become 0, and a number that is too large becomes
+/// the largest of the type.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts of real numbers saturate"
+)]
+pub const fn as_usize(number: f64) -> usize {
+    number as usize
 }
 
 #[cfg(test)]

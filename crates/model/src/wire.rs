@@ -2,34 +2,53 @@
 //! `assay_agent::frame` defines their encoding in a byte stream, and `docs/compatibility.md` the
 //! rules for changes.
 
-pub use crate::inspection::{Inspection, PathKind};
+pub use crate::device::{Inspection, PathKind};
 
-#[cfg(feature = "works")]
-use crate::act::ActProgress;
-use crate::act::acts::ActOrder;
-#[cfg(feature = "works")]
-use crate::act::powercut::Word;
-use crate::act::{Act, ActReport};
+use crate::act::{Act, ActOrder, ActReport};
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
 use crate::job::Job;
-#[cfg(feature = "works")]
-use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+#[cfg(feature = "works")]
+use crate::act::ActProgress;
+#[cfg(feature = "works")]
+use crate::act::powercut::Word;
+#[cfg(feature = "works")]
+use crate::load::report::{LoadProgress, LoadReport, StreamReport};
+
+/// Placeholder for a `T` that this program never reads, so that no code for `T` is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread<T>(PhantomData<fn() -> T>);
+
+impl<'de, T> Deserialize<'de> for Unread<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self(PhantomData))
+    }
+}
+
+impl<T> Serialize for Unread<T> {
+    /// Serializes to nothing, since the value was never read.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
 
 /// Part of a message about loads and works; an agent without them skips it.
 #[cfg(feature = "works")]
 pub type Works<T> = T;
 /// Part of a message about loads and works; an agent without them skips it.
 #[cfg(not(feature = "works"))]
-pub type Works<T> = crate::unread::Unread<T>;
+pub type Works<T> = Unread<T>;
 
 /// Messages from host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

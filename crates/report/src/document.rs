@@ -11,10 +11,8 @@ use crate::words;
 use crate::words::Tone;
 use crate::words::labels::Labels;
 use assay_lang::translated;
-use assay_model::figures::Unit;
-use assay_model::number::as_usize;
-use assay_model::units::Bytes;
-use assay_model::verdict::Change;
+use assay_model::figures::{Change, Unit};
+use assay_model::units::{Bytes, as_usize};
 
 /// Amount of detail in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,8 @@ mod tests;
 
 use assay_model::figures::{
     Better, ChangeSide, Circumstance, CircumstanceChange, FACTS_VERSION, RunFacts, SeriesChange,
-    SeriesPoint, StoredSeries, Turn,
+    SeriesPoint, StoredSeries, Turn, Verdict,
 };
-use assay_model::verdict::Verdict;
 use assay_report::facts;
 use assay_report::population::{KinFigure, Others, Standings};
 use assay_stats::changes::{

@@ -4,8 +4,7 @@ use assay_model::figures::{
 };
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{RunHeader, RunStatus, Stopping};
-use assay_model::storage::Storage;
-use assay_model::system::System;
+use assay_model::storage::{Storage, System};
 use assay_model::units::Bytes;
 use assay_store::{Owner, SeriesFilter, Store};
 use std::collections::BTreeMap;

@@ -21,8 +21,7 @@ use crate::summary::{mean, median};
 use crate::verdict::compare::Comparison;
 use crate::verdict::units::compare_runs;
 use crate::verdict::{Options, Summary, VerdictRow};
-use assay_model::figures::{Better, Figure, Sample};
-use assay_model::verdict::{Change, Verdict};
+use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
 use std::ops::Range;
 
 /// Name and version of the method, stored with each change: another version may find other changes.

@@ -24,12 +24,11 @@ use assay_model::act::memory::{
 use assay_model::act::powercut::{CutStep, StreamFound};
 use assay_model::act::scenario::ScenarioStep;
 use assay_model::act::{ExtentSample, ExtentStep, ReplayStep, SampleKind, StepDetail};
+use assay_model::evidence::LatencyRecord;
 use assay_model::figures::Metric;
 use assay_model::job::{Direction, Job, Purpose};
-use assay_model::measurement::LatencyRecord;
-use assay_model::number::as_f64;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
-use assay_model::units::KIB;
+use assay_model::units::{KIB, as_f64};
 
 /// Percentiles of reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [

@@ -5,7 +5,7 @@
 //! fio's bins, but they extend to `u64::MAX` instead of ending at 17 s: a stall of a minute is
 //! recorded as a minute.
 
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use std::fmt;
 
 /// Bins per octave, as a power of two.

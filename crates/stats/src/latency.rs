@@ -3,7 +3,7 @@
 use crate::course::interval_ranks;
 use crate::histogram::{Percentile, bucket_bounds, bucket_index};
 use crate::summary::Summary;
-use assay_model::measurement::LatencyRecord;
+use assay_model::evidence::LatencyRecord;
 use std::collections::BTreeMap;
 use thiserror::Error;
 

@@ -177,8 +177,8 @@ fn together(a: Interval, b: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::evidence::LatencyRecord;
     use assay_model::job::Direction;
-    use assay_model::measurement::LatencyRecord;
     use assay_model::trial::Interval;
 
     const SECOND: u64 = 1_000_000_000;

@@ -2,7 +2,7 @@
 
 use crate::distributions;
 use assay_model::figures::Better;
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use statrs::distribution::{Beta, ContinuousCDF};
 use std::collections::BTreeMap;
 

@@ -21,14 +21,13 @@ pub mod shift;
 pub mod simulate;
 pub mod units;
 
-pub use assay_model::verdict::Side;
+pub use assay_model::figures::Side;
 
 use crate::figures::{may_decide, measured_in_words};
 use arm::{Arm, ArmError};
 use assay_lang::{counted, key, tr, translated};
-use assay_model::figures::{Better, Figure};
+use assay_model::figures::{Better, Change, Figure, LEVEL, Verdict};
 use assay_model::run::Stopping;
-use assay_model::verdict::{Change, LEVEL, Verdict};
 use between::RunVariance;
 use candidate::{Candidate, Level};
 use estimate::{NoEstimate, Prior};

@@ -5,7 +5,7 @@
 //! replaced meanwhile: it gives no figure.
 
 use assay_model::act::watch::{DiskCounters, Memory, WatchSample};
-use assay_model::number::as_f64;
+use assay_model::units::as_f64;
 
 /// Figures of `free`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

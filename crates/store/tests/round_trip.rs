@@ -6,10 +6,10 @@
 
 mod common;
 
+use assay_model::figures::Side;
 use assay_model::run::{Looks, Paired, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
-use assay_model::verdict::Side;
 use assay_store::{Owner, StoreError, StoredId};
 use common::{Bed, header, owner, skipped, trial};
 

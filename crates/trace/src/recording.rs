@@ -1,10 +1,11 @@
 //! A complete trace of any format.
 
-use crate::blktrace::{BlktraceSource, ByteOrder};
-use crate::events::{BlockStage, IologSource};
-use crate::{Action, EventTime, RecordedIo, TraceEvent, TraceSource, damaged, events};
+use crate::{
+    Action, BlktraceSource, BlockEvent, BlockStage, ByteOrder, EventTime, IologSource, RecordedIo,
+    TraceEvent, TraceSource, damaged, parse_block_event,
+};
 use assay_model::load::{Ddir, PerDirection};
-use assay_model::number::as_f64;
+use assay_model::units::as_f64;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write;
@@ -104,7 +105,7 @@ impl Recording {
             if read as u64 == LONGEST_LINE && seen.is_empty() {
                 break;
             }
-            let Some(event) = events::parse(&String::from_utf8_lossy(&line), number)? else {
+            let Some(event) = parse_block_event(&String::from_utf8_lossy(&line), number)? else {
                 continue;
             };
             let name = PathBuf::from(&event.device);
@@ -115,7 +116,7 @@ impl Recording {
             });
             seen.push((event, file));
         }
-        let queued = |(event, _): &(events::BlockEvent, usize)| {
+        let queued = |(event, _): &(BlockEvent, usize)| {
             event.stage == BlockStage::Queued && event.action.is_some()
         };
         let wanted = match seen.iter().any(queued) {

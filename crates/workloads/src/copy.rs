@@ -11,9 +11,9 @@ use assay_engine::held::{named, shown};
 use assay_engine::{Waker, held, own_file_table};
 use assay_model::act::copy::{Extent, FileCopy, Records};
 use assay_model::act::{ActReport, StepDetail};
-use assay_model::gnu;
-use assay_model::gnu::{Base, quoted, quoted_if_needed};
 use assay_model::job::Job;
+use assay_model::text;
+use assay_model::text::{Base, quoted, quoted_if_needed};
 use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
 use copier::Copier;
@@ -402,7 +402,7 @@ impl Buffers {
 fn exhausted(what: &str, length: u64) -> ActError {
     ActError::failed(format!(
         "memory exhausted by {what} buffer of size {length} bytes ({})",
-        gnu::size(length, Base::Binary)
+        text::gnu_size(length, Base::Binary)
     ))
 }
 

@@ -2,8 +2,7 @@
 
 use crate::exit::Failure;
 use assay_model::plan::Place;
-use assay_model::run::RunHeader;
-use assay_model::unit::{Same, is_same_medium};
+use assay_model::run::{RunHeader, Same, is_same_medium};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use clap::Args;

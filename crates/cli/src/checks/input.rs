@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::ui::parse_time;
 use assay_dialects::nearest;
 use assay_flash::part::DeviceModel;
-use assay_model::limits::{self, Ceiling};
+use assay_model::device::{self, Ceiling};
 use assay_model::units::{Bytes, Nanos};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use std::fmt;
@@ -253,8 +253,8 @@ pub fn read_number<'de, const LEAST: u32, const MOST: u32, T: From<u32>, D: Dese
 
 /// Finds the mode of a bus by its name.
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
-    limits::find(word).ok_or_else(|| {
-        let all = limits::all();
+    device::find_ceiling(word).ok_or_else(|| {
+        let all = device::all_ceilings();
         let modes = all.iter().map(|ceiling| ceiling.mode.as_str());
         let meant = meant(&word.to_ascii_lowercase(), modes);
         Failure::usage(format!(

@@ -7,13 +7,13 @@ use crate::output::say;
 use crate::targets::{On, target};
 use crate::{child, stored};
 use assay_agent::frame::{FrameError, receive, send};
-use assay_model::act::acts::ActOrder;
+use assay_model::act::ActOrder;
 use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject, Undone};
 use assay_model::device::DeviceList;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::Builds;
-use assay_model::system::System;
+use assay_model::storage::System;
 use assay_model::text::clean;
 use assay_model::wire::{
     Feature, FromAgent, Greeting, Inspection, Leftover, LoadNote, NoteWeight, Refusal, ToAgent,

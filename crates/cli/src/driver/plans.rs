@@ -13,7 +13,7 @@ use crate::output::say;
 use crate::stored;
 use crate::stored::KeepArgs;
 use crate::ui::progress::{Messages, Progress, SoFar, steps};
-use assay_model::act::acts::{ActOrder, Acts};
+use assay_model::act::{ActOrder, Acts};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, interleave};

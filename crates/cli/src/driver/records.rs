@@ -11,15 +11,13 @@ use crate::exit::{Failure, Interrupts};
 use crate::stored;
 use crate::ui::progress::{Messages, in_brief};
 use assay_lang::tr;
-use assay_model::act::acts::Acts;
-use assay_model::act::{Act, ActReport, ReplayStep, StepDetail};
-use assay_model::evidence::Evidence;
+use assay_model::act::{Act, ActReport, Acts, ReplayStep, StepDetail};
+use assay_model::evidence::{Evidence, LatencyRecord};
 use assay_model::job::{CacheState, Content, Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::load::report::{
     DirectionReport, LoadProgress, LoadReport, StreamReport, WaveRecord,
 };
 use assay_model::load::{Ddir, Extent, Load, Stream};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::run::RunStatus;
 use assay_model::trial::{IoErrorRecord, IoErrors, Outcome, Series, TrialRecord};

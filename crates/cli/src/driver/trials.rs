@@ -481,8 +481,7 @@ mod tests {
     use crate::stored;
     use assay_model::job::Rw;
     use assay_model::plan::{Place, Plan};
-    use assay_model::storage::{Backing, Storage};
-    use assay_model::system::System;
+    use assay_model::storage::{Backing, Storage, System};
     use assay_model::trial::Outcome;
     use assay_model::wire::{Inspection, PathKind};
     use std::path::PathBuf;

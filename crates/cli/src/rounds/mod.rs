@@ -23,11 +23,10 @@ use assay_model::load::{
     Durability, Engine, Extent, Length, Load, PaceLimits, PerDirection, Process, Stream,
     WriteContent,
 };
-use assay_model::number::as_u32;
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use assay_model::run::Stopping;
 use assay_model::storage::folder_of;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_u32};
 use assay_model::wire::{Feature, Inspection};
 use assay_report::words::{enumerate, percent_points};
 use assay_stats::verdict::Options;

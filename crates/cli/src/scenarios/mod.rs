@@ -18,9 +18,8 @@ use assay_model::act::scenario::{
 };
 use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
-use assay_model::number::as_u64;
 use assay_model::plan::Place;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_u64};
 use assay_model::wire::Inspection;
 use file::{ActWanted, ScenarioFile, Step};
 use serde::Deserialize;

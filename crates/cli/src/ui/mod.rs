@@ -1,8 +1,7 @@
 //! Values and addresses of the command line, and progress on the terminal.
 
-use assay_model::number::as_u64;
 use assay_model::text::clean;
-use assay_model::units::Nanos;
+use assay_model::units::{Nanos, as_u64};
 use assay_store::{Location, is_address, without_secrets};
 use assay_target::adb::AdbDevice;
 use assay_target::labgrid::BoardFilter;

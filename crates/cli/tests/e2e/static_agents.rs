@@ -5,8 +5,7 @@
 use crate::assay::{Ended, text};
 use crate::over_ssh::Machine;
 use assay_agent::frame::{receive, send};
-use assay_model::act::Act;
-use assay_model::act::acts::ActOrder;
+use assay_model::act::{Act, ActOrder};
 use assay_model::condition::Restore;
 use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::{Extent, Load, Stream};

@@ -1,10 +1,10 @@
-//! Converts operands to a copy; numbers may have suffixes: `64k`, `1MiB`, `2x1M`, `100B`.
+//! Converts operands to a copy; numbers may have suffixes: `64k`, `1MiB`, `2x1M`, `100B`. Lists of
+//! symbols follow `conv=`, `iflag=`, `oflag=` and `status=`.
 
-use super::symbols::{Conv, EndFlags, Status};
-use super::{ASCII_TO_EBCDIC, ASCII_TO_IBM, DdError, EBCDIC_TO_ASCII, Invocation, symbols};
+use super::{ASCII_TO_EBCDIC, ASCII_TO_IBM, DdError, EBCDIC_TO_ASCII, Invocation};
 use crate::OwnOptions;
-use assay_model::act::copy::{Conversion, Extent, FileCopy, Records};
-use assay_model::gnu::quoted_c;
+use assay_model::act::copy::{Conversion, Extent, FileCopy, Flags, Records, Treatment};
+use assay_model::text::quoted_c;
 use std::path::PathBuf;
 
 /// Default size of a block, in bytes.
@@ -80,10 +80,10 @@ impl Operands {
         match name {
             "if" => self.input = Some(PathBuf::from(value)),
             "of" => self.output = Some(PathBuf::from(value)),
-            "conv" => symbols::conv(value, &mut self.conv)?,
-            "iflag" => symbols::flags(value, "input flag", &mut self.input_flags)?,
-            "oflag" => symbols::flags(value, "output flag", &mut self.output_flags)?,
-            "status" => symbols::status(value, &mut self.status)?,
+            "conv" => parse_conversions(value, &mut self.conv)?,
+            "iflag" => parse_end_flags(value, "input flag", &mut self.input_flags)?,
+            "oflag" => parse_end_flags(value, "output flag", &mut self.output_flags)?,
+            "status" => parse_status(value, &mut self.status)?,
             "bs" => self.both_blocks = Some(self.number(value, 1, LARGEST_BLOCK)?),
             "ibs" => self.input_block = Some(self.number(value, 1, LARGEST_BLOCK)?),
             "obs" => self.output_block = Some(self.number(value, 1, LARGEST_BLOCK)?),
@@ -339,6 +339,121 @@ fn suffix(text: &str) -> Option<(Option<u64>, &str)> {
         (1024, after)
     };
     Some((base.checked_pow(power), after))
+}
+
+/// Conversions of `conv=`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Conv {
+    ascii: bool,
+    ebcdic: bool,
+    ibm: bool,
+    block: bool,
+    unblock: bool,
+    lcase: bool,
+    ucase: bool,
+    swab: bool,
+    treatment: Treatment,
+}
+
+/// Flags of one end, and the units of `count=`, `skip=` and `seek=`.
+#[derive(Clone, Copy, Debug, Default)]
+struct EndFlags {
+    flags: Flags,
+    count_bytes: bool,
+    skip_bytes: bool,
+    seek_bytes: bool,
+}
+
+/// Amount of output that dd writes to standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// Records and rate at the end.
+    #[default]
+    All,
+    /// Records only.
+    NoRate,
+    /// Errors only.
+    None,
+    /// Also the progress, once a second.
+    Progress,
+}
+
+/// Passes each word of a list to `set`, which returns false for an unknown one.
+fn set_each(list: &str, what: &str, mut set: impl FnMut(&str) -> bool) -> Result<(), DdError> {
+    for word in list.split(',') {
+        if !set(word) {
+            let word = quoted_c(word);
+            return Err(DdError::with_help(format!("invalid {what}: {word}")));
+        }
+    }
+    Ok(())
+}
+
+fn parse_conversions(list: &str, conv: &mut Conv) -> Result<(), DdError> {
+    set_each(list, "conversion", |word| {
+        let treatment = &mut conv.treatment;
+        let place = match word {
+            "ascii" => &mut conv.ascii,
+            "ebcdic" => &mut conv.ebcdic,
+            "ibm" => &mut conv.ibm,
+            "block" => &mut conv.block,
+            "unblock" => &mut conv.unblock,
+            "lcase" => &mut conv.lcase,
+            "ucase" => &mut conv.ucase,
+            "swab" => &mut conv.swab,
+            "sparse" => &mut treatment.sparse,
+            "sync" => &mut treatment.pad,
+            "excl" => &mut treatment.exclusive,
+            "nocreat" => &mut treatment.must_exist,
+            "notrunc" => &mut treatment.keep_length,
+            "noerror" => &mut treatment.go_on,
+            "fdatasync" => &mut treatment.fdatasync,
+            "fsync" => &mut treatment.fsync,
+            _ => return false,
+        };
+        *place = true;
+        true
+    })
+}
+
+/// Parses `iflag=` or `oflag=`. `what` is `input flag` or `output flag`, for
+/// errors.
+fn parse_end_flags(list: &str, what: &str, end: &mut EndFlags) -> Result<(), DdError> {
+    set_each(list, what, |word| {
+        let flags = &mut end.flags;
+        let place = match word {
+            "append" => &mut flags.append,
+            "direct" => &mut flags.direct,
+            "directory" => &mut flags.directory,
+            "dsync" => &mut flags.dsync,
+            "sync" => &mut flags.sync,
+            "fullblock" => &mut flags.full_block,
+            "nonblock" => &mut flags.nonblock,
+            "noatime" => &mut flags.noatime,
+            "nocache" => &mut flags.nocache,
+            "noctty" => &mut flags.noctty,
+            "nofollow" => &mut flags.nofollow,
+            "count_bytes" => &mut end.count_bytes,
+            "skip_bytes" => &mut end.skip_bytes,
+            "seek_bytes" => &mut end.seek_bytes,
+            _ => return false,
+        };
+        *place = true;
+        true
+    })
+}
+
+/// Parses `status=`; the last word counts.
+fn parse_status(list: &str, status: &mut Status) -> Result<(), DdError> {
+    set_each(list, "status level", |word| {
+        *status = match word {
+            "none" => Status::None,
+            "noxfer" => Status::NoRate,
+            "progress" => Status::Progress,
+            _ => return false,
+        };
+        true
+    })
 }
 
 #[cfg(test)]

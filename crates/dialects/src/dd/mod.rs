@@ -8,16 +8,15 @@
 //! EBCDIC Conversion" and "ASCII to IBM EBCDIC Conversion".
 
 mod build;
-mod symbols;
 
-pub use symbols::Status;
+pub use build::Status;
 
 use crate::OwnOptions;
 use assay_judge::{DirectionEvidence, Measured, judge};
 use assay_model::act::StepDetail;
 use assay_model::act::copy::{CopyReport, EndKind, FileCopy};
-use assay_model::gnu;
-use assay_model::gnu::{Base, quoted_c, rate};
+use assay_model::text;
+use assay_model::text::{Base, gnu_rate, quoted_c};
 use assay_model::trial::{Outcome, TrialRecord};
 use std::fmt;
 use std::fmt::Write;
@@ -295,7 +294,7 @@ fn system_dirty(trial: &TrialRecord) -> Option<u64> {
 }
 
 fn size(bytes: u64) -> String {
-    gnu::size(bytes, Base::Binary)
+    text::gnu_size(bytes, Base::Binary)
 }
 
 const fn kind(kind: EndKind) -> &'static str {
@@ -428,7 +427,7 @@ fn row(trial: &TrialRecord) -> [String; 6] {
     let flushes = write.as_ref().and_then(|write| write.flushes);
     [
         name,
-        rate(report.bytes, report.elapsed_ns),
+        gnu_rate(report.bytes, report.elapsed_ns),
         share.map_or_else(dash, |share| format!("{:.0} %", (share * 100.0).floor())),
         dirty.map_or_else(dash, size),
         flushes.map_or_else(dash, |flushes| flushes.to_string()),
@@ -475,16 +474,16 @@ fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
     let bytes_in_words = match bytes {
         1 => "1 byte".to_owned(),
         0..1000 => format!("{bytes} bytes"),
-        1000..1024 => format!("{bytes} bytes ({})", gnu::size(bytes, Base::Decimal)),
+        1000..1024 => format!("{bytes} bytes ({})", text::gnu_size(bytes, Base::Decimal)),
         _ => format!(
             "{bytes} bytes ({}, {})",
-            gnu::size(bytes, Base::Decimal),
-            gnu::size(bytes, Base::Binary)
+            text::gnu_size(bytes, Base::Decimal),
+            text::gnu_size(bytes, Base::Binary)
         ),
     };
     format!(
         "{bytes_in_words} copied, {time}, {}",
-        rate(bytes, elapsed_ns)
+        gnu_rate(bytes, elapsed_ns)
     )
 }
 

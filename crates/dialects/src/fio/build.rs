@@ -2,11 +2,9 @@
 //! consists of `name=value` lines, in which `${VARIABLE}`, `$ncpus`, `$mb_memory` and `$pagesize`
 //! are substituted.
 
-use super::error::{FioError, OptionLocation, quoted};
-use super::options::{OptionDef, OptionReader, Support};
-use super::resolve::resolve;
+use super::options::{OptionDef, OptionReader, Support, resolve};
 use super::value::Domain;
-use super::{Environment, JobDraft, JobText, options, value};
+use super::{Environment, FioError, JobDraft, JobText, OptionLocation, options, shortened, value};
 use crate::nearest;
 use assay_model::load::Stream;
 use assay_model::load::report::SteadyCriterion;
@@ -510,7 +508,7 @@ pub(super) fn read(
                 each(section)?;
             }
             let name = header.strip_suffix(']').ok_or_else(|| {
-                let shown = quoted(header);
+                let shown = shortened(header);
                 FioError::at(place.clone(), format!("'[{shown}' has no closing ']'"))
             })?;
             file.includes = 0;
@@ -529,7 +527,7 @@ pub(super) fn read(
                 place,
                 format!(
                     "'{}' is outside of any section: begin one with [name]",
-                    quoted(line)
+                    shortened(line)
                 ),
             ));
         }
@@ -665,7 +663,7 @@ fn readable(line: &str, place: &OptionLocation) -> Result<(), FioError> {
     } else {
         return Ok(());
     };
-    let problem = format!("'{}' {problem}", quoted(line));
+    let problem = format!("'{}' {problem}", shortened(line));
     Err(FioError::at(place.clone(), problem))
 }
 

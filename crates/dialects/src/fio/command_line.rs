@@ -1,11 +1,10 @@
 //! Command line: flags of the program, options of jobs, job files.
 
 use super::build::IniEntry;
-use super::error::{FioError, OptionLocation};
 use super::options::{ENGINES, GROUPS, OptionDef, OptionType, Support};
 use super::output::TerseVersion;
-use super::value::time::{TimeUnit, duration};
-use super::{Eta, FioCommand, Formats, OutputOptions, options};
+use super::value::{TimeUnit, duration};
+use super::{Eta, FioCommand, FioError, Formats, OptionLocation, OutputOptions, options};
 use crate::nearest;
 use assay_model::units::Nanos;
 use std::ffi::OsString;

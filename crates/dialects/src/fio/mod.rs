@@ -8,28 +8,28 @@
 
 mod build;
 mod command_line;
-mod error;
 mod options;
 pub mod output;
-mod resolve;
 mod value;
 
 pub use command_line::{compat_table, usage};
-pub use error::{FioError, OptionLocation};
 
 use assay_model::load::blocks::{StridedZones, TrimOptions, Verify, VerifyKind};
 use assay_model::load::report::SteadyCriterion;
 use assay_model::load::{
     ContentPattern, ExitWhat, Flow, IoPriority, LatencyTarget, Load, Stream, ThinkTime,
 };
+use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
 use build::{Builder, Section};
 use command_line::{Arguments, Parsed};
 use output::TerseVersion;
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
 
 /// Version that `--version` prints and the JSON contains: a version of fio, because programs made
 /// for fio parse it, followed by assay's own.
@@ -161,7 +161,7 @@ fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Build
 
 /// Cleans lines for output, because names in them may contain any character.
 fn lines(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| error::line(text)).collect()
+    texts.iter().map(|text| printable_line(text)).collect()
 }
 
 fn invocation(
@@ -438,7 +438,7 @@ assay_model::defaults! {
     /// Job during the parsing of its options, initially with fio's defaults.
     #[derive(Clone, Debug)]
     struct JobDraft {
-        /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on
+        /// Properties of every copy. [`resolve`](options::resolve) fills fields that depend on
         /// several options.
         stream: Stream = Stream {
             trim: TrimOptions { verify_zero: true, ..TrimOptions::default() },
@@ -568,6 +568,102 @@ struct SizeShare {
     percent: u8,
     /// Priority of the entry; `None`: that of `cmdprio_class` and `cmdprio`.
     priority: Option<IoPriority>,
+}
+
+/// Position of an option in a file or on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionLocation {
+    /// Job file; `None`: the command line.
+    pub file: Option<Arc<str>>,
+    /// Line number, from 1; 0 on the command line.
+    pub line: u32,
+}
+
+impl OptionLocation {
+    /// Returns the position of all command-line options.
+    pub const fn command_line() -> Self {
+        Self {
+            file: None,
+            line: 0,
+        }
+    }
+}
+
+/// Formats `job.fio:12` or `command line`.
+impl fmt::Display for OptionLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            None => f.write_str("command line"),
+            Some(file) => write!(f, "{}:{}", printable_line(file), self.line),
+        }
+    }
+}
+
+/// Error in a job file or a command line: one line with its position, the problem and the
+/// remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct FioError {
+    /// Position of the error.
+    pub place: OptionLocation,
+    /// Section of the error; `None`: outside of any.
+    pub section: Option<String>,
+    /// Option and its value as written; `None`: the error is not about an option.
+    pub option: Option<String>,
+    /// Description of the error, and the remedy.
+    pub problem: String,
+}
+
+impl FioError {
+    /// Makes an error that is not about an option.
+    pub fn at(place: OptionLocation, problem: impl Into<String>) -> Self {
+        Self {
+            place,
+            section: None,
+            option: None,
+            problem: problem.into(),
+        }
+    }
+
+    /// Makes an error about the command line as a whole.
+    pub fn usage(problem: impl Into<String>) -> Self {
+        Self::at(OptionLocation::command_line(), problem)
+    }
+
+    /// Sets the section of the error.
+    #[must_use]
+    pub fn within(mut self, section: &str) -> Self {
+        self.section = Some(section.to_owned());
+        self
+    }
+}
+
+/// Formats `job.fio:12: [job] bs=4q: …`.
+impl fmt::Display for FioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(section) = &self.section {
+            write!(f, "[{}] ", shortened(section))?;
+        }
+        if let Some(option) = &self.option {
+            write!(f, "{}: ", shortened(option))?;
+        }
+        f.write_str(&printable_line(&self.problem))
+    }
+}
+
+/// Longest quotation of input text, in characters.
+const LONGEST_QUOTATION: usize = 100;
+/// Longest line to print, in characters.
+const LONGEST_LINE: usize = 400;
+
+/// Quotes input text without control characters, shortened to the limit.
+fn shortened(text: &str) -> String {
+    shorten(&clean(text), LONGEST_QUOTATION)
+}
+
+/// Returns a line to print, without control characters and shortened to the limit.
+fn printable_line(text: &str) -> String {
+    shorten(&clean(text), LONGEST_LINE)
 }
 
 #[cfg(test)]

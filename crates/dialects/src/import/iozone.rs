@@ -5,7 +5,7 @@
 use super::collect::{Collector, Key};
 use super::{Headings, ImportError, MarkedLine, NumberedLine, starts_with_one};
 use crate::import::leading;
-use crate::iozone::marks::LETTERS;
+use crate::iozone::table::LABEL_LETTERS;
 use assay_model::act::iozone::Test;
 use assay_model::figures::Results;
 use std::collections::HashMap;
@@ -253,7 +253,7 @@ impl Marks {
             }
             [file, record, letters @ ..] if letters.len() == self.tests.len() => {
                 for (letter, test) in letters.iter().zip(&self.tests) {
-                    let label = LETTERS.iter().find(|(_, known)| known == letter);
+                    let label = LABEL_LETTERS.iter().find(|(_, known)| known == letter);
                     // If trials differ, the label is unknown.
                     if let Some((label, _)) = label.filter(|(label, _)| *label != "differs") {
                         let of = (sizes(file, record), test.clone());

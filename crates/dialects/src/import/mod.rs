@@ -10,12 +10,11 @@
 //! becomes a note.
 
 mod collect;
-mod dd;
 mod fio_json;
 mod fio_text;
 mod iozone;
+mod lines;
 mod table;
-mod vmstat;
 
 pub use collect::together;
 
@@ -94,9 +93,9 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
         Format::FioJson => fio_json::read(text),
         Format::FioText => fio_text::read(text),
         Format::Iozone => iozone::read(text),
-        Format::Dd => dd::read(text),
+        Format::Dd => lines::read_dd(text),
         Format::Table => table::read(text),
-        Format::Vmstat => vmstat::read(text),
+        Format::Vmstat => lines::read_vmstat(text),
     }?;
     if results.figures.is_empty() {
         return Err(ImportError::Nothing { format });
@@ -137,10 +136,10 @@ pub fn detect(text: &str) -> Option<Format> {
 }
 
 fn weak(line: &str) -> Option<Format> {
-    if line.split('\r').any(dd::is_copied) {
+    if line.split('\r').any(lines::is_copied) {
         return Some(Format::Dd);
     }
-    vmstat::is_head(line).then_some(Format::Vmstat)
+    lines::is_vmstat_head(line).then_some(Format::Vmstat)
 }
 
 fn is_iozone(line: &str) -> bool {
@@ -235,7 +234,7 @@ const FRAGMENTS: [Fragment; 5] = [
          brace (fio: --output=FILE)",
     ),
     (
-        |text| text.lines().any(dd::is_count),
+        |text| text.lines().any(lines::is_count),
         "this seems to be dd's output without its last line, which has bytes and seconds: \
          status=noxfer leaves it out, and some builds of busybox lack it",
     ),

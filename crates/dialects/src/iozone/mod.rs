@@ -3,9 +3,7 @@
 //! [`parse`] reads arguments as getopt does. The work is an [`Iozone`], the format an [`Output`],
 //! which [`table`] applies: programs that read iozone's text find each figure in the same place.
 
-pub mod marks;
 mod plan;
-mod sizes;
 pub mod table;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 use super::plan::MACHINE;
 use super::{IozoneCommand, Output};
 use assay_model::act::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
-use assay_model::number::as_u64;
+use assay_model::units::as_u64;
 
 /// Columns of every table.
 const USUAL: [Test; 13] = [
@@ -548,4 +548,65 @@ fn lines(
     }
     text.push('\n');
     text
+}
+
+/// Letters of the labels.
+pub(crate) const LABEL_LETTERS: [(&str, &str); 6] = [
+    ("device", "D"),
+    ("device-unflushed", "d"),
+    ("page-cache", "P"),
+    ("mixed", "M"),
+    ("differs", "x"),
+    ("unknown", "?"),
+];
+
+/// Formats the labels of all cells, a letter at the position of each figure of the table, without
+/// the last line break. Each line begins with `#`, so that no program reads it as a row. `label`
+/// returns the common label of a cell's trials; `None` if the cell was not run or has no evidence.
+pub fn marks(
+    output: &Output,
+    tests: &[Test],
+    rows: &[IozoneRow],
+    label: impl Fn(Test, IozoneRow) -> Option<String>,
+) -> String {
+    let shown: Vec<Test> = columns(output)
+        .into_iter()
+        .filter(|test| tests.contains(test))
+        .collect();
+    let mut text =
+        "# What was measured: D device, d device but not all of it flushed, P page cache,\n\
+         # M both, x not the same in all trials, ? unknown\n"
+            .to_owned();
+    let mut head = format!("# {:>14}{:>8}", "kB", "reclen");
+    for test in &shown {
+        head.push_str(&format!(" {test:>width$}", width = mark_width(*test)));
+    }
+    text.push_str(&head);
+    text.push('\n');
+    for &row in rows {
+        let letters: Vec<String> = shown
+            .iter()
+            .map(|&test| {
+                let letter = label(test, row).map_or("-", |label| letter_of(&label));
+                format!(" {letter:>width$}", width = mark_width(test))
+            })
+            .collect();
+        text.push_str(&format!(
+            "# {:14}{:8}{}\n",
+            row.file_kib,
+            row.record_kib,
+            letters.concat()
+        ));
+    }
+    text.pop();
+    text
+}
+
+fn mark_width(test: Test) -> usize {
+    test.name().len().max(5)
+}
+
+fn letter_of(label: &str) -> &'static str {
+    let known = LABEL_LETTERS.iter().find(|(word, _)| *word == label);
+    known.map_or("?", |(_, letter)| letter)
 }

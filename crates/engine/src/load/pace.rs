@@ -4,8 +4,8 @@
 
 use crate::sys::lock;
 use assay_model::load::{Ddir, Flow, LatencyTarget, PaceLimits, PerDirection, ThinkTime};
-use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
+use assay_model::units::as_u64;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -9,9 +9,10 @@ use crate::EngineError;
 use crate::held::named;
 use assay_model::job::FlushCall;
 use assay_model::load::{Ddir, PerDirection, Trace};
-use assay_trace::blktrace::{BlktraceSource, ByteOrder, DeviceFiles};
-use assay_trace::events::IologSource;
-use assay_trace::{Action, EventTime, RecordedIo, TraceEvent, TraceSource};
+use assay_trace::{
+    Action, BlktraceSource, ByteOrder, DeviceFiles, EventTime, IologSource, RecordedIo, TraceEvent,
+    TraceSource,
+};
 use rustix::fs::{major, makedev, minor};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Write};

@@ -1,8 +1,8 @@
 //! The jobs that measure the traits: micro-patterns, with one job for each point.
 
 use super::Trait;
+use assay_model::evidence::LatencyRecord;
 use assay_model::job::{EngineKind, FlashPattern, Flush, FlushCall, Job, Pause, Purpose, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::histogram::Percentile;

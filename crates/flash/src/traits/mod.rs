@@ -13,8 +13,7 @@ pub mod series;
 
 use crate::BLOCK_BYTES;
 use crate::estimate::fit;
-use assay_model::number::{as_u32, as_u64};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_u32, as_u64};
 use series::{Answers, Course, Series, SeriesPoint};
 
 assay_model::named! {

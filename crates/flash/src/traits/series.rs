@@ -1,10 +1,9 @@
 //! Measured values of each point, and their variation.
 
 use super::ask::TraitJob;
-use super::bytes;
-use super::{Trait, TraitFinding, Why};
-use assay_model::number::as_usize;
+use super::{Trait, TraitFinding, Why, bytes};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_model::units::as_usize;
 use assay_stats::distributions::{normal_quantile, student_quantile};
 use std::collections::BTreeMap;
 

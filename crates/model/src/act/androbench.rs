@@ -2,8 +2,8 @@
 //! `SQLite` database.
 
 use crate::act::ActSpec;
+use crate::evidence::LatencyRecord;
 use crate::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw};
-use crate::measurement::LatencyRecord;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

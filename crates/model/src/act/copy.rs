@@ -1,7 +1,7 @@
 //! Copying with the options of dd.
 
 use crate::act::ActSpec;
-use crate::measurement::LatencyRecord;
+use crate::evidence::LatencyRecord;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

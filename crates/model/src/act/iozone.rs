@@ -301,7 +301,7 @@ pub struct Child {
     pub cpu_ns: u64,
     /// Time between its records for other work, which `elapsed_ns` excludes: `-J`, comparing
     /// (`-V`).
-    #[serde(default, skip_serializing_if = "crate::measurement::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::evidence::is_zero")]
     pub idle_ns: u64,
 }
 

@@ -10,8 +10,8 @@
 
 use crate::act::ActSpec;
 use crate::act::androbench::{DatabasePhase, DatabaseStep};
+use crate::evidence::LatencyRecord;
 use crate::job::{FlushCall, Job};
-use crate::measurement::LatencyRecord;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

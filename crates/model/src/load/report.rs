@@ -1,8 +1,9 @@
 //! Results of a load: raw counters of every stream, and evidence of every wave.
 
 use super::{IoPriority, Load, PerDirection};
-use crate::evidence::{DeviceCounters, Evidence, OwnIo, Snapshot};
-use crate::measurement::{CpuUse, Gap, IoErrors, LatencyRecord, Series};
+use crate::evidence::{
+    CpuUse, DeviceCounters, Evidence, Gap, IoErrors, LatencyRecord, OwnIo, Series, Snapshot,
+};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -11,10 +11,9 @@ use crate::results::warnings::{NAMES, Warning};
 use crate::words;
 use crate::words::{clean, enumerate, percent_points, sentence};
 use assay_lang::{Told, counted, tr, translated};
-use assay_model::figures::Figure;
+use assay_model::figures;
+use assay_model::figures::{Change, Figure, LEVEL, Verdict};
 use assay_model::run::Run;
-use assay_model::verdict;
-use assay_model::verdict::{Change, LEVEL, Verdict};
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
@@ -152,14 +151,14 @@ impl<'a> Compared<'a> {
         if warnings.iter().any(own) {
             warnings.retain(|warning| *warning != general);
         }
-        for side in [verdict::Side::A, verdict::Side::B] {
+        for side in [figures::Side::A, figures::Side::B] {
             self.join_missing(side, &mut warnings);
         }
         warnings
     }
 
     /// Replaces the warnings on metrics that one side lacks by a single one.
-    fn join_missing(&self, side: verdict::Side, warnings: &mut Vec<String>) {
+    fn join_missing(&self, side: figures::Side, warnings: &mut Vec<String>) {
         let notes = self.comparison.notes.iter();
         let missing = notes.filter_map(|note| match note {
             Note::Missing(of, metric) if *of == side => Some((metric, clean(&note.to_string()))),
@@ -194,8 +193,8 @@ impl<'a> Compared<'a> {
     /// Reports the side on which a job lost data, with the first finding; not yet safe to display.
     pub fn lost_data(&self) -> Option<String> {
         let sides = [
-            (verdict::Side::A, &self.a_sources),
-            (verdict::Side::B, &self.b_sources),
+            (figures::Side::A, &self.a_sources),
+            (figures::Side::B, &self.b_sources),
         ];
         let lost = sides.into_iter().filter_map(|(side, sources)| {
             let runs = sources.iter().filter_map(|source| source.run);
@@ -636,7 +635,7 @@ fn pair_words(pair: &Pair, baseline: bool) -> String {
 mod tests {
     use super::*;
     use crate::testing::comparison_fixture::{Sides, repeated};
-    use assay_model::verdict::Verdict;
+    use assay_model::figures::Verdict;
 
     fn of(factor: fn(&str) -> f64) -> Option<String> {
         let sides = Sides::of(repeated(2, |_| 1.0), repeated(2, factor));

@@ -3,8 +3,8 @@
 //! once for all outputs.
 
 use assay_judge::{Judgement, judge};
+use assay_model::evidence::LatencyRecord;
 use assay_model::figures::Metric;
-use assay_model::measurement::LatencyRecord;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::course::Course;

@@ -471,11 +471,11 @@ pub fn is_alone<'a>(metric: &str, mut all: impl Iterator<Item = &'a str>) -> boo
 mod tests {
     use super::*;
     use crate::testing::fixture;
+    use assay_model::figures::Side;
     use assay_model::job::Flush;
     use assay_model::plan::rounds;
     use assay_model::run::{Paired, Stopping};
     use assay_model::units::Bytes;
-    use assay_model::verdict::Side;
 
     #[test]
     fn a_cliff_is_told_with_what_was_moved_before() {

@@ -12,17 +12,16 @@ use crate::results::describe;
 use assay_judge::{DirectionEvidence, Measured, Quantity, judge};
 use assay_lang::in_english;
 use assay_model::act::StepDetail;
-use assay_model::evidence::{Evidence, QueueSettings, WriteCache};
+use assay_model::evidence::{Evidence, LatencyRecord, QueueSettings, WriteCache};
 use assay_model::figures::{
     Circumstance, FACTS_VERSION, Figure, FigureFacts, RunFacts, Sample, TrialEvidence, Unit,
 };
 use assay_model::job::{Job, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::Place;
+use assay_model::run;
 use assay_model::run::{Run, RunHeader};
 use assay_model::storage::DeviceIdentity;
 use assay_model::trial::TrialRecord;
-use assay_model::unit;
 use assay_stats::derive::MetricName;
 use assay_stats::figures::{Labelled, by_label, may_decide};
 use assay_stats::histogram::Percentile;
@@ -317,9 +316,9 @@ fn series_unit(header: &RunHeader) -> Option<String> {
 }
 
 fn unit(header: &RunHeader) -> Option<String> {
-    match unit::Unit::of(header) {
-        unit::Unit::Device(words) | unit::Unit::Named(words) => Some(words),
-        unit::Unit::Unknown => None,
+    match run::Unit::of(header) {
+        run::Unit::Device(words) | run::Unit::Named(words) => Some(words),
+        run::Unit::Unknown => None,
     }
 }
 

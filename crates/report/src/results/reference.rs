@@ -3,9 +3,8 @@
 use crate::results::summary::{Group, JobSummary, Summary};
 use crate::words::clean;
 use assay_lang::tr;
-use assay_model::device::ceiling;
+use assay_model::device::{Ceiling, ceiling, find_ceiling};
 use assay_model::job::Direction;
-use assay_model::limits::{Ceiling, find};
 use assay_model::run::DatasheetFigure;
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use serde::Serialize;
@@ -50,7 +49,7 @@ pub fn bus(summary: &Summary<'_>) -> Option<Bus> {
         .as_ref()
         .and_then(|claims| claims.bus.as_deref())
     {
-        return find(word).map(|ceiling| Bus {
+        return find_ceiling(word).map(|ceiling| Bus {
             ceiling,
             given: true,
         });

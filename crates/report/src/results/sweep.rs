@@ -3,11 +3,10 @@
 use crate::results::summary::{self, JobSummary, Summary};
 use crate::words::labels::Labels;
 use assay_lang::{tr, translated};
-use assay_model::figures::{Figure, Unit};
+use assay_model::figures::{Figure, Unit, Verdict};
 use assay_model::job::Job;
 use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
-use assay_model::verdict::Verdict;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking, rank_figures};

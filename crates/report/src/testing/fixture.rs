@@ -3,16 +3,16 @@
 
 use assay_model::condition::Restore;
 use assay_model::evidence::{
-    CacheSource, CpuState, DeviceCounters, Evidence, FileCache, MemoryCounters, OwnIo, Pressure,
-    ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
+    CacheSource, CpuState, DeviceCounters, Evidence, FileCache, LatencyRecord, MemoryCounters,
+    OwnIo, Pressure, ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
 };
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, Purpose, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
-use assay_model::system::System;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage, System,
+};
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
     TrialRecord,

@@ -11,7 +11,7 @@ use crate::results::summary::Summary;
 use crate::results::{describe, warnings};
 use crate::words::{Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
-use assay_model::verdict::Verdict;
+use assay_model::figures::Verdict;
 use assay_stats::verdict::units::MIN_UNITS;
 use assay_stats::verdict::{Note, Summary as SideSummary, VerdictRow};
 

@@ -8,7 +8,7 @@ use crate::words::{Fact, Tone, clean, labels, registers};
 use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
 use assay_model::device::{DeviceList, ListedDevice};
-use assay_model::system::System;
+use assay_model::storage::System;
 
 /// Lists the disks of a machine. Unused RAM disks are only counted unless `all`.
 pub fn list(list: &DeviceList, target: Option<&str>, all: bool) -> Document {

@@ -12,8 +12,7 @@ use crate::words::{Tone, clean, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
 use assay_model::load::Ddir;
-use assay_model::number::as_f64;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::{Bytes, Nanos, as_f64};
 use assay_trace::recording::{Description, Rate};
 
 /// Maximum number of a mail's lines on the circumstances stated in the results.

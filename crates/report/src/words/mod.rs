@@ -12,8 +12,7 @@ pub use assay_model::text::clean;
 
 use assay_lang::tr;
 use assay_model::figures::Unit;
-use assay_model::number::as_u64;
-use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
+use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, as_u64, three_digits};
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 

@@ -2,12 +2,11 @@
 
 use crate::words::{Fact, celsius, clean};
 use assay_lang::{counted, tr};
-use assay_model::device::ceiling;
 use assay_model::device::register::{
     CSD, Controller, Csd, EXT_CSD, ExtCsd, NVME_IDENTIFY, NVME_SMART, SCR, SD_STATUS, Scr,
     SdStatus, SmartLog, from_hex,
 };
-use assay_model::limits::Ceiling;
+use assay_model::device::{Ceiling, ceiling};
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::units::{Bytes, BytesPerSec};
 use std::ops::RangeInclusive;

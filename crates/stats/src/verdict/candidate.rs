@@ -12,7 +12,7 @@ use super::{
     ALONE, Adjusted, Margin, Mean, Note, Options, Side, Summary, VerdictRow, change, judge, none,
     shift,
 };
-use assay_model::verdict::{Change, Verdict};
+use assay_model::figures::{Change, Verdict};
 
 /// Rounding of a figure, in standard deviations of a trial, up to which another figure may be the
 /// same quantity.

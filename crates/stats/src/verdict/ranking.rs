@@ -15,8 +15,7 @@ use crate::verdict::estimate::{AmongAll, Linear, Prior};
 use crate::verdict::judge::is_confounded;
 use crate::verdict::shift::Tables;
 use crate::verdict::{judge, was_judged};
-use assay_model::figures::{Better, Figure, Sample};
-use assay_model::verdict::{Change, Verdict};
+use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use thiserror::Error;
 

@@ -12,10 +12,9 @@ use super::shift::Tables;
 use super::units::{ApartSide, Plan, compare_apart};
 use super::{Margin, Options, VerdictRow, power};
 use crate::summary::mean;
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Figure, LEVEL, Sample, Verdict};
 use assay_model::plan::rounds;
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::{LEVEL, Verdict};
 
 /// Truth and design of a simulated comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,10 +11,9 @@ use crate::verdict::judge::Qualification;
 use crate::verdict::ranking::{Ranking, rank_figures};
 use crate::verdict::simulate::Normal;
 use crate::verdict::units::{Plan, Standing};
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Change, Figure, Sample, Side, Verdict};
 use assay_model::plan::{rounds, turns};
 use assay_model::rng::SplitMix64;
-use assay_model::verdict::{Change, Side, Verdict};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -8,9 +8,8 @@ use super::ranking::Ranking;
 use super::{Mean, Options};
 use crate::figures::{OR, mean_of_all};
 use crate::unit::converted;
-use assay_model::figures::{Better, Figure, Sample};
+use assay_model::figures::{Better, Figure, Sample, Verdict};
 use assay_model::run::Looks;
-use assay_model::verdict::Verdict;
 use std::collections::BTreeSet;
 
 /// Fewest units that represent a part.

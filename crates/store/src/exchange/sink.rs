@@ -22,8 +22,7 @@ use crate::runs::{
     run_row,
 };
 use crate::select::status;
-use assay_model::act::Act;
-use assay_model::act::acts::Acts;
+use assay_model::act::{Act, Acts};
 use assay_model::annotation::Annotation;
 use assay_model::run::{RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};

@@ -6,14 +6,14 @@
 )]
 
 use assay_model::condition::Restore;
-use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::evidence::{DeviceCounters, Evidence, LatencyRecord, Snapshot};
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
-use assay_model::measurement::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::run::{RunHeader, Stopping};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
-use assay_model::system::System;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage, System,
+};
 use assay_model::trial::{
     DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
     TrialRecord,

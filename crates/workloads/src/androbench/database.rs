@@ -5,16 +5,15 @@
 
 use super::progress;
 use crate::observer::nanos;
-use crate::{ActError, Context, ObservedStep, StepOutcome};
-use crate::{remove_if_there, write_back};
+use crate::{ActError, Context, ObservedStep, StepOutcome, remove_if_there, write_back};
 use assay_engine::held::{let_sqlite_in, shown};
 use assay_engine::thread_cpu_use;
 use assay_model::act::androbench::{
     DATABASE, DATABASE_SUFFIXES, DatabasePhase, DatabaseStep, Journal, Schema, Statement,
 };
 use assay_model::act::{ProgressUnit, StepDetail};
+use assay_model::evidence::LatencyRecord;
 use assay_model::job::Direction;
-use assay_model::measurement::LatencyRecord;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
 use assay_stats::histogram::Histogram;

@@ -17,7 +17,7 @@ use crate::stored::lookup::write_file;
 use crate::ui::progress::{Forecast, Messages, time_left};
 use assay_dialects::iozone;
 use assay_dialects::iozone::table::{Moment, RowText};
-use assay_dialects::iozone::{IozoneCommand, IozoneRequest, marks, table};
+use assay_dialects::iozone::{IozoneCommand, IozoneRequest, table};
 use assay_lang::tr;
 use assay_model::act::iozone::{Iozone, IozoneRow, IozoneStep, Test};
 use assay_model::act::{Act, ActProgress, ActReport, StepDetail};
@@ -250,7 +250,7 @@ fn closing(command: &IozoneCommand, done: &Done) -> (String, String) {
     if single {
         let label = |test, row| label_of(&matrices, test, row);
         let (output, rows) = (&command.output, &work.rows);
-        lines.push(marks::marks(output, &work.tests, rows, label));
+        lines.push(table::marks(output, &work.tests, rows, label));
     }
     let sentences = cache_edge_sentences(&matrices).into_iter();
     lines.extend(sentences.map(|sentence| format!("# {sentence}")));

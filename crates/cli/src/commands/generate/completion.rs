@@ -10,7 +10,7 @@ use crate::jobs;
 use crate::scenarios::BUILT_IN;
 use crate::stored::lookup::StoreArgs;
 use assay_flash::part::DeviceModel;
-use assay_model::limits;
+use assay_model::device;
 use assay_model::text::clean;
 use assay_report::json::rfc3339;
 use assay_store::{Location, SomeTrials, Store, StoredCandidate};
@@ -40,7 +40,7 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     ("NAMES", |word| beginning_with(word, jobs::names())),
     ("SUBJECT=VALUES", |word| beginning_with(word, subjects())),
     ("MODE", |word| {
-        beginning_with(word, limits::all().into_iter().map(|bus| bus.mode))
+        beginning_with(word, device::all_ceilings().into_iter().map(|bus| bus.mode))
     }),
     ("PART|FILE", |word| {
         or_files(word, beginning_with(word, parts()))

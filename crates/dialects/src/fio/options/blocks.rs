@@ -1,13 +1,17 @@
-//! Pattern, sizes and offsets.
+//! Options for files, for patterns, sizes and offsets of blocks, and for verification and trims.
 
+use super::schedule::processors;
 use super::table::{OptionReader, not_one_of, options};
-use crate::fio::JobDraft;
-use crate::fio::value::number;
+use crate::fio::value::{self, pattern};
+use crate::fio::{JobDraft, split_list};
 use assay_model::load::PerDirection;
-use assay_model::load::blocks::{Distribution, Generator, RwPattern, Sequencer};
+use assay_model::load::blocks::{
+    Advice, Distribution, Fallocate, FileLock, FileService, Generator, RwPattern, SaveState,
+    Sequencer, VerifyKind,
+};
 
 options! {
-    pub(super) static OPTIONS:
+    pub(super) static BLOCKS:
 
     text("rw",
         "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite, \
@@ -69,7 +73,7 @@ options! {
 }
 
 fn seed(reader: &mut OptionReader<'_>, value: &str) -> Result<u64, String> {
-    let number = number::amount(value, reader.base_1000)?.value;
+    let number = value::amount(value, reader.base_1000)?.value;
     u64::try_from(number).map_err(|_| format!("'{value}' is not within 0 and 2^64"))
 }
 
@@ -309,7 +313,7 @@ fn shape(reader: &mut OptionReader<'_>, kind: &str, rest: &str) -> Result<Distri
 }
 
 /// Checks the exponent of Zipf's law.
-pub(super) fn zipf_theta(theta: f64) -> Result<f64, String> {
+fn zipf_theta(theta: f64) -> Result<f64, String> {
     match theta > 0.0 && theta != 1.0 {
         true => Ok(theta),
         false => Err("zipf needs a theta above 0 that is not 1".to_owned()),
@@ -317,7 +321,7 @@ pub(super) fn zipf_theta(theta: f64) -> Result<f64, String> {
 }
 
 /// Checks the power of a Pareto distribution.
-pub(super) fn pareto_power(power: f64) -> Result<f64, String> {
+fn pareto_power(power: f64) -> Result<f64, String> {
     match power > 0.0 && power < 1.0 {
         true => Ok(power),
         false => Err("pareto needs a power between 0 and 1".to_owned()),
@@ -325,7 +329,7 @@ pub(super) fn pareto_power(power: f64) -> Result<f64, String> {
 }
 
 /// Checks a standard deviation in percent.
-pub(super) fn deviation(deviation: f64) -> Result<f64, String> {
+fn deviation(deviation: f64) -> Result<f64, String> {
     match (0.0..100.0).contains(&deviation) {
         true => Ok(deviation),
         false => Err("a deviation is at least 0 and below 100 percent".to_owned()),
@@ -412,4 +416,222 @@ fn check_access(shares: impl Iterator<Item = u8>) -> Result<(), String> {
             "the zones' shares of the I/Os add up to {sum}, not to 100 percent"
         )),
     }
+}
+
+options! {
+    pub(super) static FILES:
+
+    text("filename", "paths, with : between", "", "Files or devices to use")
+        [names.named = |_, value| match split_list(value) {
+            names if names.is_empty() => Err("it names no file".to_owned()),
+            names => Ok(names),
+        }];
+    text("directory", "paths, with : between", "", "Where files are put; copies take them in turn")
+        [names.directories = |_, value| Ok(split_list(value))];
+    text("filename_format", "text with $jobname, $jobnum, $filenum", "$jobname.$jobnum.$filenum",
+        "How files are named that filename does not name") [names.format];
+    no_effect("unique_filename", "0 or 1", "Put the client's address into names of files",
+        "there are no clients");
+    text("opendir", "path", "", "Use all files below this directory") [stream.files.opendir];
+    choice("lockfile", "none", "Lock the file around each I/O") [stream.files.lock] {
+        "none": "no lock" => FileLock::None,
+        "exclusive": "one user at a time" => FileLock::Exclusive,
+        "readwrite": "many readers or one writer" => FileLock::ReadWrite,
+    };
+    count("nrfiles", (1, u32::MAX as u64), "1", "Number of files") [names.count]
+        .alias(&["nr_files"]);
+    count("openfiles", (0, u32::MAX as u64), "", "Files open at the same time; all without it")
+        [names.open];
+    text("file_service_type",
+        "random, roundrobin, sequential, zipf, pareto, normal or gauss, with :number", "roundrobin",
+        "Which file is next", file_service);
+    text("filesize", "bytes, or two with - between", "",
+        "Size of each file, or from where to where it is drawn")
+        [stream.files.file_size = |reader, value| match reader.range(value)? {
+            range if range.min == 0 => Err("a file needs at least one byte".to_owned()),
+            range => Ok(range),
+        }];
+    flag("file_append", "0", "Begin at the end of the file") [stream.files.append];
+    choice("fallocate", "native", "How a file that is laid out gets its blocks")
+        [stream.files.fallocate]
+    {
+        "none": "write the file" => Fallocate::None,
+        "native": "fallocate(2), where the file system can" => Fallocate::Native,
+        "posix": "posix_fallocate(3)" => Fallocate::Posix,
+        "keep": "fallocate(2) without a change of the length" => Fallocate::Keep,
+        "truncate": "set the length only" => Fallocate::Truncate,
+        "0": "none" => Fallocate::None,
+        "1": "posix" => Fallocate::Posix,
+    };
+    choice("fadvise_hint", "1", "What posix_fadvise(2) is told") [stream.files.advice] {
+        "0": "none" => Advice::None,
+        "1": "by the pattern" => Advice::ByPattern,
+        "none": "none" => Advice::None,
+        "random": "random access" => Advice::Random,
+        "sequential": "sequential access" => Advice::Sequential,
+        "noreuse": "data is used once" => Advice::NoReuse,
+    };
+    flag("overwrite", "0", "Lay the file out before it is written") [stream.files.overwrite];
+    flag("pre_read", "0", "Read the files into the cache first") [stream.files.pre_read];
+    flag("create_fsync", "1", "fsync a file that was laid out") [stream.files.create_fsync];
+    flag("create_on_open", "0", "Make files when they are first opened")
+        [stream.files.create_on_open];
+    flag("create_only", "0", "Lay out the files and do nothing else") [stream.files.create_only];
+    flag("allow_file_create", "1", "Missing files may be made") [stream.files.allow_create];
+    flag("allow_mounted_write", "0", "Write to devices that are mounted", |_, _| {})
+        .differs("a device that is in use, or whose partition or parent is, is refused with and \
+         without this");
+    flag("unlink", "0", "Remove the files at the end") [stream.files.unlink];
+    flag("unlink_each_loop", "0", "Remove the files after each loop")
+        [stream.files.unlink_each_loop];
+    refused("write_hint", "none, short, medium, long, extreme", "none",
+        "How long written data will live", "current kernels ignore the hint of a file");
+    refused("lockmem", "bytes", "0", "Take that much memory away",
+        "it would take memory from other programs; limit it with a cgroup");
+    refused("ioscheduler", "name", "", "Switch the device's I/O scheduler",
+        "it would change a setting of the machine; make it a condition of an assay run");
+}
+
+/// Parses `roundrobin:4`, `zipf:1.2`.
+fn file_service(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
+    let (kind, number) = match value.split_once(':') {
+        Some((kind, number)) => (kind, Some(number)),
+        None => (value, None),
+    };
+    let mut every = 1;
+    let mut shape = |default: f64| number.map_or(Ok(default), |number| reader.float(number));
+    let service = match kind {
+        "zipf" => FileService::Zipf(zipf_theta(shape(1.1)?)?),
+        "pareto" => FileService::Pareto(pareto_power(shape(0.2)?)?),
+        "normal" | "gauss" => FileService::Normal(deviation(shape(0.0)?)?),
+        "random" | "roundrobin" | "sequential" => {
+            if let Some(number) = number {
+                every = number
+                    .trim()
+                    .parse()
+                    .ok()
+                    .filter(|every| *every > 0)
+                    .ok_or_else(|| format!("'{number}' is not a number of I/Os"))?;
+            }
+            match kind {
+                "random" => FileService::Random,
+                "sequential" => FileService::Sequential,
+                _ => FileService::RoundRobin,
+            }
+        }
+        _ => {
+            let known = [
+                "random",
+                "roundrobin",
+                "sequential",
+                "zipf",
+                "pareto",
+                "normal",
+            ];
+            return Err(not_one_of(kind, known.into_iter()));
+        }
+    };
+    job.stream.files.service = service;
+    job.stream.files.service_every = every;
+    Ok(())
+}
+
+/// Names of checks. (`header` and `pattern_hdr` exist in newer versions.)
+const CHECKS: [(&str, Option<VerifyKind>); 22] = [
+    ("0", None),
+    ("none", None),
+    ("md5", Some(VerifyKind::Md5)),
+    ("crc64", Some(VerifyKind::Crc64)),
+    ("crc32", Some(VerifyKind::Crc32)),
+    ("crc32c-intel", Some(VerifyKind::Crc32c)),
+    ("crc32c", Some(VerifyKind::Crc32c)),
+    ("crc16", Some(VerifyKind::Crc16)),
+    ("crc7", Some(VerifyKind::Crc7)),
+    ("sha1", Some(VerifyKind::Sha1)),
+    ("sha256", Some(VerifyKind::Sha256)),
+    ("sha512", Some(VerifyKind::Sha512)),
+    ("sha3-224", Some(VerifyKind::Sha3224)),
+    ("sha3-256", Some(VerifyKind::Sha3256)),
+    ("sha3-384", Some(VerifyKind::Sha3384)),
+    ("sha3-512", Some(VerifyKind::Sha3512)),
+    ("xxhash", Some(VerifyKind::Xxhash)),
+    ("meta", Some(VerifyKind::Header)),
+    ("header", Some(VerifyKind::Header)),
+    ("pattern", Some(VerifyKind::Pattern)),
+    ("pattern_hdr", Some(VerifyKind::PatternHeader)),
+    ("null", Some(VerifyKind::Null)),
+];
+
+options! {
+    pub(super) static VERIFY:
+
+    text("verify",
+        "0, crc7, crc16, crc32, crc32c, crc64, md5, sha1, sha256, sha512, sha3-224 to sha3-512, \
+         xxhash, meta, pattern, pattern_hdr or null", "0", "Check what was written, by this")
+        [verify_kind = check_kind].differs("a mismatch of data is never exit code 0");
+    flag("do_verify", "1", "Read back what was written and check it") [verify.read_back];
+    switch("verify_only", "Write nothing; check what an earlier run wrote") [verify.only];
+    text("verify_interval", "bytes", "", "A header every so many bytes")
+        [verify.interval = |reader, value| match header_number(reader, value)? {
+            bytes if bytes >= 2 * HEADER_BYTES => Ok(bytes),
+            _ => Err(format!("use at least {} bytes: two headers", 2 * HEADER_BYTES)),
+        }];
+    text("verify_offset", "bytes", "", "Where in the interval the header lies")
+        [verify.offset = |reader, value| match header_number(reader, value)? {
+            1..HEADER_BYTES => Err(format!("use at least {HEADER_BYTES} bytes: a header")),
+            bytes => Ok(bytes),
+        }];
+    text("verify_pattern", "bytes as 0xdeadbeef, \"text\", 42, %o, 'file', one after another", "",
+        "Fill blocks with this and check it")
+        [verify.pattern = |reader, value| pattern(value, true, reader.env)];
+    text("verify_pattern_interval", "bytes", "0", "Begin the pattern anew every so many bytes")
+        [verify_pattern_interval = header_number];
+    flag("verify_write_sequence", "1", "A block must be of the write that was last there")
+        [verify.check_number];
+    flag("verify_header_seed", "1", "A header must have the seed of its write") [verify.check_seed]
+        .differs("seeds of what another job has written are not known");
+    flag("verify_fatal", "0", "End at the first mismatch") [verify.fatal];
+    flag("verify_dump", "0", "Write blocks that differ to files") [verify.dump];
+    count("verify_async", (0, 1024), "0", "Threads that check") [verify.threads];
+    text("verify_async_cpus", "processors", "", "Where those threads run")
+        [verify.thread_cpus = processors];
+    count("verify_backlog", (0, u64::MAX), "0", "Check after that many written blocks")
+        [verify.backlog];
+    count("verify_backlog_batch", (0, u64::MAX), "0", "That many of them at once")
+        [verify.backlog_batch];
+    flag("experimental_verify", "0", "Generate offsets anew for checking instead of keeping them",
+        |_, _| {})
+        .differs("offsets are kept nevertheless: what is checked is the same");
+    flag("verify_state_load", "0", "Check up to where a state file says") [verify.load_state];
+    flag("verify_state_save", "1", "Save a state file")
+        [verify.save_state = |on| if on { SaveState::Always } else { SaveState::Never }]
+        .differs("where it is not given, only a job that is stopped saves one");
+    flag("verifysort", "1", "Check in the order of offsets") [verify.sort];
+    no_effect("verifysort_nr", "number", "Not used any more", "fio dropped it");
+    count("trim_percentage", (0, 100), "0", "Share of written blocks that are trimmed")
+        [stream.trim.percent];
+    flag("trim_verify_zero", "1", "Trimmed blocks must read as zeroes") [stream.trim.verify_zero];
+    count("trim_backlog", (0, u64::MAX), "0", "Trim after that many written blocks")
+        [stream.trim.backlog];
+    count("trim_backlog_batch", (0, u64::MAX), "0", "That many of them at once")
+        [stream.trim.backlog_batch];
+}
+
+/// Size of fio's header before each checked block, in bytes.
+pub(in crate::fio) const HEADER_BYTES: u32 = 40;
+
+fn check_kind(_: &mut OptionReader<'_>, name: &str) -> Result<Option<VerifyKind>, String> {
+    match CHECKS.iter().find(|(known, _)| *known == name) {
+        Some((_, kind)) => Ok(*kind),
+        None => Err(not_one_of(name, CHECKS.iter().map(|(known, _)| *known))),
+    }
+}
+
+fn header_number(reader: &mut OptionReader<'_>, value: &str) -> Result<u32, String> {
+    let bytes = reader.count(value)?;
+    u32::try_from(bytes).map_err(|_| format!("{bytes} is too large"))
 }

@@ -1,9 +1,11 @@
-//! Engines and their options.
+//! Engines, the options of submission that all engines share, and options of single engines.
 
-use super::pace::{by_size, each_up_to};
-use super::table::options;
+use super::table::{OptionReader, options};
+use crate::fio::{CommandPriorities, Each, JobDraft, SizeShare};
 use crate::nearest;
-use assay_model::job::EngineKind;
+use assay_model::job::{EngineKind, FlushCall, OpenSync, QueueMode};
+use assay_model::load::{IoPriority, PerDirection, PriorityShare, SyncFileRange};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Engine of fio.
@@ -133,7 +135,7 @@ pub(in crate::fio) fn simulated(value: &str) -> Result<PathBuf, String> {
 }
 
 /// Returns the message for an unknown engine, with a suggestion.
-pub(super) fn unknown(name: &str) -> String {
+fn unknown(name: &str) -> String {
     match nearest(name, ENGINES.iter().map(|engine| engine.name)) {
         Some(near) => format!("there is no engine '{name}'; did you mean '{near}'?"),
         None => format!("there is no engine '{name}'; 'assay fio --enghelp' lists them"),
@@ -235,4 +237,224 @@ options! {
     absent("conf", "path", "", "File of settings").of(&["rados"]);
     absent("busy_poll", "0 or 1", "0", "Poll for completions").of(&["rados", "rbd"]);
     absent("touch_objects", "0 or 1", "1", "Make objects first").of(&["rados"]);
+}
+
+options! {
+    pub(super) static SUBMISSION:
+
+    text("ioengine", "name of an engine", "psync", "How I/O is handed to the kernel", io_engine);
+    count("iodepth", (1, 1 << 16), "1", "I/Os kept in flight") [stream.engine.iodepth]
+        .differs("above 1 with a synchronous engine is warned about");
+    count("iodepth_batch", (0, 1 << 16), "1", "I/Os handed over together; 0: iodepth")
+        [stream.engine.batch].alias(&["iodepth_batch_submit"]);
+    count("iodepth_batch_complete_min", (0, 1 << 16), "1", "Completions to wait for; 0: only look")
+        [stream.engine.batch_complete_min]
+        .differs("a full queue is waited for until one is back, with 0 too")
+        .alias(&["iodepth_batch_complete"]);
+    count("iodepth_batch_complete_max", (0, 1 << 16), "",
+        "Most completions to take at once; not below iodepth_batch_complete_min")
+        [stream.engine.batch_complete_max];
+    count("iodepth_low", (0, 1 << 16), "", "When full, drain to this depth; 0: iodepth")
+        [stream.engine.iodepth_low];
+    flag("serialize_overlap", "0", "I/Os that overlap are not in flight together")
+        [stream.engine.serialize_overlap];
+    choice("io_submit_mode", "inline", "Who submits I/O", |_, _| {}) {
+        "inline": "the job itself submits",
+        "offload": "other threads submit",
+    }.differs("offload: the thread of the job submits, too");
+    flag("direct", "0", "Use O_DIRECT") [stream.durability.direct];
+    flag("buffered", "1", "Do not use O_DIRECT") [!stream.durability.direct];
+    refused("atomic", "0 or 1", "0", "Use atomic writes",
+        "kernels never had the flag that fio 3 sets");
+    choice("sync", "none", "Flags that make each write durable on return")
+        [stream.durability.sync]
+    {
+        "none": "neither flag" => OpenSync::None,
+        "0": "neither flag" => OpenSync::None,
+        "sync": "O_SYNC" => OpenSync::Sync,
+        "1": "O_SYNC" => OpenSync::Sync,
+        "dsync": "O_DSYNC" => OpenSync::Dsync,
+    };
+    count("fsync", (0, u32::MAX as u64), "0", "fsync after that many writes")
+        [stream.durability.fsync];
+    count("fdatasync", (0, u32::MAX as u64), "0", "fdatasync after that many writes")
+        [stream.durability.fdatasync];
+    text("sync_file_range", "wait_before, write, wait_after, with , between, and :number", "",
+        "sync_file_range(2) after that many writes", sync_file_range);
+    flag("end_fsync", "0", "fsync after the last write")
+        [stream.durability.at_end = |on| on.then_some(FlushCall::Fsync)];
+    flag("fsync_on_close", "0", "fsync before each close") [stream.durability.fsync_on_close];
+    refused("write_barrier", "number", "0", "Make each so manieth write a barrier",
+        "kernels have no barriers any more; use fsync or fdatasync");
+    flag("invalidate", "1", "Drop the files' pages from the cache first") [stream.files.invalidate];
+}
+
+fn io_engine(job: &mut JobDraft, _: &mut OptionReader<'_>, name: &str) -> Result<(), String> {
+    match engine(name).map(|engine| engine.kind) {
+        Some(Ok(kind)) => {
+            job.simulated = match kind {
+                EngineKind::Sim => Some(simulated(name)?),
+                _ => None,
+            };
+            job.stream.engine.kind = kind;
+            kind.name().clone_into(&mut job.engine);
+            Ok(())
+        }
+        Some(Err(why)) => Err(format!("fio's engine '{name}' is not supported: {why}")),
+        None => Err(unknown(name)),
+    }
+}
+
+/// Parses `wait_before,write:32`.
+fn sync_file_range(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
+    let (flags, every) = value.split_once(':').unwrap_or((value, "1"));
+    let mut range = SyncFileRange {
+        every: u32::try_from(reader.count(every)?)
+            .map_err(|_| format!("'{every}' is too large"))?,
+        ..SyncFileRange::default()
+    };
+    for flag in flags.split(',') {
+        match flag.trim() {
+            "wait_before" => range.wait_before = true,
+            "write" => range.write = true,
+            "wait_after" => range.wait_after = true,
+            other => {
+                let known = ["wait_before", "write", "wait_after"];
+                return Err(super::table::not_one_of(other, known.into_iter()));
+            }
+        }
+    }
+    job.stream.durability.sync_file_range = (range.every > 0).then_some(range);
+    Ok(())
+}
+
+/// Largest number of entries in a list.
+const MOST_ENTRIES: usize = 256;
+const REAL_TIME: u8 = 1;
+
+/// Parses a number up to `most` for each direction.
+fn each_up_to(reader: &mut OptionReader<'_>, value: &str, most: u8) -> Result<Each<u8>, String> {
+    reader.each(value, |reader, text| up_to(reader, text, most))
+}
+
+/// Parses `4k/25/1/0:64k/10`, for reads and writes. (fio also accepts a list for trims, but
+/// does not use it.)
+fn by_size(job: &mut JobDraft, r: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
+    let lists: Vec<&str> = value.split(',').collect();
+    if lists.len() > 3 {
+        return Err(format!(
+            "'{value}': write one or two lists, for reads and writes"
+        ));
+    }
+    for direction in 0..2 {
+        let list = lists[direction.min(lists.len() - 1)];
+        let entries = list.split(':').take_while(|entry| !entry.trim().is_empty());
+        let shares = entries
+            .map(|entry| size_share(r, entry))
+            .collect::<Result<Vec<_>, _>>()?;
+        if shares.len() > MOST_ENTRIES {
+            return Err(format!("more than {MOST_ENTRIES} entries"));
+        }
+        check_sums(&shares)?;
+        job.priorities.by_size[direction] = shares;
+    }
+    Ok(())
+}
+
+/// Parses `size`, `size/percent` or `size/percent/class/level`.
+fn size_share(reader: &mut OptionReader<'_>, entry: &str) -> Result<SizeShare, String> {
+    let parts: Vec<&str> = entry.split('/').map(str::trim).collect();
+    let (size, percent, priority) = match parts.as_slice() {
+        [size] | [size, ""] => (size, 0, None),
+        [size, percent] => (size, up_to(reader, percent, 100)?, None),
+        [size, percent, class, level] => {
+            let class = up_to(reader, class, 3)?;
+            let priority = IoPriority::new(class, up_to(reader, level, 7)?);
+            (size, up_to(reader, percent, 100)?, Some(priority))
+        }
+        _ => {
+            return Err(format!(
+                "'{entry}': write size/percent or size/percent/class/level"
+            ));
+        }
+    };
+    let size = reader.count(size)?;
+    Ok(SizeShare {
+        size: u32::try_from(size).map_err(|_| format!("'{size}' is too large"))?,
+        percent,
+        priority,
+    })
+}
+
+fn check_sums(shares: &[SizeShare]) -> Result<(), String> {
+    let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
+    for share in shares {
+        *sums.entry(share.size).or_default() += u32::from(share.percent);
+    }
+    match sums.into_iter().find(|(_, sum)| *sum > 100) {
+        Some((size, sum)) => Err(format!(
+            "the shares of {size} bytes add up to {sum} percent"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn up_to(reader: &mut OptionReader<'_>, text: &str, most: u8) -> Result<u8, String> {
+    let number = u8::try_from(reader.count(text)?).ok();
+    number
+        .filter(|number| *number <= most)
+        .ok_or_else(|| format!("'{text}' is not within 0 and {most}"))
+}
+
+impl CommandPriorities {
+    /// Returns the priorities for I/Os of `engine`; empty if the engine cannot set
+    /// priorities.
+    ///
+    /// # Errors
+    /// If `cmdprio_percentage` and `cmdprio_bssplit` are both used.
+    pub(in crate::fio) fn shares(
+        &self,
+        engine: EngineKind,
+    ) -> Result<PerDirection<Vec<PriorityShare>>, String> {
+        let mut shares = PerDirection::default();
+        if engine.properties().queue != QueueMode::Kernel {
+            return Ok(shares);
+        }
+        (shares.read, shares.write) = (self.of(0)?, self.of(1)?);
+        Ok(shares)
+    }
+
+    fn of(&self, direction: usize) -> Result<Vec<PriorityShare>, String> {
+        // Without a class, the highest one applies, as in fio.
+        let class = self.class[direction].filter(|class| *class > 0);
+        let level = self.level[direction].unwrap_or(0);
+        let priority = IoPriority::new(class.unwrap_or(REAL_TIME), level);
+        let mut shares: Vec<PriorityShare> = self.by_size[direction]
+            .iter()
+            .map(|share| PriorityShare {
+                size: Some(share.size),
+                percent: share.percent,
+                priority: share.priority.unwrap_or(priority),
+            })
+            .collect();
+        if let Some(percent) = self.percent[direction].filter(|percent| *percent > 0) {
+            if !shares.is_empty() {
+                return Err(
+                    "cmdprio_percentage and cmdprio_bssplit exclude each other: leave one out"
+                        .to_owned(),
+                );
+            }
+            shares.push(PriorityShare {
+                size: None,
+                percent,
+                priority,
+            });
+        }
+        shares.retain(|share| share.percent > 0);
+        Ok(shares)
+    }
 }

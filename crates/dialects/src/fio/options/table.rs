@@ -1,10 +1,9 @@
 //! Rows of the option table, and setters of fields.
 
-pub(in crate::fio) use crate::fio::value::time::TimeUnit;
+pub(in crate::fio) use crate::fio::value::TimeUnit;
 
-use crate::fio::value::number;
-use crate::fio::value::time::duration;
-use crate::fio::{Each, Environment, JobDraft};
+use crate::fio::value::duration;
+use crate::fio::{Each, Environment, JobDraft, value};
 use assay_model::load::{Extent, PerDirection, Range};
 use assay_model::units::Nanos;
 use std::path::PathBuf;
@@ -641,7 +640,7 @@ impl OptionReader<'_> {
             }
             _ => text,
         };
-        let amount = number::amount(text, self.base_1000)?;
+        let amount = value::amount(text, self.base_1000)?;
         if amount.percent {
             return Err(format!("'{text}': percent is not understood here"));
         }
@@ -656,7 +655,7 @@ impl OptionReader<'_> {
 
     /// Parses bytes or percent.
     pub(in crate::fio) fn extent(&mut self, text: &str) -> Result<Extent, String> {
-        let amount = number::amount(text, self.base_1000)?;
+        let amount = value::amount(text, self.base_1000)?;
         if !amount.percent {
             return self.count(text).map(Extent::Bytes);
         }

@@ -2,8 +2,8 @@
 
 use super::{JsonValue, Map, Member, Presentation};
 use assay_judge::{DirectionEvidence, Judgement, Quantity};
+use assay_model::evidence::LatencyRecord;
 use assay_model::load::Ddir;
-use assay_model::measurement::LatencyRecord;
 use assay_model::units::Nanos;
 use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
 use assay_stats::histogram::Percentile;

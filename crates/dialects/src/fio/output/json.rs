@@ -4,11 +4,12 @@ use super::entry::{
     CLASSES, CLASSES_MS, EntryDirection, JobEntry, Traffic, bin_value, moments, percentiles,
 };
 use super::samples::Spread;
-use super::{
-    Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group, steady,
-};
-use assay_model::measurement::LatencyRecord;
+use super::text::{criterion_name, mean_of, percent_sign};
+use super::{Figures, JsonValue, Map, Presentation, RunGroup, disks, entry, percent_of_group};
+use assay_model::evidence::LatencyRecord;
+use assay_model::load::report::SteadyStateReached;
 use std::io::{self, Write};
+use std::iter::repeat_n;
 
 /// Writes the report as fio's JSON, with an object `assay` in each job that
 /// labels its figures. With `plus`, latencies include their bins.
@@ -100,7 +101,7 @@ impl JsonJob<'_> {
             map.add("desc", description.as_str());
         }
         if let Some(steady) = &entry.first.steady_state {
-            map.add("steadystate", steady::object(steady));
+            map.add("steadystate", steady_object(steady));
         }
         map.add("assay", entry.evidence.object());
         map
@@ -279,5 +280,40 @@ fn named(
     for (name, percent) in names.into_iter().zip(percents) {
         map.add(name.as_ref(), percent);
     }
+    map
+}
+
+/// Pads the values of an incomplete window with zeros, as fio does. Programs that read it divide
+/// by the length of the list.
+fn padded(values: &[u64], length: usize) -> Vec<JsonValue> {
+    let missing = length.saturating_sub(values.len());
+    let all = values.iter().copied().chain(repeat_n(0, missing));
+    all.map(JsonValue::from).collect()
+}
+
+/// Returns the result of the steady-state check.
+fn steady_object(steady: &SteadyStateReached) -> Map {
+    let (what, slope) = criterion_name(steady.criterion);
+    let slope = if slope { "_slope" } else { "" };
+    let sign = percent_sign(steady);
+    let length = usize::try_from(steady.duration_ns / 1_000_000_000).unwrap_or(0);
+    let mut data = Map::new();
+    data.add("bw_mean", mean_of(&steady.bw));
+    data.add("iops_mean", mean_of(&steady.iops));
+    data.add("lat_mean", mean_of(&steady.lat));
+    data.add("iops", padded(&steady.iops, length));
+    data.add("bw", padded(&steady.bw, length));
+    data.add("lat", padded(&steady.lat, length));
+    let mut map = Map::new();
+    map.add(
+        "ss",
+        format!("{what}{slope}:{:.6}{sign}", steady.limit).as_str(),
+    );
+    map.add("duration", steady.duration_ns / 1_000_000_000);
+    map.add("attained", u64::from(steady.attained));
+    map.add("criterion", format!("{:.6}{sign}", steady.value).as_str());
+    map.add("max_deviation", steady.deviation);
+    map.add("slope", steady.slope);
+    map.add("data", data);
     map
 }

@@ -41,15 +41,12 @@ mod entry;
 mod eta;
 mod evidence;
 mod json;
-mod normal;
 mod samples;
-mod steady;
-mod terse;
+mod text;
 
 pub use eta::Eta;
 pub use json::write_json;
-pub use normal::write_normal;
-pub use terse::{TerseVersion, write_terse};
+pub use text::{TerseVersion, write_normal, write_terse};
 
 use super::JobText;
 use assay_judge::Judgement;
@@ -62,7 +59,7 @@ use serde_json::ser::Formatter;
 use std::collections::BTreeSet;
 use std::io;
 use std::io::Write;
-use terse::NumberScale;
+use text::NumberScale;
 
 /// Data of an output.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Bandwidth and IOPS over time.
 //!
-//! fio leaves out every interval in which no byte moved, so that a device which
-//! stalls for seconds shows its usual minimum and hardly any deviation. Here
-//! such intervals count as zero.
+//! fio leaves out every interval in which no byte moved, so that a device which stalls for seconds
+//! shows its usual minimum and hardly any deviation. Here such intervals count as zero.
 
 use assay_model::load::report::StreamReport;
 use assay_model::load::{Ddir, Stream};

@@ -7,12 +7,12 @@ mod texts;
 
 use super::*;
 use assay_judge::{CallEnd, DirectionEvidence, Measured};
+use assay_model::evidence::LatencyRecord;
 use assay_model::job::EngineKind;
 use assay_model::load::report::{
     DepthUse, DirectionReport, DiskUse, SteadyCriterion, SteadyStateReached, StreamReport, Unified,
 };
 use assay_model::load::{LatencyTarget, PerDirection, Stream};
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{CpuUse, Gap, Interval, Series};
 use assay_model::units::Nanos;
 use assay_stats::histogram::Histogram;

@@ -3,8 +3,8 @@
 use crate::EngineError;
 use crate::load::Loads;
 use assay_model::load::blocks::Distribution;
-use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
+use assay_model::units::as_u64;
 
 /// Rounds of the mixer. With four, some seeds still prefer small steps; from
 /// five on the steps are spread as in a fair shuffle (tested below).

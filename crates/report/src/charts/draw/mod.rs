@@ -9,7 +9,7 @@ pub mod terminal;
 pub use scale::Measure;
 
 use crate::machine::harmless;
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use csv::Writer;
 use std::io;
 use std::io::Write;

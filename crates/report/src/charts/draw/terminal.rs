@@ -5,7 +5,7 @@
 use super::scale::Ruler;
 use super::{Axis, Body, Chart, Grid, Panel, Plane, Point, Scale, Series, SeriesStyle};
 use crate::words::{Style, clean, shorten, width as width_of, wrap};
-use assay_model::number::as_usize;
+use assay_model::units::as_usize;
 use std::io::{self, Write};
 
 /// Columns left of a curve.

@@ -8,9 +8,9 @@ use crate::results::comparison::{Compared, Power, Ranked};
 use crate::words::clean;
 use assay_lang::in_english;
 use assay_model::figures::{
-    Better, ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
+    Better, Change, ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint,
+    StoredSeries, Verdict,
 };
-use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use assay_stats::verdict::{Summary, VerdictRow};

@@ -20,12 +20,12 @@ use crate::results::summary::Summary;
 use crate::words::{civil_from_days, registers};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
-use assay_model::device::{DeviceList, ListedDevice, MountedPart, ceiling};
-use assay_model::limits::Ceiling;
+use assay_model::device::{Ceiling, DeviceList, ListedDevice, MountedPart, ceiling};
+use assay_model::figures::Side;
 use assay_model::run::{Builds, Looks, Paired, Run, RunStatus};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
-use assay_model::system::System;
-use assay_model::verdict::Side;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage, System,
+};
 use assay_trace::recording::Description;
 use serde::Serialize;
 use serde_json::ser::Formatter;

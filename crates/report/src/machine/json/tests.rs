@@ -1,9 +1,8 @@
 use super::*;
 use crate::testing::{fixture, samples};
 use assay_model::condition::{Condition, InForce, Setting, Subject};
-use assay_model::evidence::Glance;
+use assay_model::evidence::{Glance, LatencyRecord};
 use assay_model::job::{FlushCall, RateLimit};
-use assay_model::measurement::LatencyRecord;
 use assay_model::run::{Claims, Datasheet, Looks, Paired, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;

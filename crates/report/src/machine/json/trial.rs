@@ -8,14 +8,13 @@ use assay_judge::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use assay_model::act::StepDetail;
 use assay_model::condition::InForce;
 use assay_model::evidence::{
-    CpuState, DeviceCounters, Evidence, FileCache, Glance, MemoryCounters, OwnIo, Pressure,
-    ProcessIo, QueueSettings, Snapshot, ThermalZone,
+    CpuState, DeviceCounters, Evidence, FileCache, Glance, LatencyRecord, MemoryCounters, OwnIo,
+    Pressure, ProcessIo, QueueSettings, Snapshot, ThermalZone,
 };
 use assay_model::figures::{Metric, Unit};
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::measurement::LatencyRecord;
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, Measurement, Outcome, Series,
     TrialRecord,

@@ -10,8 +10,8 @@ use crate::results::findings::Finding;
 use crate::views;
 use crate::words::{Tone, beginning, break_long, clean, pad, shorten, utc, width, wrap};
 use assay_lang::{key, tr, translated};
-use assay_model::number::as_usize;
 use assay_model::run::Run;
+use assay_model::units::as_usize;
 use std::io::{self, Write};
 
 /// Writes a document, followed by the `closing` lines: where a run is stored, how to see more.

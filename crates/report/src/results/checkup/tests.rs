@@ -8,8 +8,9 @@ use assay_model::checkup::{
 };
 use assay_model::device::register::{EXT_CSD, to_hex};
 use assay_model::evidence::{MemoryCounters, ProcessIo, QueueSettings, WriteCache};
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
-use assay_model::system::System;
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage, System,
+};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use std::collections::BTreeSet;

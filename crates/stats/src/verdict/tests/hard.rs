@@ -10,8 +10,7 @@ use crate::verdict::units::{
     ApartSide, Standing, compare_apart, compare_runs, compare_units, pooled,
 };
 use crate::verdict::{Note, Options, Side, VerdictRow};
-use assay_model::figures::{Better, Figure, Sample};
-use assay_model::verdict::Verdict;
+use assay_model::figures::{Better, Figure, Sample, Verdict};
 use proptest::prelude::*;
 
 fn compare(a: &[Figure], b: &[Figure]) -> Comparison {

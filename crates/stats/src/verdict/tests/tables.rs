@@ -4,8 +4,7 @@
 use super::figure;
 use crate::verdict::Options;
 use crate::verdict::ranking::{MetricRanking, Ranking, rank_figures};
-use assay_model::figures::{Figure, Sample};
-use assay_model::verdict::Verdict;
+use assay_model::figures::{Figure, Sample, Verdict};
 
 const METRICS: [(&str, &str); 7] = [
     ("seq_read", "MB/s"),

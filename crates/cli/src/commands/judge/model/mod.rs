@@ -14,8 +14,8 @@ use assay_flash::device::{Device, RequestPhase};
 use assay_flash::experiment::{SimulatedJob, Timed, run as run_job};
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
+use assay_model::device::{self, Ceiling};
 use assay_model::job::{Direction, Rw};
-use assay_model::limits::{self, Ceiling};
 use assay_model::units::{Bytes, BytesPerSec, Iops, three_digits};
 use assay_report::document::{Column, Document, Section, Table, TableRow};
 use assay_report::words::{Tone, clean};
@@ -219,7 +219,7 @@ const PATTERNS: [Rw; 5] = [Rw::Read, Rw::Write, Rw::RandRead, Rw::RandWrite, Rw:
 fn show_limits(args: &LimitsArgs) -> Result<ExitCode, Failure> {
     let ceilings = match &args.bus {
         Some(word) => vec![bus_mode(word)?],
-        None => limits::all(),
+        None => device::all_ceilings(),
     };
     let measured = measured_on_bus(args, &ceilings)?;
     let values = || {

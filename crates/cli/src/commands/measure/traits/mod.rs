@@ -24,12 +24,11 @@ use assay_judge::judge;
 use assay_lang::tr;
 use assay_model::figures::Unit;
 use assay_model::job::EngineKind;
-use assay_model::number::as_u64;
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::units::{Bytes, BytesPerSec, Nanos, three_digits};
+use assay_model::units::{Bytes, BytesPerSec, Nanos, as_u64, three_digits};
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_report::charts::draw::{
     Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, svg,

@@ -10,7 +10,7 @@ use crate::charts::draw::{
 };
 use crate::words::{clean, shorten, width as columns_of};
 use assay_lang::{tr, translated};
-use assay_model::number::{as_u32, as_usize};
+use assay_model::units::{as_u32, as_usize};
 use maud::{Markup, html};
 use std::fmt::Write;
 

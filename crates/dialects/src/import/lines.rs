@@ -1,4 +1,5 @@
-//! Final lines of dd: GNU's, busybox's, toybox's and BSD's, in any language.
+//! Lines of dd (the final ones of GNU, busybox, toybox and BSD, in any language) and of `vmstat` with
+//! an interval (transfers from and to block devices).
 
 use super::collect::{Collector, Key};
 use super::{Headings, ImportError};
@@ -27,7 +28,7 @@ pub(super) fn is_copied(line: &str) -> bool {
     copied(line.trim()).is_some()
 }
 
-pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+pub(super) fn read_dd(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("dd");
     let counted = super::unquoted(text).any(|line| is_count(line.text));
     let mut reports: Vec<Report> = Vec::new();
@@ -211,6 +212,101 @@ fn command(line: &str) -> Option<QuotedCommand<'_>> {
         deciding: deciding.join(" "),
         file: file.or(input).unwrap_or(""),
     })
+}
+
+/// Columns to read, with their meaning.
+const VMSTAT_COLUMNS: [(&str, &str); 2] = [("bi", "read from"), ("bo", "written to")];
+
+/// Returns true if a line names vmstat's columns.
+pub(super) fn is_vmstat_head(line: &str) -> bool {
+    let has = |name| line.split_whitespace().any(|word| word == name);
+    has("bi") && has("bo") && has("free")
+}
+
+pub(super) fn read_vmstat(text: &str) -> Result<Results, ImportError> {
+    let mut all = Collector::new("vmstat");
+    let rows = vmstat_rows(text)?;
+    // The first line is a mean since boot.
+    let rows = match rows.len() {
+        0 | 1 => {
+            return Err(ImportError::at(
+                None,
+                "vmstat without an interval has only the means since boot: take the lines of \
+                 vmstat 1",
+            ));
+        }
+        _ => &rows[1..],
+    };
+    all.circumstance(format!("{} intervals", rows.len()));
+    for (at, (name, what)) in VMSTAT_COLUMNS.into_iter().enumerate() {
+        let values: Vec<f64> = rows.iter().map(|row| row[at]).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let most = values.iter().copied().fold(0.0, f64::max);
+        for (statistic, value, primary) in [("mean", mean, true), ("max", most, false)] {
+            let key = Key {
+                metric: format!("{name}_{statistic}"),
+                unit: "KiB/s".to_owned(),
+                primary,
+                ..Key::default()
+            };
+            all.value(key, value, None, None)?;
+        }
+        let idle = values.iter().filter(|value| **value == 0.0).count();
+        if idle > 0 {
+            all.note(format!(
+                "In {idle} of {} intervals nothing was {what} a device.",
+                values.len()
+            ));
+        }
+    }
+    all.note("The first line is since boot and was left out; all others count alike.");
+    all.note(
+        "A log is one trial: its intervals follow from each other and are no trials. What was \
+         written, and by whom, is not recorded.",
+    );
+    Ok(all.finish())
+}
+
+/// Returns the figures of [`VMSTAT_COLUMNS`] in each line.
+fn vmstat_rows(text: &str) -> Result<Vec<[f64; 2]>, ImportError> {
+    let mut places: Option<[usize; 2]> = None;
+    let mut rows = Vec::new();
+    for line in super::unquoted(text) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        if is_vmstat_head(line.text) {
+            let place = |name| words.iter().position(|word| *word == name);
+            places = place(VMSTAT_COLUMNS[0].0)
+                .zip(place(VMSTAT_COLUMNS[1].0))
+                .map(|(bi, bo)| [bi, bo]);
+            continue;
+        }
+        let starts_as_row = words
+            .first()
+            .is_some_and(|word| word.parse::<f64>().is_ok());
+        let (Some(places), true) = (places, starts_as_row) else {
+            continue;
+        };
+        let mut row = [0.0; 2];
+        for (value, place) in row.iter_mut().zip(places) {
+            *value = vmstat_rate(&words, place, line.number)?;
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn vmstat_rate(words: &[&str], place: usize, line: usize) -> Result<f64, ImportError> {
+    let Some(word) = words.get(place) else {
+        let problem = "it has fewer figures than columns: the log may be cut off here";
+        return Err(ImportError::at(Some(line), problem));
+    };
+    match word.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err(ImportError::at(
+            Some(line),
+            format!("'{word}' is not a rate of vmstat"),
+        )),
+    }
 }
 
 #[cfg(test)]

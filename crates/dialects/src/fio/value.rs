@@ -1,14 +1,15 @@
 //! Values of options: numbers, times, patterns.
 //!
-//! A suffix multiplies the whole product before it, as in fio: `10/4k` is
-//! `(10/4)k`. Order of precedence, lowest first: `+ -`, suffixes, `* /`, `^`
-//! (right-associative), `%`, the sign.
-
-pub(super) mod number;
-pub(super) mod time;
+//! With `kb_base=1024`, the default, `k` and `kb` are 1024 and `KiB` is 1000; with `kb_base=1000` it
+//! is the reverse. Text that fio would ignore silently (`4q` is 4 in fio, `1.5G` is 1) is refused. A
+//! time without a suffix is in the unit of its option.
+//!
+//! In a formula, a suffix multiplies the whole product before it, as in fio: `10/4k` is `(10/4)k`.
+//! Order of precedence, lowest first: `+ -`, suffixes, `* /`, `^` (right-associative), `%`, the sign.
 
 use crate::fio::Environment;
 use assay_model::load::ContentPattern;
+use assay_model::units::Nanos;
 use std::path::Path;
 
 /// Set of known suffixes: `m` is mega or minutes.
@@ -405,6 +406,189 @@ fn decimal<'a>(text: &'a str, into: &mut Vec<u8>) -> Result<&'a str, String> {
     Ok(&text[end..])
 }
 
+/// Number as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Amount {
+    /// Value with its suffix applied.
+    pub(super) value: i128,
+    /// Set if `%` follows.
+    pub(super) percent: bool,
+    /// Set if `KiB`, `MiB` … follow and mean powers of 1000.
+    pub(super) surprising: bool,
+}
+
+/// Reads a number with an optional suffix, or a formula in parentheses.
+pub(super) fn amount(text: &str, base_1000: bool) -> Result<Amount, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("a number is missing".to_owned());
+    }
+    if text.starts_with('(') {
+        let value = evaluate(text, Domain::Size)?.integer()?;
+        return Ok(without_suffix(value));
+    }
+    let (number, suffix) = split_number(text)?;
+    let lower = suffix.trim().to_ascii_lowercase();
+    if lower == "%" {
+        return Ok(Amount {
+            percent: true,
+            ..without_suffix(number)
+        });
+    }
+    let (factor, surprising) =
+        size_factor(&lower, base_1000).ok_or_else(|| unknown_suffix(text, suffix))?;
+    let value = number
+        .checked_mul(factor)
+        .ok_or_else(|| format!("'{text}' is too large"))?;
+    Ok(Amount {
+        value,
+        percent: false,
+        surprising,
+    })
+}
+
+/// Makes the amount of a number without a suffix.
+const fn without_suffix(value: i128) -> Amount {
+    Amount {
+        value,
+        percent: false,
+        surprising: false,
+    }
+}
+
+fn unknown_suffix(text: &str, suffix: &str) -> String {
+    let end = if suffix.starts_with('.') {
+        "fractions are not understood: write a smaller unit".to_owned()
+    } else if suffix == "z" {
+        "zones of a zoned device are not supported".to_owned()
+    } else {
+        format!("'{suffix}' is not a suffix: use k, m, g, t or p")
+    };
+    format!("'{text}' is not a size; {end} (fio would cut it off in silence)")
+}
+
+/// Splits `4096`, `-4k`, `0x1000` into the number and the suffix.
+fn split_number(text: &str) -> Result<(i128, &str), String> {
+    let (negative, rest) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let hex = rest.get(..2).is_some_and(|p| p.eq_ignore_ascii_case("0x"));
+    let (digits, radix) = if hex { (&rest[2..], 16) } else { (rest, 10) };
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
+    let (digits, suffix) = digits.split_at(end);
+    if digits.is_empty() {
+        return Err(format!("'{text}' is not a number"));
+    }
+    let value =
+        i128::from_str_radix(digits, radix).map_err(|_| format!("'{text}' is too large"))?;
+    Ok((if negative { -value } else { value }, suffix))
+}
+
+/// Returns the factor of a suffix, and `true` if it is a surprising one.
+fn size_factor(lower: &str, base_1000: bool) -> Option<(i128, bool)> {
+    if matches!(lower, "" | "b") {
+        return Some((1, false));
+    }
+    let power = match lower.as_bytes()[0] {
+        b'k' => 1,
+        b'm' => 2,
+        b'g' => 3,
+        b't' => 4,
+        b'p' => 5,
+        _ => return None,
+    };
+    let binary = match &lower[1..] {
+        "" | "b" | "i" => !base_1000,
+        "ib" => base_1000,
+        _ => return None,
+    };
+    let base: i128 = if binary { 1024 } else { 1000 };
+    Some((base.pow(power), lower.ends_with("ib") && !base_1000))
+}
+
+/// Unit of a time without a suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds: `runtime`, `ramp_time`, `startdelay`.
+    Seconds,
+    /// Milliseconds, for which no suffix is accepted: `log_avg_msec`,
+    /// `rate_cycle`.
+    Millis,
+    /// Microseconds: `thinktime`, `latency_target`.
+    Micros,
+}
+
+impl TimeUnit {
+    /// Nanoseconds in one unit.
+    const fn nanos(self) -> i128 {
+        match self {
+            Self::Seconds => 1_000_000_000,
+            Self::Millis => 1_000_000,
+            Self::Micros => 1_000,
+        }
+    }
+
+    /// Name of the unit.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Millis => "milliseconds",
+            Self::Micros => "microseconds",
+        }
+    }
+}
+
+/// Parses a time: a number with `d`, `h`, `m`, `s`, `ms` or `us`, or without a
+/// suffix in `unit`, or a formula in parentheses.
+pub(super) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, String> {
+    let text = text.trim();
+    if text.starts_with('(') {
+        let value = evaluate(text, Domain::Time)?;
+        let factor = if value.has_unit { 1_000 } else { unit.nanos() };
+        return nanoseconds(text, value.integer()?.checked_mul(factor));
+    }
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(end);
+    let number: i128 = digits
+        .parse()
+        .map_err(|_| format!("'{text}' is not a time: write a number, as in 10s"))?;
+    let factor = time_factor(suffix, unit).ok_or_else(|| match unit {
+        TimeUnit::Millis => {
+            format!("'{text}' is not a number of milliseconds, which has no suffix")
+        }
+        _ => format!("'{text}' has the unknown suffix '{suffix}': use d, h, m, s, ms or us"),
+    })?;
+    nanoseconds(text, number.checked_mul(factor))
+}
+
+/// Nanoseconds in one unit of `suffix`.
+fn time_factor(suffix: &str, unit: TimeUnit) -> Option<i128> {
+    Some(match suffix.trim().to_ascii_lowercase().as_str() {
+        "" => unit.nanos(),
+        _ if unit == TimeUnit::Millis => return None,
+        "us" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+fn nanoseconds(text: &str, nanos: Option<i128>) -> Result<Nanos, String> {
+    nanos
+        .and_then(|nanos| u64::try_from(nanos).ok())
+        .map(Nanos)
+        .ok_or_else(|| format!("'{text}' is not a time that can be waited for"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -496,5 +680,56 @@ mod tests {
         let text = format!("\"{}\"", "a".repeat(LONGEST));
         assert!(pattern(&text, true, &env).is_ok());
         assert!(pattern(&format!("{text}0xab"), true, &env).is_err());
+    }
+
+    fn value(text: &str, base_1000: bool) -> i128 {
+        amount(text, base_1000).expect("a number").value
+    }
+
+    #[test]
+    fn suffixes_follow_fios_rule() {
+        assert_eq!(value("4096", false), 4096);
+        assert_eq!(value("4k", false), 4096);
+        assert_eq!(value("4KB", false), 4096);
+        assert_eq!(value("4KiB", false), 4000);
+        assert_eq!(value("1024mb", false), 1 << 30);
+        assert_eq!(value("4k", true), 4000);
+        assert_eq!(value("4kib", true), 4096);
+        assert_eq!(value("0x1000", false), 4096);
+        assert_eq!(value("-4k", false), -4096);
+        assert_eq!(value("(4*1024)", false), 4096);
+        assert!(amount("4KiB", false).expect("a size").surprising);
+        assert!(!amount("4KiB", true).expect("a size").surprising);
+        assert!(amount("50%", false).expect("a share").percent);
+    }
+
+    #[test]
+    fn what_fio_cuts_off_is_refused() {
+        for text in [
+            "4q", "1.5G", "", "k", "4 k 4", "12.5%", "4z", "é", "-", "0x",
+        ] {
+            assert!(amount(text, false).is_err(), "{text}");
+        }
+        assert!(amount(&"9".repeat(60), false).is_err());
+    }
+
+    #[test]
+    fn the_option_decides_what_a_bare_number_is() {
+        let read = |text, unit| duration(text, unit).expect("a time").0;
+        assert_eq!(read("60", TimeUnit::Seconds), 60_000_000_000);
+        assert_eq!(read("60", TimeUnit::Micros), 60_000);
+        assert_eq!(read("2m", TimeUnit::Micros), 120_000_000_000);
+        assert_eq!(read("5ms", TimeUnit::Seconds), 5_000_000);
+        assert_eq!(read("500", TimeUnit::Millis), 500_000_000);
+        assert_eq!(read("(2*30)", TimeUnit::Seconds), 60_000_000_000);
+        assert_eq!(read("(2*30s)", TimeUnit::Seconds), 60_000_000_000);
+        assert_eq!(read("(100us)", TimeUnit::Seconds), 100_000);
+    }
+
+    #[test]
+    fn unknown_suffixes_are_refused() {
+        for text in ["10sec", "10ns", "-1", "", "1.5", "99999999999999d", "(1"] {
+            assert!(duration(text, TimeUnit::Seconds).is_err(), "{text}");
+        }
     }
 }
