@@ -5,7 +5,7 @@ pub mod changes;
 pub mod devices;
 pub mod traits;
 
-use crate::limits::{Limits, in_release};
+use crate::run::{Limits, in_release};
 use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, LEVEL, Sample};
 use assay_model::rng::SplitMix64;

@@ -14,8 +14,6 @@ mod calibrate;
 mod dist;
 mod fio_tests;
 mod house;
-#[cfg(feature = "measure")]
-mod limits;
 mod packages;
 mod portability;
 mod prerequisites;

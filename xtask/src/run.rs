@@ -1,4 +1,4 @@
-//! Starts other programs.
+//! Starts other programs, and checks figures against limits.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -72,4 +72,39 @@ fn words(command: &Command) -> String {
     let mut words = vec![name.to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|a| a.to_string_lossy().into_owned()));
     words.join(" ")
+}
+
+/// Checks of figures against limits, one line each.
+#[cfg(feature = "measure")]
+#[derive(Debug, Default)]
+pub struct Limits {
+    missed: Vec<String>,
+}
+
+#[cfg(feature = "measure")]
+impl Limits {
+    /// Prints the result of a check with its figure, and notes a miss.
+    pub fn check(&mut self, what: &str, figure: &str, holds: bool) {
+        let word = if holds { "ok    " } else { "MISSED" };
+        println!("{word} {what}: {figure}");
+        if !holds {
+            self.missed.push(what.to_owned());
+        }
+    }
+
+    /// Returns an error that names the missed checks.
+    pub fn end(self) -> Result<()> {
+        if self.missed.is_empty() {
+            return Ok(());
+        }
+        bail!("missed: {}", self.missed.join(", "))
+    }
+}
+
+/// Runs a task of this program again as an optimized build: figures of a debug
+/// build are meaningless.
+#[cfg(feature = "measure")]
+pub fn in_release(task: &[&str]) -> Result<()> {
+    let itself = ["run", "--quiet", "--release", "--package", "xtask", "--"];
+    run(cargo().args(itself).args(task))
 }

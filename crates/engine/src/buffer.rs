@@ -7,7 +7,7 @@
 //! unless new content is requested.
 
 use crate::EngineError;
-use crate::load::Loads;
+use crate::extra::Loads;
 use assay_model::load::{ContentPattern, DedupeMode, WriteContent};
 use assay_model::rng::SplitMix64;
 use assay_model::units::Bytes;

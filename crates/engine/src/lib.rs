@@ -16,6 +16,7 @@
 
 pub mod buffer;
 mod engines;
+mod extra;
 pub mod held;
 pub mod layout;
 pub mod load;

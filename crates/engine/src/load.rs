@@ -41,13 +41,11 @@ use assay_model::load::report::{
 };
 use assay_model::load::{Ddir, IoPriority, PerDirection, PriorityShare, Stream};
 use assay_model::rng::SplitMix64;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 
 #[cfg(feature = "loads")]
 pub use paths::{adopt, laid_out, outputs};
@@ -106,138 +104,6 @@ pub enum Note {
     Warning(String),
     /// Reason why a stream failed.
     Error(String),
-}
-
-/// A clock that only moves forward. The real one is [`MonotonicClock`]; tests of the worker loop
-/// use their own.
-pub(crate) trait Clock: Copy + Send + Sync {
-    /// True if this is the machine's clock, so that the machine's activity meanwhile belongs to its
-    /// time.
-    const REAL: bool = true;
-
-    /// Nanoseconds since an arbitrary but fixed moment.
-    fn now(&self) -> u64;
-
-    /// Waits `ns` nanoseconds.
-    fn sleep(&self, ns: u64);
-
-    /// Called when a stream starts, with the start time, which is a moment ago.
-    fn begin(&self, _start_ns: u64) {}
-
-    /// Called in each round of a busy-wait. Only a virtual clock moves here.
-    #[inline]
-    fn spin(&self) {}
-}
-
-/// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MonotonicClock;
-
-impl Clock for MonotonicClock {
-    #[inline]
-    #[expect(
-        clippy::cast_sign_loss,
-        reason = "the monotonic clock starts at boot and is never negative"
-    )]
-    fn now(&self) -> u64 {
-        let time = clock_gettime(ClockId::Monotonic);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    }
-
-    fn sleep(&self, ns: u64) {
-        std::thread::sleep(Duration::from_nanos(ns));
-    }
-}
-
-/// Proof that this program can run loads. A program built without loads has no such
-/// value, so the compiler removes the code that needs one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Loads {
-    #[cfg(feature = "loads")]
-    Here,
-}
-
-impl Loads {
-    /// Returns `None` if only the jobs of a plan can run ([`crate::measure()`]).
-    pub(crate) const fn here() -> Option<Self> {
-        #[cfg(feature = "loads")]
-        return Some(Self::Here);
-        #[cfg(not(feature = "loads"))]
-        return None;
-    }
-}
-
-/// A part of a stream that only loads request. In a program without loads it is
-/// always absent, and the compiler removes its code.
-#[derive(Debug)]
-pub(crate) struct Extra<T>(WithLoads<T>);
-
-#[cfg(feature = "loads")]
-type WithLoads<T> = Option<T>;
-#[cfg(not(feature = "loads"))]
-type WithLoads<T> = std::marker::PhantomData<T>;
-
-#[cfg(feature = "loads")]
-impl<T> Extra<T> {
-    /// Stores the result of `make`; without loads, `make` is not called.
-    pub(crate) fn new(make: impl FnOnce() -> Option<T>) -> Self {
-        Self(make())
-    }
-
-    /// Stores the result of a `make` that can fail; without loads, `make` is not
-    /// called.
-    ///
-    /// # Errors
-    /// The error that `make` returned.
-    pub(crate) fn try_new<E>(make: impl FnOnce() -> Result<Option<T>, E>) -> Result<Self, E> {
-        make().map(Self)
-    }
-
-    pub(crate) const fn as_ref(&self) -> Option<&T> {
-        self.0.as_ref()
-    }
-
-    pub(crate) const fn as_mut(&mut self) -> Option<&mut T> {
-        self.0.as_mut()
-    }
-
-    pub(crate) const fn take(&mut self) -> Option<T> {
-        self.0.take()
-    }
-}
-
-#[cfg(not(feature = "loads"))]
-impl<T> Extra<T> {
-    pub(crate) fn new(_make: impl FnOnce() -> Option<T>) -> Self {
-        Self(std::marker::PhantomData)
-    }
-
-    pub(crate) fn try_new<E>(make: impl FnOnce() -> Result<Option<T>, E>) -> Result<Self, E> {
-        let _ = make;
-        Ok(Self(std::marker::PhantomData))
-    }
-
-    pub(crate) const fn as_ref(&self) -> Option<&T> {
-        None
-    }
-
-    pub(crate) const fn as_mut(&mut self) -> Option<&mut T> {
-        None
-    }
-
-    pub(crate) const fn take(&mut self) -> Option<T> {
-        None
-    }
-}
-
-impl<T> Extra<T> {
-    pub(crate) const fn is_some(&self) -> bool {
-        self.as_ref().is_some()
-    }
-
-    pub(crate) const fn is_none(&self) -> bool {
-        self.as_ref().is_none()
-    }
 }
 
 /// Draws the priorities of a stream's I/Os.

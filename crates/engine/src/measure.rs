@@ -4,7 +4,8 @@
 //! as it is, `drained` flushes wait for I/Os in flight, and `bad_spots` is the number of bad spots
 //! that do not end a trial.
 
-use crate::load::{Clock, LoadObserver, LoadOutcome, MonotonicClock, Note, Signals, conduct};
+use crate::load::{LoadObserver, LoadOutcome, Note, Signals, conduct};
+use crate::sys::{Clock, MonotonicClock};
 use crate::{EngineError, sys};
 use assay_model::job::{Content, DataPath, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Files, Region, RwPattern};

@@ -5,7 +5,7 @@
 
 use crate::EngineError;
 use crate::engines::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
-use crate::load::Clock;
+use crate::sys::Clock;
 use assay_flash::device::{Device, Simulation};
 use assay_flash::experiment::{Timed, io};
 use assay_flash::{BLOCK_BYTES, Picos};

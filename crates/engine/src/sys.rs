@@ -1,16 +1,18 @@
-//! System calls without a safe wrapper elsewhere.
+//! System calls without a safe wrapper elsewhere, and the clock of the worker loop.
 
 use assay_model::load::SyncFileRange;
 use assay_model::trial::CpuUse;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::system::sysinfo;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::null;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// The number of `cachestat(2)`, the same on all architectures of this crate
 /// (it is younger than the common table of 2019).
@@ -434,6 +436,47 @@ fn catch(flags: libc::c_int) -> io::Result<()> {
 }
 
 extern "C" fn nothing(_: libc::c_int) {}
+
+/// A clock that only moves forward. The real one is [`MonotonicClock`]; tests of the worker loop
+/// use their own.
+pub(crate) trait Clock: Copy + Send + Sync {
+    /// True if this is the machine's clock, so that the machine's activity meanwhile belongs to its
+    /// time.
+    const REAL: bool = true;
+
+    /// Nanoseconds since an arbitrary but fixed moment.
+    fn now(&self) -> u64;
+
+    /// Waits `ns` nanoseconds.
+    fn sleep(&self, ns: u64);
+
+    /// Called when a stream starts, with the start time, which is a moment ago.
+    fn begin(&self, _start_ns: u64) {}
+
+    /// Called in each round of a busy-wait. Only a virtual clock moves here.
+    #[inline]
+    fn spin(&self) {}
+}
+
+/// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    #[inline]
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "the monotonic clock starts at boot and is never negative"
+    )]
+    fn now(&self) -> u64 {
+        let time = clock_gettime(ClockId::Monotonic);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+
+    fn sleep(&self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
+}
 
 #[cfg(test)]
 mod tests {

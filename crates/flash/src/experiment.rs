@@ -7,7 +7,7 @@
 //! prediction is reported too.
 
 use crate::device::{Device, RequestPhase, Spent};
-use crate::estimate::fit;
+use crate::fit::fit;
 use crate::part::DeviceModel;
 use crate::policy::{BlockRequest, Policy};
 use crate::{BLOCK_BYTES, FlashError, Picos};

@@ -7,7 +7,8 @@
 //!   `sim:emmc-8gb-hs400`.
 //! - [`experiment`]: I/O of benchmarks, with the part of it inside their timed windows; the
 //!   published comparison of two policies, fitted and explained.
-//! - [`estimate`]: parameters of a part from measured rates; least squares for nonlinear models.
+//! - [`estimate`]: parameters of a part from measured rates.
+//! - [`fit`]: least squares for nonlinear models.
 //! - [`traits`]: properties of flash that patterns of I/O reveal.
 //! - [`check`]: exhaustive search for broken rules under a policy.
 //! - [`Picos`]: virtual time.
@@ -20,6 +21,7 @@ pub mod check;
 pub mod device;
 pub mod estimate;
 pub mod experiment;
+pub mod fit;
 pub mod part;
 pub mod policy;
 pub mod traits;

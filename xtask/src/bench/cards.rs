@@ -4,8 +4,7 @@
 //! `cargo xtask bench model`: speed of the simulation of cards.
 
 use super::median;
-use crate::limits::{Limits, in_release};
-use crate::run::{output, shipped};
+use crate::run::{Limits, in_release, output, shipped};
 use anyhow::{Context, Result, anyhow};
 use assay_flash::device::Device;
 use assay_flash::experiment::{SimulatedJob, run};

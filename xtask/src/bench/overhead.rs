@@ -2,8 +2,7 @@
 //! compared with fio's on the same jobs.
 
 use super::{FioResult, median};
-use crate::limits::{Limits, in_release};
-use crate::run::{output, shipped};
+use crate::run::{Limits, in_release, output, shipped};
 use anyhow::{Context, Result, bail};
 use assay_engine::{Observer, Start, layout, measure};
 use assay_model::job::{CacheState, EngineKind, Job, Rw};

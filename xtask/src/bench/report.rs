@@ -2,8 +2,7 @@
 //! private store.
 
 use super::median;
-use crate::limits::Limits;
-use crate::run::{output, shipped};
+use crate::run::{Limits, output, shipped};
 use anyhow::{Context, Result, bail};
 use assay_model::plan::Slot;
 use assay_model::rng::SplitMix64;

@@ -3,8 +3,7 @@
 
 use super::median;
 use crate::bench::report::save;
-use crate::limits::Limits;
-use crate::run::{output, shipped};
+use crate::run::{Limits, output, shipped};
 use anyhow::{Context, Result, anyhow, bail};
 use assay_model::run::Run;
 use assay_store::{Store, StoredId};

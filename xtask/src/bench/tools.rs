@@ -4,8 +4,7 @@
 //! - `cargo xtask bench memory`: `assay mem` beside a plain loop in C, as in STREAM, and mbw.
 
 use super::{ScratchFile, folder, median, warm};
-use crate::limits::Limits;
-use crate::run::{output, run, shipped};
+use crate::run::{Limits, output, run, shipped};
 use anyhow::{Context, Result, bail};
 use assay_model::units::Bytes;
 use assay_testkit::Scratch;

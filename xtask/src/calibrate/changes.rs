@@ -5,9 +5,8 @@
 //! people, in the format of the Turing Change Point Dataset: a folder with `annotations.json` and a
 //! `datasets/NAME/NAME.json` for each series.
 
-use crate::limits::{Limits, in_release};
 use crate::prerequisites;
-use crate::run::build_folder;
+use crate::run::{Limits, build_folder, in_release};
 use anyhow::{Context, Result, bail};
 use assay_model::figures::Better;
 use assay_model::rng::SplitMix64;

@@ -1,8 +1,7 @@
 //! `cargo xtask calibrate --devices`: sweeps with a known truth on this machine's
 //! storage. Takes minutes; other load on the machine affects it.
 
-use crate::limits::Limits;
-use crate::run::{build_folder, output, shipped};
+use crate::run::{Limits, build_folder, output, shipped};
 use anyhow::{Context, Result};
 use assay_stats::distributions::student_quantile;
 use assay_stats::verdict::power::{Outlook, power_of_difference};

@@ -6,7 +6,7 @@
 //! finding right? Every statement is checked: it must match the card's parameters, or the behaviour
 //! of its noiseless twin in a case that was not measured.
 
-use crate::limits::{Limits, in_release};
+use crate::run::{Limits, in_release};
 use anyhow::{Context, Result, bail};
 use assay_engine::{Observer, measure};
 use assay_flash::part::{Cache, DeviceModel, Flash, Gc, Map, ReadCosts, Slc, WriteCosts};

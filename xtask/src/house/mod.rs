@@ -323,8 +323,8 @@ pub struct Limits {
 
 /// Present limits. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
-    lines: 180_000,
-    files: 706,
+    lines: 177_700,
+    files: 440,
     idiom_permille: 5,
     doc_permille: 20,
     shared_names: 0,

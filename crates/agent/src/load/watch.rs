@@ -57,7 +57,7 @@ struct WatchedStorage {
 }
 
 /// Files of a wave on one storage.
-struct Place {
+struct StorageFiles {
     storage: Storage,
     /// Files, each with the begin and end of its part.
     files: BTreeMap<PathBuf, (u64, u64)>,
@@ -106,8 +106,8 @@ impl<'a> LoadWatch<'a> {
     }
 
     /// Returns the storages of a wave with the streams and files on each.
-    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<StorageFiles> {
+        let mut places: Vec<StorageFiles> = Vec::new();
         for (stream, paths) in files {
             // Regular files in one folder are on the same storage.
             let mut last: Option<(&Path, usize)> = None;
@@ -132,7 +132,7 @@ impl<'a> LoadWatch<'a> {
     }
 
     /// Returns what the window of a storage reads of its files.
-    fn files_of(&self, place: &Place) -> Files {
+    fn files_of(&self, place: &StorageFiles) -> Files {
         let mut files = Files::new(FileReads {
             parts: true,
             holes: true,
@@ -260,7 +260,7 @@ impl LoadObserver for LoadWatch<'_> {
     }
 }
 
-impl Place {
+impl StorageFiles {
     fn add(&mut self, stream: u32, path: &Path, part: FilePart) {
         if self.streams.last() != Some(&stream) {
             self.streams.push(stream);
@@ -291,7 +291,7 @@ impl WatchedStorage {
 
 /// Returns the index of the entry with this storage, which is added if necessary. Two paths are on
 /// the same storage if their mounts and their devices are the same.
-fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
+fn place_of(places: &mut Vec<StorageFiles>, storage: Storage) -> usize {
     let same = |known: &Storage| {
         known.mount == storage.mount
             && known.backing == storage.backing
@@ -300,7 +300,7 @@ fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
     if let Some(at) = places.iter().position(|place| same(&place.storage)) {
         return at;
     }
-    places.push(Place {
+    places.push(StorageFiles {
         storage,
         files: BTreeMap::new(),
         streams: Vec::new(),

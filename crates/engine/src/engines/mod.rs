@@ -8,7 +8,7 @@ mod uring;
 pub use mmap::MappedFile;
 
 use crate::buffer::IoBuf;
-use crate::load::Loads;
+use crate::extra::Loads;
 use crate::{EngineError, held};
 use aio::{Libaio, Posixaio, probe_libaio};
 use assay_model::job::{EngineKind, FlushCall};

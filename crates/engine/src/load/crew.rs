@@ -10,11 +10,12 @@ use super::worker::{Checks, Finished, Parts, Worker};
 use super::{Note, Priorities, StreamShared, Turn, Turns, has_turns};
 use crate::buffer::{Filler, IoBuf};
 use crate::engines::{IoEngine, WithEngine, with_engine};
-use crate::load::{Clock, Extra, Loads, MonotonicClock};
+use crate::extra::{Extra, Loads};
 use crate::recorder::WorkerGaps;
 #[cfg(feature = "sim")]
 use crate::sim::{Sim, VirtualClock};
 use crate::sys::StartLine;
+use crate::sys::{Clock, MonotonicClock};
 use crate::{EngineError, sys};
 use assay_model::job::{DataPath, QueueMode};
 use assay_model::load::report::StreamState;

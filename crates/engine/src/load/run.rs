@@ -9,9 +9,11 @@ use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::{LoadObserver, Note, StreamShared};
 use crate::EngineError;
+use crate::extra::Loads;
 use crate::load::logs::write_logs;
-use crate::load::{Clock, Loads, MonotonicClock, SteadyTotals, SteadyWatch};
+use crate::load::{SteadyTotals, SteadyWatch};
 use crate::recorder::{SharedGaps, WorkerGaps};
+use crate::sys::{Clock, MonotonicClock};
 use assay_model::load::report::{
     LoadProgress, LoadReport, StreamProgress, StreamReport, StreamState,
 };

@@ -4,7 +4,7 @@ use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
 use super::trace::{TraceReader, TraceStep};
 use crate::EngineError;
-use crate::load::Loads;
+use crate::extra::Loads;
 use assay_model::evidence::LatencyRecord;
 use assay_model::job::FlushCall;
 use assay_model::load::{Ddir, Stream, Trace};

@@ -37,7 +37,10 @@ fn assert_near(found: f64, expected: f64) {
 #[test]
 fn single_requests_cost_what_the_formulas_say() {
     let part = sd();
-    let wire = 512e6 / assay_model::device::find_ceiling("sdr104").expect("a bus").read;
+    let wire = 512e6
+        / assay_model::device::find_ceiling("sdr104")
+            .expect("a bus")
+            .read;
     let read = |n: f64| 298.0 + 6.3 * n.min(32.0) + wire * n;
     let write = |n: f64| 298.0 + 1158.0 + 18.68 * n.min(128.0) + 8.83 * n;
     for (blocks, n) in [(16, 16.0), (32, 32.0), (1024, 1024.0)] {

@@ -12,7 +12,7 @@ pub mod ask;
 pub mod series;
 
 use crate::BLOCK_BYTES;
-use crate::estimate::fit;
+use crate::fit::fit;
 use assay_model::units::{Bytes, Nanos, as_u32, as_u64};
 use series::{Answers, Course, Series, SeriesPoint};
 

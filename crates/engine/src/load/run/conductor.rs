@@ -2,11 +2,12 @@
 
 use super::{BandwidthLog, LoadOutcome, Stage, SteadyGroups};
 use crate::EngineError;
+use crate::extra::Extra;
 use crate::load::crew::{Event, Post};
 use crate::load::logs::LogSet;
 use crate::load::worker::Finished;
-use crate::load::{Clock, Extra, LoadObserver, MonotonicClock, StreamShared, Turn, has_turns};
-use crate::sys::StartLine;
+use crate::load::{LoadObserver, StreamShared, Turn, has_turns};
+use crate::sys::{Clock, MonotonicClock, StartLine};
 use assay_model::job::DataPath;
 use assay_model::load::report::{FilePart, StreamState};
 use assay_model::load::{ExitWhat, Stream};

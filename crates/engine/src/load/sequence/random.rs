@@ -1,7 +1,7 @@
 //! Random orders that need no map in memory, and random numbers with different frequencies.
 
 use crate::EngineError;
-use crate::load::Loads;
+use crate::extra::Loads;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 use assay_model::units::as_u64;

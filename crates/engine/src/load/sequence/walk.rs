@@ -3,7 +3,7 @@
 use super::random::{Ahead, Draw, Permutation, Skewed};
 use super::{FilePart, FreeMap, Lengths};
 use crate::EngineError;
-use crate::load::Loads;
+use crate::extra::Loads;
 use assay_model::load::blocks::{
     Blocks, Distribution, FileService, Files, Generator, Sequencer, StridedZones,
 };

@@ -3,9 +3,11 @@
 use super::issue::{Role, UnitInFlight};
 use super::{Failure, Finished, Goal, MAX_TICK_NS, RunTimes, Worker};
 use crate::engines::{Completion, IoEngine, IoUnit};
+use crate::extra::Loads;
 use crate::held::shown;
 use crate::load::pace::DepthDecision;
-use crate::load::{Clock, Depths, Loads, Note, SteadyTotals};
+use crate::load::{Depths, Note, SteadyTotals};
+use crate::sys::Clock;
 use crate::{EngineError, sys};
 use assay_model::job::Direction;
 use assay_model::load::report::{

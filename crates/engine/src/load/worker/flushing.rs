@@ -3,9 +3,9 @@
 use super::Worker;
 use crate::engines::{IoEngine, IoUnit};
 use crate::held::shown;
-use crate::load::Clock;
 use crate::load::sequence::Step;
 use crate::sys;
+use crate::sys::Clock;
 use assay_model::job::FlushCall;
 use assay_model::load::report::StreamState;
 use assay_model::load::{Ddir, Durability, SyncFileRange};

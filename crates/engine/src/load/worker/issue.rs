@@ -4,11 +4,11 @@ use super::{Phase, Worker};
 use crate::EngineError;
 use crate::buffer::IoBuf;
 use crate::engines::{Completion, IoEngine, IoUnit, QueueStatus};
-use crate::load::Clock;
 use crate::load::files::{HeldLock, LockBusy};
 use crate::load::pace::Pause;
 use crate::load::sequence::Step;
 use crate::load::source::Given;
+use crate::sys::Clock;
 use assay_model::load::blocks::FileLock;
 use assay_model::load::{Ddir, IoPriority};
 

@@ -169,6 +169,11 @@ pub fn share() -> Format {
     Format::new().set_num_format("0.0 %_c")
 }
 
+/// Parses a numeric heading.
+pub fn numeric_heading(head: &str) -> Option<f64> {
+    head.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 /// Converts a number to the number type of cells.
 #[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
 pub const fn number(n: u64) -> f64 {

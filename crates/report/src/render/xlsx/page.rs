@@ -1,7 +1,7 @@
 //! Documents as cells of a sheet; numbers remain numbers.
 
+use super::look;
 use super::look::Shade;
-use super::{look, surface};
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::moments;
 use crate::words::{clean, width, wrap};
@@ -214,7 +214,7 @@ impl Page<'_> {
             for head in heads(column, table, index) {
                 self.widen(at, width(&head));
                 // Numeric headings are the axis of a surface.
-                match surface::number(&head) {
+                match look::numeric_heading(&head) {
                     Some(number) => {
                         self.sheet
                             .write_number_with_format(self.row, at, number, &look::head())?

@@ -169,14 +169,12 @@ fn one_series(grid: &Grid, place: MatrixPosition<'_>, index: usize) -> String {
     )
 }
 
-/// Parses a numeric heading.
-pub fn number(head: &str) -> Option<f64> {
-    head.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
 /// Returns the headings of columns: as numbers if all are numeric, else as texts.
 fn heads(columns: &[String], range: &str) -> String {
-    if columns.iter().all(|head| number(head).is_some()) {
+    if columns
+        .iter()
+        .all(|head| look::numeric_heading(head).is_some())
+    {
         let numbers = columns.iter().map(|head| Some(head.clone()));
         return format!("<c:numRef><c:f>{range}</c:f>{}</c:numRef>", cache(numbers));
     }
