@@ -279,7 +279,7 @@ crate::named! {
         /// Nanoseconds.
         #[serde(rename = "ns")]
         Nanos = "ns",
-        /// A share, 0 to 1.
+        /// A ratio; shares are 0 to 1.
         #[serde(rename = "ratio")]
         Ratio = "ratio",
         /// A number of objects or events.

@@ -1,9 +1,10 @@
 //! Acts on the host's side: the slots of a run, its trials in the store, and its end. Commands that
-//! measure by one act.
+//! measure by one act, and those whose acts follow the jobs of a plan in the same run.
 
 use crate::checks::admission::can_be_stored;
-use crate::driver::announce::{held, tell};
-use crate::driver::plans::{Execution, SoFarOfPlan};
+use crate::checks::estimate;
+use crate::driver::announce::{announce, held, tell};
+use crate::driver::plans::{self, Execution, Prepared, SoFarOfPlan, never_enough};
 use crate::driver::runs::{self, Done, Ending, header, run_id};
 use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, StepTalk, Trials, TrialsOfStreams};
 use crate::driver::{Host, clear_leftovers, clear_leftovers_after_loss, note_of_leftover};
@@ -16,9 +17,11 @@ use assay_model::act::{Act, ActOrder, ActSpec, Acts};
 use assay_model::condition::{Condition, Restore};
 use assay_model::job::Job;
 use assay_model::load::Load;
-use assay_model::plan::{Place, Plan, rounds};
-use assay_model::run::{Run, RunHeader, Stopping};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot, rounds};
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Claims, Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::TrialRecord;
+use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection, RunEnd};
 use assay_store::Store;
 use assay_target::Target;
@@ -400,5 +403,130 @@ impl MeasuringCommand<'_> {
             must_be_stored: true,
             sweep: None,
         }
+    }
+}
+
+/// An act that follows the jobs of a plan.
+pub struct FollowingAct {
+    /// The act.
+    pub act: Act,
+    /// Steps in their order, by the names that the agent gives them.
+    pub steps: Vec<Job>,
+    /// Number of repetitions.
+    pub trials: u32,
+    /// Estimated time of a repetition at the speeds of [`SPEEDS`](estimate::SPEEDS).
+    pub times: [Nanos; 2],
+}
+
+/// A plan of jobs and the acts that follow them, all in one run. The order is fixed: a plan of jobs
+/// continues only after trials of its own.
+pub struct JobsThenActs {
+    /// The jobs and their order.
+    pub plan: Plan,
+    /// The acts, each with all its repetitions before the next one; may be empty.
+    pub acts: Vec<FollowingAct>,
+    /// The user's statements about the device.
+    pub claims: Option<Claims>,
+    /// Permission to overwrite the data of block devices.
+    pub destroy_data: bool,
+}
+
+impl JobsThenActs {
+    /// Announces jobs and acts, carries them out, and stores their trials. An act that does not
+    /// finish is the last.
+    ///
+    /// # Errors
+    /// When it cannot begin. Later failures are in [`Done::ending`].
+    pub fn carry_out(self, prepared: Prepared, target: &mut dyn Target) -> Result<Done, Failure> {
+        let Prepared {
+            mut host,
+            inspection,
+            mut store,
+            ..
+        } = prepared;
+        let machine = host.target();
+        announce(
+            &self.plan,
+            &inspection,
+            machine,
+            self.duration(),
+            store.path(),
+        );
+        // The agent gets the plan of the jobs alone.
+        let mut header = header(self.plan.clone(), inspection, host.origin());
+        header.claims.clone_from(&self.claims);
+        let whole = RunHeader {
+            plan: self.whole_plan(),
+            ..header.clone()
+        };
+        store.begin_run(&whole, &stored::this_process())?;
+        let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
+        let done = plans::close(whole, &mut store, executed, target)?;
+        if self.acts.is_empty() || done.run.status != RunStatus::Finished {
+            return Ok(done);
+        }
+        self.follow(done.run, store, (&mut host, target))
+    }
+
+    /// Estimates the time of the run, and that on slow storage if the acts make it differ.
+    fn duration(&self) -> (Nanos, Option<Nanos>) {
+        let jobs = estimate::of_plan(&self.plan).0;
+        let [usual, slow] = [0, 1].map(|speed| {
+            let each = |act: &FollowingAct| act.times[speed].0.saturating_mul(act.trials.into());
+            Nanos(jobs.saturating_add(self.acts.iter().map(each).sum()))
+        });
+        (usual, (!self.acts.is_empty()).then_some(slow))
+    }
+
+    /// Returns the plan of the whole run: with the steps of the acts.
+    fn whole_plan(&self) -> Plan {
+        let steps = self.acts.iter().flat_map(|act| {
+            let planned = |job: &Job| PlannedJob {
+                job: job.clone(),
+                trials: act.trials,
+            };
+            act.steps.iter().map(planned)
+        });
+        let mut plan = self.plan.clone();
+        plan.jobs.extend(steps);
+        plan
+    }
+
+    /// Appends the trials of the acts to the finished run of the jobs.
+    fn follow(
+        self,
+        run: Run,
+        mut store: Store,
+        (host, target): (&mut Host, &mut dyn Target),
+    ) -> Result<Done, Failure> {
+        // The jobs have printed the message about a stop.
+        let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
+        store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
+        let mut talk = StepTalk::new(self.acts.iter().map(|act| act.steps.len()).sum());
+        let acts = self.in_slots(run.header.plan.seed);
+        let acts_of_run = ActRun {
+            done: (run.trials, 0),
+            ..ActRun::new(run.header, Some(store), &acts)
+        };
+        let done = acts_of_run.carry_out(target, host, &interrupt, &mut talk, &mut all_slots);
+        talk.close();
+        done
+    }
+
+    fn in_slots(self, seed: u64) -> Acts {
+        let mut all = Acts {
+            acts: Vec::new(),
+            slots: Vec::new(),
+            destroy_data: self.destroy_data,
+            stand_in: None,
+        };
+        for ((index, number), following) in (0..).zip(1..).zip(self.acts) {
+            let mut seeds = SplitMix64::new(seed ^ number);
+            let trials = (1..=following.trials).map(|trial| Slot::plain(index, trial));
+            all.slots
+                .extend(trials.map(|slot| (slot, seeds.next_u64())));
+            all.acts.push(following.act);
+        }
+        all
     }
 }

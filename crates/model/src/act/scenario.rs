@@ -4,7 +4,7 @@
 //! The host parses the file of a scenario and resolves it: it scales sizes, expands repetitions,
 //! and makes names unique. The agent carries out the result unchanged.
 //!
-//! To add an action: add a variant of `Action`, its keys in `cli::scenarios::action`, its needs in
+//! To add an action: add a variant of `Action`, its keys in `cli::scenarios::file`, its needs in
 //! `resolve` and its job in `job` there, a `Play` in `assay_workloads::scenario`, and a line in
 //! `docs/scenarios.md`. A built-in scenario is a file in `cli::scenarios::library`.
 

@@ -7,24 +7,19 @@ use crate::checks::admission::{self, Need};
 use crate::checks::input::{bus_mode, parse_toml};
 use crate::checks::{estimate, input};
 use crate::driver::Host;
-use crate::driver::acts::{ActRun, MeasureArgs, all_slots};
-use crate::driver::announce::announce;
-use crate::driver::plans::{self, Prepared, interleaved, never_enough};
-use crate::driver::runs::{Done, header, random};
-use crate::driver::trials::StepTalk;
-use crate::exit::{EXIT_CODES, Failure, Interrupts};
+use crate::driver::acts::{FollowingAct, JobsThenActs, MeasureArgs};
+use crate::driver::plans::{Prepared, interleaved};
+use crate::driver::runs::random;
+use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
 use crate::output::say;
-use crate::{config, jobs, scenarios, stored};
+use crate::{config, jobs, scenarios};
 use assay_lang::tr;
-use assay_model::act::{Act, Acts};
-use assay_model::plan::{Place, Plan, PlannedJob, Slot};
-use assay_model::rng::SplitMix64;
-use assay_model::run::{Claims, Datasheet, Run, RunHeader, RunStatus};
+use assay_model::act::Act;
+use assay_model::plan::{Place, Plan};
+use assay_model::run::{Claims, Datasheet};
 use assay_model::text::clean;
-use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection};
-use assay_store::Store;
 use assay_target::Target;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -87,45 +82,21 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let claims = claims(args)?;
     if args.profile.is_some() {
-        target.needs(Feature::Loads);
+        target.needs(Feature::Sqlite);
     }
     let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
-    let Prepared {
-        mut host,
-        inspection,
-        place,
-        mut store,
-    } = Prepared::new(&args.path, &args.shared.store, target, admit)?;
-
-    let scale = Scale::new(&args.suite, &inspection)?;
-    let more = profile_works(args, &place, &mut host)?;
-    let plan = plan(args, &inspection, place, &scale)?;
-    let suite = estimate::of_plan(&plan);
-    let [usual, slow] = more.times().map(|time| Nanos(suite.0 + time.0));
-    let duration = (usual, (!more.is_empty()).then_some(slow));
-    announce(&plan, &inspection, host.target(), duration, store.path());
-
-    let mut header = header(plan, inspection, host.origin());
-    header.claims = claims;
-    let whole = RunHeader {
-        plan: with(&header.plan, &more),
-        ..header.clone()
+    let mut prepared = Prepared::new(&args.path, &args.shared.store, target, admit)?;
+    let scale = Scale::new(&args.suite, &prepared.inspection)?;
+    let acts = profile_acts(args, &prepared.place, &mut prepared.host)?;
+    let plan = plan(args, &prepared.inspection, prepared.place.clone(), &scale)?;
+    let measured = JobsThenActs {
+        plan,
+        acts,
+        claims,
+        destroy_data: args.destroy_data,
     };
-    store.begin_run(&whole, &stored::this_process())?;
-    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
-    let done = plans::close(whole, &mut store, executed, target)?;
-    if more.is_empty() || done.run.status != RunStatus::Finished {
-        return done.present(args.shared.json);
-    }
-    let done = more.carry_out(args, done.run, store, (&mut host, target))?;
+    let done = measured.carry_out(prepared, target)?;
     done.present(args.shared.json)
-}
-
-/// Returns the plan of the whole run. The agent gets the plan of the suite alone.
-fn with(suite: &Plan, more: &ProfileWorks) -> Plan {
-    let mut plan = suite.clone();
-    plan.jobs.extend(more.jobs());
-    plan
 }
 
 /// Plans the trials and their order.
@@ -196,24 +167,17 @@ impl Profile {
     const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
 }
 
-/// Works that follow the suite.
-#[derive(Default)]
-struct ProfileWorks {
-    works: Vec<(Act, Vec<PlannedJob>)>,
-    times: [Nanos; 2],
-}
-
-/// Returns the works that a profile adds to the suite in this place.
+/// Returns the acts that a profile adds to the suite in this place.
 ///
 /// # Errors
 /// If the place must not be written, or programs are missing.
-fn profile_works(
+fn profile_acts(
     args: &QualifyArgs,
     place: &Place,
     host: &mut Host,
-) -> Result<ProfileWorks, Failure> {
+) -> Result<Vec<FollowingAct>, Failure> {
     let Some(profile) = args.profile else {
-        return Ok(ProfileWorks::default());
+        return Ok(Vec::new());
     };
     let names = match place {
         Place::Directory { .. } => profile.in_folder(),
@@ -236,11 +200,8 @@ fn profile_works(
         (_, true) => 0.6,
         _ => 0.2,
     };
-    let planned = |job| PlannedJob {
-        job,
-        trials: args.trials(),
-    };
-    let (mut works, mut once_ns) = (Vec::new(), [0; 2]);
+    let trials = args.trials();
+    let mut acts = Vec::new();
     for name in names {
         let resolved = scenarios::built(name, scale, place)?;
         scenarios::tools_are_there(host, &resolved.scenario)?;
@@ -249,70 +210,21 @@ fn profile_works(
             name,
             written = resolved.written
         )));
-        for (all, time) in once_ns.iter_mut().zip(resolved.times) {
-            *all += time.0;
-        }
-        let steps = scenarios::measured(&resolved);
-        let work = Act::Scenario(Box::new(resolved.scenario));
-        works.push((work, steps.into_iter().map(planned).collect()));
+        acts.push(FollowingAct {
+            steps: scenarios::measured(&resolved),
+            times: resolved.times,
+            act: Act::Scenario(Box::new(resolved.scenario)),
+            trials,
+        });
     }
     if profile == Profile::Emcp {
-        let (work, steps) = jobs::short();
-        once_ns = once_ns.map(|all| all + estimate::of_memory(steps.len()).0);
-        works.push((work, steps.into_iter().map(planned).collect()));
+        let (act, steps) = jobs::short();
+        acts.push(FollowingAct {
+            act,
+            times: [estimate::of_memory(steps.len()); 2],
+            steps,
+            trials,
+        });
     }
-    let times = once_ns.map(|once| Nanos(once.saturating_mul(args.trials().into())));
-    Ok(ProfileWorks { works, times })
-}
-
-impl ProfileWorks {
-    /// `true` if there are no works.
-    pub fn is_empty(&self) -> bool {
-        self.works.is_empty()
-    }
-
-    /// Returns the estimated times of all works at the speeds of [`SPEEDS`](estimate::SPEEDS).
-    pub const fn times(&self) -> [Nanos; 2] {
-        self.times
-    }
-
-    /// Returns the steps of the works, as the plan of the run has them.
-    pub fn jobs(&self) -> impl Iterator<Item = PlannedJob> + '_ {
-        self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
-    }
-
-    /// Carries out all acts, and appends their trials to the finished run of the suite. An act that
-    /// does not finish is the last.
-    pub fn carry_out(
-        self,
-        args: &QualifyArgs,
-        run: Run,
-        mut store: Store,
-        (host, target): (&mut Host, &mut dyn Target),
-    ) -> Result<Done, Failure> {
-        // The suite has printed the message about a stop.
-        let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
-        store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
-        let mut talk = StepTalk::new(self.jobs().count());
-        let mut acts = Acts {
-            acts: Vec::new(),
-            slots: Vec::new(),
-            destroy_data: args.destroy_data,
-            stand_in: None,
-        };
-        for ((index, number), (work, _)) in (0..).zip(1..).zip(self.works) {
-            let mut seeds = SplitMix64::new(run.header.plan.seed ^ number);
-            let trials = (1..=args.trials()).map(|trial| Slot::plain(index, trial));
-            acts.slots
-                .extend(trials.map(|slot| (slot, seeds.next_u64())));
-            acts.acts.push(work);
-        }
-        let acts_of_run = ActRun {
-            done: (run.trials, 0),
-            ..ActRun::new(run.header, Some(store), &acts)
-        };
-        let done = acts_of_run.carry_out(target, host, &interrupt, &mut talk, &mut all_slots);
-        talk.close();
-        done
-    }
+    Ok(acts)
 }
