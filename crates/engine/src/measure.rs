@@ -7,7 +7,7 @@
 use crate::load::{LoadObserver, LoadOutcome, Note, Signals, conduct};
 use crate::sys::{Clock, MonotonicClock};
 use crate::{EngineError, sys};
-use assay_model::job::{Content, DataPath, Job, RateLimit};
+use assay_model::job::{Content, DataPath, Job, PathUse, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Files, Region, RwPattern};
 use assay_model::load::report::{
     ErrorPolicy, FilePart, LoadProgress, LoadReport, StatsOptions, StreamReport,
@@ -177,6 +177,11 @@ fn check(job: &Job) -> Result<(), EngineError> {
     } else if job.ioengine.properties().data == DataPath::NoData {
         Some(format!(
             "{} moves no data: it works in a load (assay fio), not here",
+            job.ioengine
+        ))
+    } else if job.ioengine.properties().paths == PathUse::CharacterDevice {
+        Some(format!(
+            "{} works on a character device: it works in a load (assay fio), not here",
             job.ioengine
         ))
     } else if job.direct && job.ioengine.maps_memory() {

@@ -205,6 +205,12 @@ impl EngineKind {
         matches!(self.properties().data, BlockLayer | MemoryMap | PassThrough)
     }
 
+    /// `true` if the engine moves the data of regular files: the jobs of a plan and the tests of
+    /// files need that.
+    pub const fn moves_data_of_files(self) -> bool {
+        self.moves_data() && !matches!(self.properties().paths, PathUse::CharacterDevice)
+    }
+
     /// `true` if the engine is asynchronous, so that an I/O depth above 1 has an effect.
     pub const fn is_asynchronous(self) -> bool {
         !matches!(self.properties().queue, QueueMode::OneByOne)

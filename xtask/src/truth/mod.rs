@@ -677,7 +677,7 @@ impl TruthJob {
 
 type SelectsEngine = fn(EngineKind) -> bool;
 const PSYNC: SelectsEngine = |kind| kind == EngineKind::Psync;
-const OTHERS: SelectsEngine = |kind| kind.moves_data() && !PSYNC(kind) && !MAPPED(kind);
+const OTHERS: SelectsEngine = |kind| kind.moves_data_of_files() && !PSYNC(kind) && !MAPPED(kind);
 const QUEUED: SelectsEngine = |kind| {
     matches!(
         kind.properties().queue,

@@ -143,7 +143,7 @@ fn plain(row: &Row, folder: &str) -> Vec<String> {
     });
     let mut words: Vec<String> = words.collect();
     match row.name {
-        "iozone" => words.extend(["-f".to_owned(), format!("{folder}/f")]),
+        "iozone" => words.extend(["-f".to_owned(), format!("{folder}/g")]),
         "androbench" | "disks" | "scenario" => words.push(folder.to_owned()),
         _ => {}
     }

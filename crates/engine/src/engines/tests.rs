@@ -22,7 +22,9 @@ fn movers() -> impl Iterator<Item = Engine> {
             false
         }
     };
-    let movers = EngineKind::ALL.into_iter().filter(|kind| kind.moves_data());
+    let movers = EngineKind::ALL
+        .into_iter()
+        .filter(|kind| kind.moves_data_of_files());
     movers.filter(works).map(engine)
 }
 

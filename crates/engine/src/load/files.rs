@@ -71,7 +71,7 @@ pub(crate) enum FileKind {
     Missing,
     /// A block device.
     BlockDevice,
-    /// One of the memory devices, such as `/dev/null`.
+    /// A character device: a memory device such as `/dev/null`, or that of an engine which opens one.
     CharDevice,
     /// The path was not inspected: the engine needs only the name, or the caller has prepared the
     /// file.

@@ -60,7 +60,7 @@ fn stream(folder: &Path, file: &str, size: u64) -> Stream {
 
 fn engines() -> Vec<EngineKind> {
     let all = EngineKind::ALL.into_iter();
-    all.filter(|kind| kind.moves_data())
+    all.filter(|kind| kind.moves_data_of_files())
         .filter(|&kind| match assay_engine::usable(kind) {
             Ok(()) => true,
             Err(why) => {

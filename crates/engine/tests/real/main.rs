@@ -43,7 +43,7 @@ fn engines() -> Vec<(EngineKind, u32)> {
         QueueMode::Combined => 4,
         _ => 8,
     };
-    all.filter(|engine| engine.moves_data())
+    all.filter(|engine| engine.moves_data_of_files())
         .filter(works)
         .map(|engine| (engine, depth(engine)))
         .collect()
