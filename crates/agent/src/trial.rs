@@ -258,8 +258,8 @@ impl Observer for TrialWatch<'_> {
     }
 
     fn clock_stopped(&mut self) {
-        let counters = self.window.counters_after(&self.machine);
-        let after = self.window.files_after(counters);
+        let mut after = self.window.counters_after(&self.machine);
+        self.window.files_after(&mut after);
         let others = self.machine.others(self.window.started());
         self.after = Some((after, others));
     }

@@ -13,11 +13,8 @@ use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around, snapshot, with_surroundings};
 use rustix::fs::{Mode, OFlags, SeekFrom, ioctl_getflags, seek};
 use rustix::io::Errno;
-use std::borrow::Cow;
 use std::fs::{File, Metadata};
-use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -74,8 +71,13 @@ impl<'a> Machine<'a> {
         self.roots
     }
 
+    /// `true` if recent readings are used again; never in the smallest agent.
+    const fn reuses(&self) -> bool {
+        WITH_PARTS && self.reuses
+    }
+
     fn is_recent(&self, taken: Instant, age: Duration) -> bool {
-        self.reuses && taken.elapsed() <= age
+        self.reuses() && taken.elapsed() <= age
     }
 
     /// Reads the I/O of all processes, from which [`Self::others`] counts.
@@ -93,13 +95,13 @@ impl<'a> Machine<'a> {
     /// Returns the other processes that did the most I/O since [`Self::read_processes`]; `None` if
     /// that is not known, or if a step that began at `started` was too short to examine them.
     pub(crate) fn others(&mut self, started: Instant) -> Option<Vec<ProcessIo>> {
-        if self.reuses && started.elapsed() < SHORT {
+        if self.reuses() && started.elapsed() < SHORT {
             return None;
         }
         let (_, before) = self.processes.as_ref()?;
         let after = self.table();
         let others = busiest(before, &after, PROCESSES_KEPT);
-        if self.reuses {
+        if self.reuses() {
             self.processes = Some((Instant::now(), after));
         }
         others
@@ -113,7 +115,7 @@ impl<'a> Machine<'a> {
             return known.clone();
         }
         let queues = counters::queues(self.roots, storage);
-        if self.reuses {
+        if self.reuses() {
             self.queues = Some((Instant::now(), storage.clone(), queues.clone()));
         }
         queues
@@ -121,7 +123,7 @@ impl<'a> Machine<'a> {
 
     /// Reads counters and machine data before a clock starts.
     fn before(&mut self, storage: &Storage) -> Snapshot {
-        if !self.reuses {
+        if !self.reuses() {
             return snapshot(self.roots, storage);
         }
         let surroundings = match &self.surroundings {
@@ -167,39 +169,27 @@ impl Window {
     /// Reads what takes long before the clock starts: queues, cached pages, holes.
     pub(crate) fn read_files(&mut self, machine: &mut Machine<'_>) {
         self.files.note_sizes();
-        let (file_cache, region_cache) = self.files.cached();
-        self.before = Snapshot {
-            queues: machine.queues(&self.storage),
-            holes: self.files.holes(),
-            file_cache,
-            region_cache,
-            ..std::mem::take(&mut self.before)
-        };
+        self.before.queues = machine.queues(&self.storage);
+        self.before.holes = self.files.holes();
+        self.files.read_cached(&mut self.before);
     }
 
     /// Reads the counters. Comes last where the clock starts next, and first where it runs.
     pub(crate) fn read_counters(&mut self, machine: &mut Machine<'_>) {
-        let earlier = std::mem::take(&mut self.before);
-        self.before = Snapshot {
-            queues: earlier.queues,
-            holes: earlier.holes,
-            file_cache: earlier.file_cache,
-            region_cache: earlier.region_cache,
-            ..machine.before(&self.storage)
-        };
+        let files = std::mem::replace(&mut self.before, machine.before(&self.storage));
+        self.before.queues = files.queues;
+        self.before.holes = files.holes;
+        self.before.file_cache = files.file_cache;
+        self.before.region_cache = files.region_cache;
         self.started = Instant::now();
     }
 
     /// Reads counters and cached pages while the clocks of other streams may run.
     #[cfg(feature = "works")]
     pub(crate) fn meanwhile(&self, roots: &Roots) -> Snapshot {
-        let counters = snapshot::counters(roots, &self.storage);
-        let (file_cache, region_cache) = self.files.cached();
-        Snapshot {
-            file_cache,
-            region_cache,
-            ..counters
-        }
+        let mut now = snapshot::counters(roots, &self.storage);
+        self.files.read_cached(&mut now);
+        now
     }
 
     /// Reads the counters after the clock has stopped, before anything slow.
@@ -208,15 +198,10 @@ impl Window {
     }
 
     /// Adds the state of the files to the counters read by [`Self::counters_after`].
-    pub(crate) fn files_after(&self, counters: Snapshot) -> Snapshot {
-        let (file_cache, region_cache) = self.files.cached();
-        Snapshot {
-            file_cache,
-            region_cache,
-            synchronous_files: self.files.are_synchronous(),
-            file_change: self.files.change(),
-            ..counters
-        }
+    pub(crate) fn files_after(&self, after: &mut Snapshot) {
+        self.files.read_cached(after);
+        after.synchronous_files = self.files.are_synchronous();
+        after.file_change = self.files.change();
     }
 
     /// Time at which the counters before were read.
@@ -275,7 +260,11 @@ struct WatchedFile {
     held: Option<(File, Metadata)>,
 }
 
+/// `true` if parts of files are read: only acts use parts, and the smallest agent has none.
+const WITH_PARTS: bool = cfg!(feature = "works");
+
 /// Files held open for a window, at most; further files are accessed by their names.
+#[cfg(feature = "works")]
 const MOST_HELD: usize = 64;
 
 impl Files {
@@ -286,6 +275,7 @@ impl Files {
     }
 
     /// Adds a file of which `part` is used: offset and length, where length 0 extends to the end.
+    #[cfg(feature = "works")]
     pub(crate) fn add(&mut self, path: &Path, part: (u64, u64)) {
         self.files.push(WatchedFile {
             path: path.to_owned(),
@@ -344,49 +334,68 @@ impl Files {
         }
     }
 
-    fn paths(&self) -> Vec<Cow<'_, Path>> {
-        self.files.iter().map(WatchedFile::path).collect()
+    /// Reads the cached pages of the files, and of their parts.
+    fn read_cached(&self, snapshot: &mut Snapshot) {
+        snapshot.file_cache = self.pages(|file, _| page_cache::look(file));
+        if WITH_PARTS && self.reads.parts {
+            snapshot.region_cache =
+                self.pages(|file, (at, length)| page_cache::look_at(file, at, length));
+        }
     }
 
-    fn parts(&self) -> Vec<(Cow<'_, Path>, u64, u64)> {
-        let files = self.files.iter();
-        files
-            .map(|file| (file.path(), file.part.0, file.part.1))
-            .collect()
+    /// Returns the cached pages of all files together. `None` if a file cannot be opened, or is a
+    /// folder, whose files are unknown. A missing file counts as zero pages.
+    fn pages(&self, look: impl Fn(&File, (u64, u64)) -> Option<FileCache>) -> Option<FileCache> {
+        let mut sum = FileCache {
+            source: CacheSource::Cachestat,
+            cached_bytes: 0,
+            dirty_bytes: Some(0),
+            writeback_bytes: Some(0),
+        };
+        for file in &self.files {
+            if !file.may_be_cached()? {
+                continue;
+            }
+            let pages = match file.with(|opened| look(opened, file.part)) {
+                Ok(pages) => pages?,
+                Err(Errno::NOENT) => continue,
+                Err(_) => return None,
+            };
+            let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+            sum.cached_bytes += pages.cached_bytes;
+            sum.dirty_bytes = both(sum.dirty_bytes, pages.dirty_bytes);
+            sum.writeback_bytes = both(sum.writeback_bytes, pages.writeback_bytes);
+            if pages.source == CacheSource::Mincore {
+                sum.source = CacheSource::Mincore;
+            }
+        }
+        Some(sum)
     }
 
-    /// Returns the cached pages of the files, and of their parts.
-    fn cached(&self) -> (Option<FileCache>, Option<FileCache>) {
-        let parts = self.reads.parts.then(|| self.parts());
-        let region = parts.and_then(|parts| {
-            let parts = parts
-                .iter()
-                .map(|(path, at, length)| (&**path, *at, *length));
-            sum_of(parts, page_cache::look_at)
-        });
-        (pages(&self.paths()), region)
-    }
-
+    /// Returns the holes in the parts of the files.
     fn holes(&self) -> Option<FileHoles> {
-        let parts = self.reads.holes.then(|| self.parts())?;
-        holes(
-            parts
-                .iter()
-                .map(|(path, at, length)| (&**path, *at, *length)),
-        )
+        if !WITH_PARTS || !self.reads.holes {
+            return None;
+        }
+        let mut sum = FileHoles::default();
+        for file in &self.files {
+            let found = file.with(|opened| holes(opened, file.part)).ok()??;
+            sum.region_bytes += found.region_bytes;
+            sum.hole_bytes += found.hole_bytes;
+        }
+        Some(sum)
     }
 
     /// Returns `true` if all files have the attribute `S`; `None` if a file cannot be opened.
     fn are_synchronous(&self) -> Option<bool> {
-        let mut all = Some(true).filter(|_| !self.files.is_empty());
-        for path in self.paths() {
-            if !path.is_file() {
+        let mut all = !self.files.is_empty();
+        for file in &self.files {
+            if !file.metadata().is_some_and(|metadata| metadata.is_file()) {
                 return Some(false);
             }
-            let file = held::open(&path, LOOKING, Mode::empty()).ok()?;
-            all = all.filter(|_| is_synchronous(&file) == Some(true));
+            all &= file.with(is_synchronous).ok()? == Some(true);
         }
-        Some(all.is_some())
+        Some(all)
     }
 
     fn change(&self) -> Option<FileChange> {
@@ -403,45 +412,59 @@ impl WatchedFile {
         self.held = file.ok().and_then(with_metadata);
     }
 
-    /// Returns a path to the file that had this name when it was opened.
-    fn path(&self) -> Cow<'_, Path> {
-        let Some((file, before)) = &self.held else {
-            return Cow::Borrowed(&self.path);
-        };
-        // A thread may have its own table of open files (visible since Linux 3.17).
-        let links = ["thread-self", "self"]
-            .map(|whose| PathBuf::from(format!("/proc/{whose}/fd/{}", file.as_raw_fd())));
-        let is_it = |link: &PathBuf| {
-            let there = link.metadata();
-            there.is_ok_and(|there| (there.dev(), there.ino()) == (before.dev(), before.ino()))
-        };
-        let link = links.into_iter().find(is_it);
-        link.map_or(Cow::Borrowed(&self.path), Cow::Owned)
+    /// Calls `look` with the file that had this name when it was opened, or with the one that has it
+    /// now.
+    fn with<T>(&self, look: impl FnOnce(&File) -> T) -> Result<T, Errno> {
+        match &self.held {
+            Some((file, _)) => Ok(look(file)),
+            None => Ok(look(&File::from(held::open(
+                &self.path,
+                LOOKING,
+                Mode::empty(),
+            )?))),
+        }
+    }
+
+    fn metadata(&self) -> Option<Metadata> {
+        match &self.held {
+            Some((file, _)) => file.metadata().ok(),
+            None => self.path.metadata().ok(),
+        }
+    }
+
+    /// Returns true if the file may have pages in the page cache; `None` for a folder. Pipes and
+    /// character devices have none.
+    fn may_be_cached(&self) -> Option<bool> {
+        match self.metadata() {
+            Some(metadata) if metadata.is_dir() => None,
+            Some(metadata) => Some(metadata.is_file() || metadata.file_type().is_block_device()),
+            // Opening it tells whether it is missing.
+            None => Some(true),
+        }
     }
 }
 
-/// Returns the cached pages of all files together. `None` if a file cannot be opened, or is a
-/// folder, whose files are unknown. A missing file counts as zero pages.
-pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
-    let whole = files.iter().map(|path| (path.as_ref(), 0, 0));
-    sum_of(whole, |file, _, _| page_cache::look(file))
+/// Returns the cached pages of all files together, see [`Files::pages`].
+#[cfg(feature = "works")]
+pub(crate) fn pages(paths: &[impl AsRef<Path>]) -> Option<FileCache> {
+    let mut files = Files::default();
+    for path in paths {
+        files.add(path.as_ref(), (0, 0));
+    }
+    files.pages(|file, _| page_cache::look(file))
 }
 
-/// Returns the holes in parts of files, each with its offset and length, where length 0 extends to
-/// the end.
-pub(crate) fn holes<'a>(parts: impl Iterator<Item = (&'a Path, u64, u64)>) -> Option<FileHoles> {
-    let mut sum = FileHoles::default();
-    for (path, offset, length) in parts {
-        let file = File::from(held::open(path, LOOKING, Mode::empty()).ok()?);
-        let size = file.metadata().ok().filter(Metadata::is_file)?.len();
-        let end = match length {
-            0 => size,
-            length => size.min(offset.saturating_add(length)),
-        };
-        sum.region_bytes += end.saturating_sub(offset);
-        sum.hole_bytes += hole_bytes(&file, offset..end)?;
-    }
-    Some(sum)
+/// Returns the holes in a part of a file: offset and length, where length 0 extends to the end.
+fn holes(file: &File, (offset, length): (u64, u64)) -> Option<FileHoles> {
+    let size = file.metadata().ok().filter(Metadata::is_file)?.len();
+    let end = match length {
+        0 => size,
+        length => size.min(offset.saturating_add(length)),
+    };
+    Some(FileHoles {
+        region_bytes: end.saturating_sub(offset),
+        hole_bytes: hole_bytes(file, offset..end)?,
+    })
 }
 
 /// Returns the bytes in holes of a part of a file, and changes the file's position. `None`
@@ -470,48 +493,9 @@ const LOOKING: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-fn sum_of<'a>(
-    files: impl Iterator<Item = (&'a Path, u64, u64)> + Clone,
-    look: impl Fn(&File, u64, u64) -> Option<FileCache>,
-) -> Option<FileCache> {
-    let mut sum = FileCache {
-        source: CacheSource::Cachestat,
-        cached_bytes: 0,
-        dirty_bytes: Some(0),
-        writeback_bytes: Some(0),
-    };
-    if files.clone().any(|(path, ..)| path.is_dir()) {
-        return None;
-    }
-    for (path, offset, length) in files.filter(|(path, ..)| may_be_cached(path)) {
-        let file = match held::open(path, LOOKING, Mode::empty()) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => continue,
-            Err(_) => return None,
-        };
-        let pages = look(&file, offset, length)?;
-        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-        sum.cached_bytes += pages.cached_bytes;
-        sum.dirty_bytes = both(sum.dirty_bytes, pages.dirty_bytes);
-        sum.writeback_bytes = both(sum.writeback_bytes, pages.writeback_bytes);
-        if pages.source == CacheSource::Mincore {
-            sum.source = CacheSource::Mincore;
-        }
-    }
-    Some(sum)
-}
-
-/// Returns true if a path may have pages in the page cache. Pipes and character devices have none.
-fn may_be_cached(path: &Path) -> bool {
-    match std::fs::metadata(path) {
-        Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),
-        Err(error) => error.kind() != ErrorKind::NotFound,
-    }
-}
-
 /// Returns `true` if the file system writes an open file's data before each write returns (`chattr
 /// +S`); `None` if it does not report that.
-fn is_synchronous(file: impl AsFd) -> Option<bool> {
+fn is_synchronous(file: &File) -> Option<bool> {
     /// `FS_SYNC_FL` (linux/fs.h).
     const SYNCHRONOUS: u32 = 0x8;
     let flags = ioctl_getflags(file).ok()?;

@@ -242,8 +242,9 @@ impl Observer for Steps<'_> {
         if let Some(step) = &mut self.step
             && let Some(window) = &step.window
         {
-            let counters = window.counters_after(&self.machine);
-            step.after = Some(window.files_after(counters));
+            let mut after = window.counters_after(&self.machine);
+            window.files_after(&mut after);
+            step.after = Some(after);
         }
     }
 

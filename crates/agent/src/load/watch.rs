@@ -160,11 +160,11 @@ impl Wave<'_> {
     fn evidence(&mut self) -> Vec<WaveEvidence> {
         let machine = &mut self.machine;
         let places = self.places.iter();
-        let counters = places.map(|place| place.window.counters_after(machine));
-        let counters: Vec<Snapshot> = counters.collect();
-        let places = self.places.iter().zip(counters);
-        let after = places.map(|(place, counters)| place.window.files_after(counters));
-        let after: Vec<Snapshot> = after.collect();
+        let after = places.map(|place| place.window.counters_after(machine));
+        let mut after: Vec<Snapshot> = after.collect();
+        for (place, after) in self.places.iter().zip(&mut after) {
+            place.window.files_after(after);
+        }
         let others = machine.others(self.began);
         let places = self.places.iter().zip(after);
         let evidence = places.map(|(place, after)| WaveEvidence {
