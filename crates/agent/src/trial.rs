@@ -231,7 +231,7 @@ impl<'a> TrialWatch<'a> {
     /// Returns the evidence; `None` if the clock never ran.
     pub(crate) fn into_evidence(mut self) -> Option<Evidence> {
         let (after, others) = self.after?;
-        let during = self.sampler.taken();
+        let during = self.sampler.into_taken();
         Some(
             self.window
                 .evidence(&mut self.machine, after, others, during),

@@ -73,7 +73,7 @@ impl<'a> Machine<'a> {
 
     /// `true` if recent readings are used again; never in the smallest agent.
     const fn reuses(&self) -> bool {
-        WITH_PARTS && self.reuses
+        FOR_ACTS && self.reuses
     }
 
     fn is_recent(&self, taken: Instant, age: Duration) -> bool {
@@ -108,9 +108,10 @@ impl<'a> Machine<'a> {
     }
 
     fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
-        if let Some((taken, of, known)) = &self.queues
+        if self.reuses()
+            && let Some((taken, of, known)) = &self.queues
+            && taken.elapsed() <= YOUNG
             && of == storage
-            && self.is_recent(*taken, YOUNG)
         {
             return known.clone();
         }
@@ -211,20 +212,38 @@ impl Window {
 
     /// Returns the evidence up to `after`.
     pub(crate) fn evidence(
+        self,
+        machine: &mut Machine<'_>,
+        after: Snapshot,
+        others: Option<Vec<ProcessIo>>,
+        during: Vec<Glance>,
+    ) -> Evidence {
+        Evidence {
+            queues: machine.queues(&self.storage),
+            storage: self.storage,
+            before: self.before,
+            after,
+            other_processes: others,
+            during,
+        }
+    }
+
+    /// Returns the evidence up to `after`, while the clock runs on.
+    #[cfg(feature = "works")]
+    pub(crate) fn evidence_so_far(
         &self,
         machine: &mut Machine<'_>,
         after: Snapshot,
         others: Option<Vec<ProcessIo>>,
-        during: &[Glance],
+        during: Vec<Glance>,
     ) -> Evidence {
-        Evidence {
+        let copy = Self {
             storage: self.storage.clone(),
-            queues: machine.queues(&self.storage),
+            files: Files::default(),
             before: self.before.clone(),
-            after,
-            other_processes: others,
-            during: during.to_vec(),
-        }
+            started: self.started,
+        };
+        copy.evidence(machine, after, others, during)
     }
 
     #[cfg(test)]
@@ -260,8 +279,9 @@ struct WatchedFile {
     held: Option<(File, Metadata)>,
 }
 
-/// `true` if parts of files are read: only acts use parts, and the smallest agent has none.
-const WITH_PARTS: bool = cfg!(feature = "works");
+/// `true` if windows of acts can be opened. The smallest agent has only trials of jobs, which hold
+/// their one file open, read no parts of it and use no reading again.
+const FOR_ACTS: bool = cfg!(feature = "works");
 
 /// Files held open for a window, at most; further files are accessed by their names.
 #[cfg(feature = "works")]
@@ -337,7 +357,7 @@ impl Files {
     /// Reads the cached pages of the files, and of their parts.
     fn read_cached(&self, snapshot: &mut Snapshot) {
         snapshot.file_cache = self.pages(|file, _| page_cache::look(file));
-        if WITH_PARTS && self.reads.parts {
+        if FOR_ACTS && self.reads.parts {
             snapshot.region_cache =
                 self.pages(|file, (at, length)| page_cache::look_at(file, at, length));
         }
@@ -374,7 +394,7 @@ impl Files {
 
     /// Returns the holes in the parts of the files.
     fn holes(&self) -> Option<FileHoles> {
-        if !WITH_PARTS || !self.reads.holes {
+        if !FOR_ACTS || !self.reads.holes {
             return None;
         }
         let mut sum = FileHoles::default();
@@ -390,7 +410,7 @@ impl Files {
     fn are_synchronous(&self) -> Option<bool> {
         let mut all = !self.files.is_empty();
         for file in &self.files {
-            if !file.metadata().is_some_and(|metadata| metadata.is_file()) {
+            if !file.is_file() {
                 return Some(false);
             }
             all &= file.with(is_synchronous).ok()? == Some(true);
@@ -417,29 +437,32 @@ impl WatchedFile {
     fn with<T>(&self, look: impl FnOnce(&File) -> T) -> Result<T, Errno> {
         match &self.held {
             Some((file, _)) => Ok(look(file)),
-            None => Ok(look(&File::from(held::open(
-                &self.path,
-                LOOKING,
-                Mode::empty(),
-            )?))),
+            None if FOR_ACTS => {
+                let file = held::open(&self.path, LOOKING, Mode::empty())?;
+                Ok(look(&File::from(file)))
+            }
+            None => Err(Errno::NOENT),
         }
     }
 
-    fn metadata(&self) -> Option<Metadata> {
+    fn is_file(&self) -> bool {
         match &self.held {
-            Some((file, _)) => file.metadata().ok(),
-            None => self.path.metadata().ok(),
+            Some((_, metadata)) => metadata.is_file(),
+            None => FOR_ACTS && self.path.is_file(),
         }
     }
 
     /// Returns true if the file may have pages in the page cache; `None` for a folder. Pipes and
-    /// character devices have none.
+    /// character devices have none, and are never held.
     fn may_be_cached(&self) -> Option<bool> {
-        match self.metadata() {
-            Some(metadata) if metadata.is_dir() => None,
-            Some(metadata) => Some(metadata.is_file() || metadata.file_type().is_block_device()),
+        if !FOR_ACTS || self.held.is_some() {
+            return Some(true);
+        }
+        match self.path.metadata() {
+            Ok(metadata) if metadata.is_dir() => None,
+            Ok(metadata) => Some(metadata.is_file() || metadata.file_type().is_block_device()),
             // Opening it tells whether it is missing.
-            None => Some(true),
+            Err(_) => Some(true),
         }
     }
 }
@@ -560,6 +583,12 @@ impl Sampler {
     }
 
     /// Returns the kept glances, in order.
+    pub(crate) fn into_taken(self) -> Vec<Glance> {
+        self.taken
+    }
+
+    /// Returns the glances kept so far, in order.
+    #[cfg(any(feature = "works", test))]
     pub(crate) fn taken(&self) -> &[Glance] {
         &self.taken
     }

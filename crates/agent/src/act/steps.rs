@@ -206,7 +206,7 @@ impl<'a> Steps<'a> {
         let (window, after) = step.window.take().zip(step.after.take())?;
         let others = self.machine.others(window.started());
         // No samples: the step runs on the thread that would take them.
-        Some(window.evidence(&mut self.machine, after, others, &[]))
+        Some(window.evidence(&mut self.machine, after, others, Vec::new()))
     }
 }
 

@@ -170,9 +170,12 @@ impl Wave<'_> {
         let evidence = places.map(|(place, after)| WaveEvidence {
             wave: self.number,
             streams: place.streams.clone(),
-            evidence: place
-                .window
-                .evidence(machine, after, others.clone(), self.sampler.taken()),
+            evidence: place.window.evidence_so_far(
+                machine,
+                after,
+                others.clone(),
+                self.sampler.taken().to_vec(),
+            ),
             stops: place.stops.to_vec(),
         });
         evidence.collect()
