@@ -245,7 +245,7 @@ fn trims_devices_only(touching: &Touching<'_>) -> Result<(), Refusal> {
 pub(crate) struct HeldFolders(BTreeMap<PathBuf, Option<HeldFolder>>);
 
 /// Holds the folders of a load's files. Streams that replay a trace must have their files
-/// from it already ([`adopt`](assay_engine::load::adopt)).
+/// from it already ([`adopt`]).
 ///
 /// # Errors
 /// If a folder cannot be opened, or the path to it contains a link that another user can

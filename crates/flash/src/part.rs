@@ -38,7 +38,7 @@ pub struct DeviceModel {
     /// in percent. All times of a trial together vary by a fifth of that.
     #[serde(default)]
     pub noise_percent: f64,
-    /// Mode of the bus, as in [`limits`].
+    /// Mode of the bus, as in [`find_ceiling`](device::find_ceiling).
     pub bus: String,
     /// Largest request of the host.
     pub max_request_kib: u64,
