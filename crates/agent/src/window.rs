@@ -259,14 +259,14 @@ pub(crate) struct Files {
     reads: FileReads,
 }
 
-/// What a window reads of its files besides their cached pages.
+/// Selection of what a window reads of its files besides their cached pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FileReads {
-    /// The cached pages of the parts that are used.
+    /// `true` for the cached pages of the parts that are used.
     pub(crate) parts: bool,
-    /// The holes of these parts before the clock starts.
+    /// `true` for the holes of these parts before the clock starts.
     pub(crate) holes: bool,
-    /// Not whether the files lost data: trims of a file punch holes, which would look like it.
+    /// `true` if changes are not looked for: trims of a file punch holes, which look like lost data.
     pub(crate) no_changes: bool,
 }
 
@@ -461,7 +461,7 @@ impl WatchedFile {
         match self.path.metadata() {
             Ok(metadata) if metadata.is_dir() => None,
             Ok(metadata) => Some(metadata.is_file() || metadata.file_type().is_block_device()),
-            // Opening it tells whether it is missing.
+            // If the file is missing, opening it fails with ENOENT.
             Err(_) => Some(true),
         }
     }

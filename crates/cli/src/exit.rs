@@ -1,4 +1,4 @@
-//! How a command ends: exit codes, the one line that explains a failure, and signals. Ctrl-C, SIGTERM
+//! End of a command: exit codes, the one line that explains a failure, and signals. Ctrl-C, SIGTERM
 //! and SIGHUP request an orderly end, a second Ctrl-C or SIGTERM ends at once. SIGUSR1 requests the
 //! results so far.
 

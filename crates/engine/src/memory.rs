@@ -833,7 +833,7 @@ mod tests {
         let _ = Cells::new(1).unwrap().read(1);
     }
 
-    /// All vectors that this processor has.
+    /// Returns the vector instructions that this processor has.
     fn vectors() -> Vec<Vectors> {
         let mut all = vec![Vectors::Portable];
         #[cfg(target_arch = "x86_64")]

@@ -527,7 +527,7 @@ fn direct_bytes_that_the_device_did_not_see_are_a_contradiction() {
     assert!(because.contains("contradicts"), "{because}");
     let write = Trial::write().direct().own_writes(JOB).write_through();
     write.writes_are("unknown");
-    // Nor was anything read for the agent: that is none.
+    // The kernel counted no reads of the agent either, so nothing contradicts.
     let because = Trial::read().direct().came().because;
     assert!(!because.contains("contradicts"), "{because}");
 }
@@ -553,7 +553,7 @@ fn counters_read_late_do_not_count_what_was_written_back_after_the_clock() {
     trial(200_000_000).writes_are("unknown");
     let because = trial(200_000_000).written().because;
     assert!(because.contains("long after the clock"), "{because}");
-    // What cannot go on after the clock, or has not begun.
+    // Flushed and direct writes are over when the clock stops; write-back has not begun.
     let flushed = trial(200_000_000).fdatasync_at_end();
     flushed.writes_are("mixed");
     trial(200_000_000).direct().writes_are("mixed");

@@ -53,8 +53,7 @@ impl ResolveError {
 /// Returns the storage behind a directory, a regular file or a block device: its mount, its stack
 /// of devices and their identities.
 ///
-/// Where the device is not known for certain, the result is [`Backing::Unknown`] with the reason,
-/// not an error.
+/// The result is [`Backing::Unknown`] with the reason, not an error, if the device is not certain.
 ///
 /// # Errors
 /// When the path cannot be accessed or cannot hold data.

@@ -1,5 +1,5 @@
-//! What a user names: files to be read, and bus modes and parts. Of the TOML files that users write, serde
-//! reads the values, and a mistake is reported with its line, its key and the nearest known word.
+//! Input of users: files to read, and names of bus modes and parts. serde reads the values of their TOML
+//! files, and a mistake is reported with its line, its key and the nearest known word.
 
 use crate::exit::Failure;
 use crate::ui::parse_time;

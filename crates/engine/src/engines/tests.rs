@@ -491,8 +491,7 @@ fn an_empty_file_cannot_be_mapped() {
     );
 }
 
-/// A mapped file that somebody made shorter: an error where its pages are
-/// missing, and as before when they are back.
+/// A mapped file becomes shorter: I/O to the missing pages fails, and succeeds once they are back.
 #[test]
 fn missing_pages_of_a_mapped_file_fail_the_io_alone() {
     struct Shrinks(OpenFile);

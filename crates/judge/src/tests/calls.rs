@@ -1,4 +1,4 @@
-//! What was read, and what single calls waited for, whatever the whole measured.
+//! Labels of reads, and of single calls, whose label may differ from that of the job.
 
 use super::*;
 use assay_model::act::iozone::{Child, Test};
@@ -222,7 +222,7 @@ fn read_ahead_may_hide_what_was_cached() {
     trial().cached_before(JOB / 2).reads_are("unknown");
     trial().cached_before(JOB / 100).reads_are("device");
     trial().cached_before(JOB / 2).direct().reads_are("device");
-    // Nobody looked.
+    // The page cache was not examined.
     trial()
         .with(|t| t.moment(false).file_cache = None)
         .reads_are("unknown");

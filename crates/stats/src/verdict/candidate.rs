@@ -375,13 +375,10 @@ impl Candidate {
     /// Replaces a difference by "no conclusion" if one side was measured beside a load, which
     /// explains as much.
     fn unless_busy(&mut self, word: Word, estimate: &Estimate) -> Word {
-        let explained = |_: &Load| estimate.d().abs() <= MOST_OF_LOAD;
-        let Some(load) = self.load.filter(explained) else {
-            return word;
-        };
+        let Some(load) = self.load else { return word };
         let differs = matches!(word, Word::Faster | Word::Slower);
         let fails = self.line.qualification == Qualification::Fail;
-        if !differs && !fails {
+        if estimate.d().abs() > MOST_OF_LOAD || !(differs || fails) {
             return word;
         }
         let percent = |share: f64| 100.0 * share;

@@ -105,7 +105,11 @@ pub(crate) fn compare_at(
     let (pairs, mut notes) = pairs(a, b);
     notes.extend(measured_unknown(&pairs));
     notes.extend(not_recorded(&pairs));
-    let busy = busy_side(&pairs);
+    // Conditions that took turns had the same load: what differs is their own.
+    let busy = match options.same_session {
+        true => None,
+        false => busy_side(&pairs),
+    };
     let mut candidates = Vec::new();
     for (a, b) in pairs {
         let options = Options {

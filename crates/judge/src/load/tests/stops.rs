@@ -148,7 +148,7 @@ fn read_again(passes: u64) -> Wave {
 fn read_ahead_beyond_the_region_is_no_second_pass() {
     assert_eq!(read_again(1).labels(Ddir::Read), ["device"]);
     assert_eq!(read_again(2).labels(Ddir::Read), ["mixed"]);
-    // Nobody looked beyond.
+    // The cached pages of the region are not known.
     let mut wave = read_again(2);
     wave.after().region_cache = None;
     assert_eq!(wave.labels(Ddir::Read), ["unknown"]);

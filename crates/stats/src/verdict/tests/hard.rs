@@ -318,17 +318,16 @@ fn a_load_beside_one_side_bars_what_it_explains() {
         };
         metrics.map(figure).collect()
     };
-    let judged = |a: &[Figure], b: &[Figure], qualify: bool| {
-        let options = Options {
-            same_session: false,
-            qualify,
-            ..Options::default()
-        };
-        let compared = compare_figures(a, b, &options);
+    let judged = |a: &[Figure], b: &[Figure], options: &Options| {
+        let compared = compare_figures(a, b, options);
         let line = &compared.lines[0];
         (text(line), line.qualification)
     };
-    let words = |a: &[Figure], b: &[Figure]| judged(a, b, false).0;
+    let apart = Options {
+        same_session: false,
+        ..Options::default()
+    };
+    let words = |a: &[Figure], b: &[Figure]| judged(a, b, &apart).0;
     let before = run(100.0, IDLE);
     assert!(words(&before, &run(90.0, IDLE)).starts_with("slower"));
     let explained = words(&before, &run(90.0, BUSY));
@@ -343,7 +342,14 @@ fn a_load_beside_one_side_bars_what_it_explains() {
     // The storage's own costs affect one job, not all.
     let [own, ..] = BUSY;
     assert!(words(&before, &run(90.0, [own, 0.05, 0.1])).starts_with("slower"));
-    let qualification = |b: &[Figure]| judged(&before, b, true).1;
+    // In one session both conditions have the same load, so the waits are a condition's own.
+    let in_turn = judged(&before, &run(90.0, BUSY), &Options::default()).0;
+    assert!(in_turn.starts_with("slower"), "{in_turn}");
+    let qualifies = Options {
+        qualify: true,
+        ..apart
+    };
+    let qualification = |b: &[Figure]| judged(&before, b, &qualifies).1;
     assert_eq!(qualification(&run(90.0, IDLE)), Qualification::Fail);
     assert_eq!(qualification(&run(90.0, BUSY)), Qualification::Inconclusive);
 }
