@@ -1,10 +1,10 @@
 //! Acts in the slots of a plan: what they may write, the folder they get, and how they ended. The
 //! evidence around their steps is taken in [`steps`].
 //!
-//! - Claims on files that several works use under the same name: two works on one file would
+//! - Claims on files that several acts use under the same name: two acts on one file would
 //!   measure, and remove, each other's data.
 //! - `Scratch`: the file systems that a scenario makes.
-//! - `wave()`: simultaneous steps of a work as streams of a load.
+//! - `wave()`: simultaneous steps of an act as streams of a load.
 
 mod steps;
 
@@ -27,7 +27,7 @@ use assay_model::load::report::{
     DirectionReport, LoadReport, StreamReport, WaveEvidence, WaveRecord,
 };
 use assay_model::load::{Durability, Engine, Extent, Load, PerDirection, Stream};
-use assay_model::plan::Slot;
+use assay_model::plan::{Place, Plan, Slot};
 use assay_model::storage::Storage;
 use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
 use assay_model::wire::{NoteWeight, Refusal, RunEnd, SlotEnd};
@@ -239,12 +239,16 @@ impl SlotRun<'_, '_> {
             controls,
             ..
         } = *self.runner;
-        if let Act::Streams(load) = act {
-            let load = Load {
-                entropy: seed,
-                ..*load.clone()
-            };
-            return load::run(self.runner, load);
+        match act {
+            Act::Streams(load) => {
+                let load = Load {
+                    entropy: seed,
+                    ..*load.clone()
+                };
+                return load::run(self.runner, load);
+            }
+            Act::Jobs(jobs) => return self.run_jobs(jobs, progress),
+            _ => {}
         }
         let spec = act.spec();
         let warnings = admit(roots, spec, order.destroy_data).map_err(Abort::Refused)?;
@@ -289,6 +293,42 @@ impl SlotRun<'_, '_> {
             Err(ActError::Refused(message)) => Err(plan::refused(message)),
             Err(error) => Ok((end_of(&error, roots, spec, &before), None)),
         }
+    }
+
+    /// Runs the jobs of a plan, each of whose trials is stored as it ends. Such an order has no
+    /// conditions.
+    fn run_jobs(
+        &mut self,
+        jobs: &Plan,
+        progress: &mut Progress,
+    ) -> Result<(RunEnd, Option<ActReport>), Abort> {
+        if matches!(jobs.place, Place::Device { .. }) && !self.order.destroy_data {
+            let path = jobs.place.path().display();
+            return Err(plan::refused(format!(
+                "jobs on {path} destroy all data on it: add --destroy-data"
+            )));
+        }
+        let order = &self.order.plan;
+        let plan = Plan {
+            run_id: order.run_id.clone(),
+            seed: self.seed,
+            ..jobs.clone()
+        };
+        let mut runner = Runner {
+            roots: self.runner.roots,
+            inspected: self.runner.inspected,
+            outbox: self.runner.outbox,
+            inbox: &mut *self.runner.inbox,
+            plan: &plan,
+            restore: progress.restore,
+            controls: self.runner.controls,
+            earlier: Some(progress.position),
+            handed_over: 0,
+        };
+        let end = runner.run()?;
+        progress.position += runner.handed_over;
+        progress.restore = runner.restore;
+        Ok((end, None))
     }
 
     /// The condition cannot be made: the steps of the act fail, and those under others need not.
@@ -343,7 +383,7 @@ impl SlotRun<'_, '_> {
     }
 }
 
-/// This machine, read from files of its kernel, for a work on main memory.
+/// This machine, read from files of its kernel, for an act on main memory.
 #[cfg(feature = "sqlite")]
 struct ThisMachine<'a>(&'a Roots);
 
@@ -410,12 +450,12 @@ fn watch_command(
     let observer = &mut *context.observer;
     let mut tell = |told| match told {
         WatchMessage::Remark(text) => observer.note(NoteWeight::Info, text),
-        WatchMessage::Sample(sample) => observer.stands(ActReport::Watching(sample)),
+        WatchMessage::Sample(sample) => observer.interim_report(ActReport::Watching(sample)),
     };
     watching::run(roots, watch, context.stop, &mut tell).map(ActReport::Watch)
 }
 
-/// Returns the storage that a work reads or writes, looked up before it begins, as a device may be
+/// Returns the storage that an act reads or writes, looked up before it begins, as a device may be
 /// gone afterwards. Empty for a filter (`assay dd`), which reports errors of its files itself.
 fn storages(roots: &Roots, work: &dyn ActSpec) -> Vec<Storage> {
     let folder = work.private_folder_in().map(Path::to_owned);
@@ -443,7 +483,7 @@ fn end_of(error: &ActError, roots: &Roots, work: &dyn ActSpec, before: &[Storage
     fatal.map_or(RunEnd::Failed { error: text }, RunEnd::from)
 }
 
-/// Makes the private folder of a work, if it needs one.
+/// Makes the private folder of an act, if it needs one.
 fn folder(work: &dyn ActSpec, run_id: &str) -> Result<Option<Folder>, Refusal> {
     let Some(parent) = work.private_folder_in() else {
         return Ok(None);
@@ -459,10 +499,10 @@ fn folder(work: &dyn ActSpec, run_id: &str) -> Result<Option<Folder>, Refusal> {
 
 /// Standard output of the agent.
 const STDOUT: &str = "/proc/self/fd/1";
-/// Suffix of files that a work makes in a folder of the user.
+/// Suffix of files that an act makes in a folder of the user.
 const IN_FOLDERS: &str = "h2w";
 
-/// Checks everything that a work would write, before it writes anything; returns warnings
+/// Checks everything that an act would write, before it writes anything; returns warnings
 /// for the user.
 ///
 /// # Errors
@@ -491,7 +531,7 @@ fn admit(roots: &Roots, work: &dyn ActSpec, destroy_data: bool) -> Result<Vec<St
     Ok(warnings)
 }
 
-/// Returns every path that a work may write, including standard output.
+/// Returns every path that an act may write, including standard output.
 fn written(work: &dyn ActSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout()
@@ -514,13 +554,13 @@ fn uses(owned: &KernelOwned<'_>, path: &Path) -> Vec<FileUse> {
     uses
 }
 
-/// Claims the files of a work until the returned value is dropped or the process ends. A
+/// Claims the files of an act until the returned value is dropped or the process ends. A
 /// claim is an abstract socket (unix(7)): a kill would leave a lock file behind, and a
-/// lock on a file has no effect once the file is removed and made again. Other works on
+/// lock on a file has no effect once the file is removed and made again. Other acts on
 /// this machine in the same network namespace see the claim; other programs do not.
 ///
 /// # Errors
-/// If another work has claimed one of the files.
+/// If another act has claimed one of the files.
 fn files_of(work: &dyn ActSpec) -> Result<Vec<UnixListener>, Refusal> {
     let mut files = work.claims();
     files.sort();
@@ -567,13 +607,13 @@ fn name_of(path: &Path) -> Option<String> {
     ))
 }
 
-/// Opens each device that a work writes exclusively, until the returned descriptors are
+/// Opens each device that an act writes exclusively, until the returned descriptors are
 /// closed: it cannot be mounted meanwhile, and was not mounted since it was checked. Some
-/// works open their devices exclusively themselves; they are skipped, because a second
+/// acts open their devices exclusively themselves; they are skipped, because a second
 /// exclusive open would fail.
 ///
 /// # Errors
-/// If a device is in use. Other errors of opening are left to the work to report.
+/// If a device is in use. Other errors of opening are left to the act to report.
 fn devices_of(work: &dyn ActSpec) -> Result<Vec<OwnedFd>, Refusal> {
     if work.opens_own_devices() {
         return Ok(Vec::new());
@@ -610,7 +650,7 @@ fn hold(node: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Returns the file systems that a work makes, as conditions; each kind once.
+/// Returns the file systems that an act makes, as conditions; each kind once.
 fn kinds_of(work: &dyn ActSpec) -> Vec<Condition> {
     let mut kinds: Vec<Condition> = Vec::new();
     for kind in work
@@ -696,7 +736,7 @@ fn failed(message: String) -> ActError {
     }
 }
 
-/// Builds the record of works that ran together, from the side of one of them. The steps become
+/// Builds the record of acts that ran together, from the side of one of them. The steps become
 /// streams of a load, as which they are judged: the kernel's counters are those of all steps
 /// together.
 fn wave(all: &[Together], index: u32, evidence: &Evidence, started_unix_ms: u64) -> WaveRecord {

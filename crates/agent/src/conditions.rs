@@ -685,7 +685,7 @@ fn wait_unless_stopped(span: Duration, stop: &AtomicBool) {
 fn thermometer(roots: &Roots, storage: &Storage) -> Result<Thermometer, String> {
     let found = Thermometer::of(roots, storage);
     found.ok_or_else(|| {
-        "no sensor tells a temperature, neither of the device nor of the board: leave out \
+        "no sensor reports a temperature, neither of the device nor of the board: leave out \
          --temperature"
             .to_owned()
     })

@@ -1,5 +1,5 @@
 //! The part of assay that runs on the machine with the storage: it inspects a path, runs
-//! a plan trial by trial, a load wave by wave or a work step by step, collects evidence
+//! a plan trial by trial, a load wave by wave or an act step by step, collects evidence
 //! for each, and streams records.
 //!
 //! [`serve()`] exchanges the messages of `assay_model::wire` over any pair of byte
@@ -34,4 +34,4 @@ pub use assay_engine::held::HeldFolder;
 pub use messages::is_ignored;
 pub use permission::admit_output;
 pub use pushed::run;
-pub use serve::{serve, serve_in_front};
+pub use serve::{serve, serve_in_foreground};

@@ -57,7 +57,7 @@ pub(crate) fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
     let storage = stack::resolve(roots, node).map_err(|error| refuse(error.to_string()))?;
     let reasons = match storage.top() {
         Some(top) => uses(roots, node, &top.name)?,
-        None => vec!["what it is cannot be told".to_owned()],
+        None => vec!["its device was not found".to_owned()],
     };
     if reasons.is_empty() {
         return Ok(());

@@ -41,6 +41,11 @@ pub(crate) struct Runner<'a> {
     /// Preparation before the next slot.
     pub(crate) restore: Restore,
     pub(crate) controls: &'a Controls,
+    /// Number of trials in earlier slots, if these jobs are an act of an order; only all of them end
+    /// a slot then.
+    pub(crate) earlier: Option<u32>,
+    /// Number of trials that the host has.
+    pub(crate) handed_over: u32,
 }
 
 impl<'a> Runner<'a> {
@@ -63,8 +68,8 @@ impl<'a> Runner<'a> {
         self.controls.stop.load(Ordering::Relaxed)
     }
 
-    /// End of the run.
-    fn run(&mut self) -> Result<RunEnd, Abort> {
+    /// Runs the jobs; the end of the run.
+    pub(crate) fn run(&mut self) -> Result<RunEnd, Abort> {
         let storage = self.admit()?;
         can_restore(self.roots, &storage, &self.plan.restore).map_err(refused)?;
         let mut conditions = self.conditions(&storage)?;
@@ -327,13 +332,15 @@ impl<'a> Runner<'a> {
     fn hand_over(&mut self, slot: &Slot, mut record: TrialRecord) -> Result<(), FrameError> {
         let condition = self.plan.condition_of(slot);
         record.condition = condition.map(|found| found.name.clone());
+        record.position += self.earlier.unwrap_or(0);
         let position = record.position;
+        self.handed_over += 1;
         self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
-        let end = SlotEnd {
+        let end = self.earlier.is_none().then_some(SlotEnd {
             trial: slot.trial,
             report: None,
-        };
-        self.outbox.keep(self.inbox, position, Some(end))
+        });
+        self.outbox.keep(self.inbox, position, end)
     }
 
     fn planned(&self, slot: &Slot) -> Result<&'a PlannedJob, Abort> {

@@ -31,7 +31,7 @@ const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing els
 pub(crate) fn greeting() -> Greeting {
     let is_own = |feature: &Feature| match feature {
         Feature::Works | Feature::Loads => cfg!(feature = "works"),
-        Feature::Sqlite => cfg!(feature = "sqlite"),
+        Feature::Sqlite | Feature::Composed => cfg!(feature = "sqlite"),
         Feature::Sim => cfg!(feature = "sim"),
     };
     Greeting::with(Feature::ALL.into_iter().filter(is_own))
@@ -67,7 +67,7 @@ pub(crate) fn serve_from(
 ///
 /// # Errors
 /// As in [`serve`], and if one of the descriptors is not open.
-pub fn serve_in_front(requests: RawFd, answers: RawFd) -> Result<(), FrameError> {
+pub fn serve_in_foreground(requests: RawFd, answers: RawFd) -> Result<(), FrameError> {
     let reader = assay_engine::inherited(requests)?;
     let writer = assay_engine::inherited(answers)?;
     serve_until(reader, writer, None, EndingSignals::catch_but_interrupts)
@@ -150,6 +150,8 @@ impl Session {
             plan,
             restore: plan.restore,
             controls,
+            earlier: None,
+            handed_over: 0,
         }
     }
 

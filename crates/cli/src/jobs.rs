@@ -143,7 +143,7 @@ pub fn warn(warnings: &[String], talk: Talk) {
 /// Default number of passes of each kernel.
 pub const PASSES: u32 = 10;
 
-/// Returns a work for bandwidth and latency, and its steps, for use as a part of a larger run.
+/// Returns an act for bandwidth and latency, and its steps, for use as a part of a larger run.
 pub fn short() -> (Act, Vec<Job>) {
     let work = Memory {
         bandwidth: Some(Bandwidth {

@@ -21,12 +21,12 @@ use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
-use commands::judge::{compare, explain, model, rank, series};
+use commands::judge::{compare, explain, model, rank, require, series};
 use commands::machines::targets::{list_targets, run_agent_command};
 use commands::machines::{campaign, config as settings, devices};
 use commands::measure::{
-    capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
-    sweep, traits, watch,
+    capacity, check, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario,
+    soak, sweep, traits, watch,
 };
 use commands::results::{entries, export, plot, query, report, serve, transfer};
 use commands::{Cli, Command, generate, language, resume};
@@ -116,6 +116,7 @@ fn run_command(
         config::current().check()?;
     }
     match command {
+        Command::Check(args) => measure(own, &args.shared, |on| check::run(&args, on)),
         Command::Qualify(args) => measure(own, &args.shared, |on| qualify::run(&args, on)),
         Command::Sweep(args) => measure(own, &args.shared, |on| {
             sweep::run(&args, commands::repeated::parse, on)
@@ -149,11 +150,12 @@ fn run_command(
         Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::examine_machine(&args, on)
         }),
-        Command::Resume(args) => {
-            targets::measure(&args.on, own, args.json, |on| resume::run(&args, on))
-        }
+        Command::Resume(args) => targets::measure(&args.on, own, args.json, |on| {
+            resume::run(&args, check::present_resumed, on)
+        }),
         Command::Compare(args) => compare::run(&args, commands::repeated::parse),
         Command::Campaign(args) => campaign::run(&args),
+        Command::Require(args) => require::run(&args),
         Command::Rank(args) => rank::rank_conditions(&args),
         Command::Series(args) => series::list_series(&args),
         Command::Trend(args) => series::draw_trend(&args),
@@ -227,7 +229,7 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
     let served = match words {
         [requests, answers] => match (number(requests), number(answers)) {
             (Some(requests), Some(answers)) => {
-                assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
+                assay_agent::serve_in_foreground(requests, answers).map_err(std::io::Error::other)
             }
             _ => return Err(Failure::usage("a foreground agent needs two descriptors")),
         },

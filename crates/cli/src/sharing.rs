@@ -101,7 +101,7 @@ impl Connection {
         let writer = Watched::new(writer, watched(), silence);
         let of_greeting = watch(GREETING).map_err(Failure::no_thread)?;
         let greeted = Peer::greet(reader, writer, store);
-        let is_silent = of_greeting.has_barked();
+        let is_silent = of_greeting.has_expired();
         drop(of_greeting);
         match greeted {
             Ok(peer) => Ok(Self {
@@ -131,7 +131,7 @@ impl Connection {
     /// Failure that ended a transfer.
     pub fn failure(&self, error: ExchangeError) -> Failure {
         if let Some(watchdog) = &self.watchdog
-            && watchdog.has_barked()
+            && watchdog.has_expired()
         {
             return Failure::lost(format!(
                 "{}: the other side has taken and sent nothing for {} min; whole runs that arrived \
@@ -523,7 +523,7 @@ fn say_some<T>(all: &[T], line: impl Fn(&T) -> String) {
 /// arguments if it is a database, else that of the setting `push_to`.
 ///
 /// # Errors
-/// If it is the file that runs are measured into, or that file has no folder.
+/// If it is the local store file in which runs are recorded, or that file has no folder.
 pub fn other_store(
     named: Option<&Destination>,
     args: &StoreArgs,

@@ -163,6 +163,102 @@ impl SdClass {
     }
 }
 
+/// Suffix of jobs of a check with as many commands in flight as class A2 allows.
+const DEEP: [(&str, &str); 2] = [
+    (RANDOM_READ, "class-rand-read-4k-q32"),
+    (RANDOM_WRITE, "class-rand-write-4k-q32"),
+];
+
+/// Trials of the sequential write of a check are longer than others by this factor: a video class
+/// is about the slowest second of a recording.
+const RECORDING: u64 = 5;
+
+/// Classes that a check of a card reports.
+pub const CHECKED_CLASSES: [SdClass; 3] = [SdClass::A1, SdClass::A2, SdClass::V(30)];
+
+/// Returns the jobs of a check of a card: those of [`CHECKED_CLASSES`], sequential reads, and small
+/// writes that are flushed one by one.
+pub fn check_jobs(scale: &MarkProfile) -> Vec<Job> {
+    let mut deep = SdClass::A2.jobs(scale);
+    deep.retain(|job| job.name != SEQUENTIAL_WRITE);
+    for job in &mut deep {
+        let name = DEEP.iter().find(|(shallow, _)| *shallow == job.name);
+        job.name = name.map_or(job.name.as_str(), |(_, deep)| deep).to_owned();
+    }
+    let mut append = Job::new("append-4k-fsync", Rw::Write, Bytes::kib(4), scale.file);
+    append.file_state = FileState::Fresh;
+    append.flush.every = Some((1, FlushCall::Fsync));
+    append.runtime = Some(scale.trial);
+    let mut jobs = SdClass::A1.jobs(scale);
+    for job in jobs.iter_mut().filter(|job| job.name == SEQUENTIAL_WRITE) {
+        job.runtime = Some(Nanos(RECORDING * scale.trial.0));
+    }
+    jobs.extend(deep);
+    jobs.push(direct(scale, "seq-read-1m", Rw::Read, Bytes::mib(1), 1));
+    jobs.push(append);
+    jobs
+}
+
+/// Returns the requirements of a class, on the jobs of [`check_jobs`].
+pub fn checked_requirements(class: SdClass) -> Vec<Requirement> {
+    let mut requirements = class.requirements();
+    if class == SdClass::A2 {
+        for requirement in &mut requirements {
+            let deep = DEEP.iter().find(|(shallow, _)| *shallow == requirement.job);
+            requirement.job = deep.map_or(requirement.job, |(_, deep)| deep);
+        }
+    }
+    requirements
+}
+
+/// Use for which a card or stick is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CardUse {
+    /// System card of a Raspberry Pi or a similar board.
+    Pi,
+    /// Recording of 4K video.
+    Camera,
+    /// Apps on a card that Android adopts.
+    Android,
+    /// Medium that a system is installed or started from.
+    Boot,
+    /// Transport of large files.
+    Usb,
+}
+
+impl CardUse {
+    /// Every use, in the order of listings.
+    pub const ALL: [Self; 5] = [Self::Pi, Self::Camera, Self::Android, Self::Boot, Self::Usb];
+
+    /// Returns the name of the use on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pi => "pi",
+            Self::Camera => "camera",
+            Self::Android => "android",
+            Self::Boot => "boot",
+            Self::Usb => "usb",
+        }
+    }
+
+    /// Returns the requirements. Those of a Pi are the criteria of Raspberry Pi's own test of cards
+    /// (agnostics), which are class A1's, and so are those of Android; a camera needs V30, the class
+    /// for 4K video. For the others there is no standard: a system starts by random reads, as A1
+    /// demands, and large files are written as in class 10.
+    pub fn requirements(self) -> Vec<Requirement> {
+        match self {
+            Self::Pi | Self::Android => SdClass::A1.requirements(),
+            Self::Camera => SdClass::V(30).requirements(),
+            Self::Boot => {
+                let mut reads = SdClass::A1.requirements();
+                reads.retain(|one| one.figure == RequiredFigure::ReadIops);
+                reads
+            }
+            Self::Usb => SdClass::C10.requirements(),
+        }
+    }
+}
+
 impl fmt::Display for SdClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -253,6 +349,27 @@ mod tests {
         assert_eq!("v30".parse(), Ok(SdClass::V(30)));
         assert_eq!("A2".parse(), Ok(SdClass::A2));
         assert!("V31".parse::<SdClass>().unwrap_err().contains("V30"));
+    }
+
+    #[test]
+    fn every_requirement_of_a_check_has_its_job() {
+        let jobs = check_jobs(&scale(Some(EngineKind::IoUring)));
+        let depth = |name: &str| {
+            jobs.iter()
+                .find(|job| job.name == name)
+                .map(|job| job.iodepth)
+        };
+        let classes = CHECKED_CLASSES.into_iter().flat_map(checked_requirements);
+        let uses = CardUse::ALL.into_iter().flat_map(CardUse::requirements);
+        for requirement in classes.chain(uses) {
+            assert!(depth(requirement.job).is_some(), "{}", requirement.job);
+        }
+        let deep = checked_requirements(SdClass::A2)[0].job;
+        assert_eq!(depth(deep), Some(32), "A2 has a queue");
+        assert_eq!(depth(SdClass::A1.requirements()[0].job), Some(1));
+        let names: std::collections::BTreeSet<&str> =
+            jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names.len(), jobs.len());
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Stream {
             )
         };
         if refused != 0 {
-            return Err(io::Error::other("the C library took no buffer"));
+            return Err(io::Error::other("the C library did not accept the buffer"));
         }
         Ok(stream)
     }

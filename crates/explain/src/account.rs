@@ -20,7 +20,7 @@ pub struct Account {
     /// Parts of the time, which add up to the total.
     pub shares: Vec<Share>,
     /// Reasons for each part of the time that cannot be determined.
-    pub untold: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 /// Largest relative error with which the phases of a fit or a model explain a result.
@@ -48,7 +48,7 @@ impl Account {
             Some("page-cache") => account.buffered(one),
             _ if !one.is_past_the_cache() => {
                 account.push(Kind::Whole, one.mean_us, Known::Measured, mean_basis(one));
-                account.untold.push(why_not_divided(one));
+                account.unknown.push(why_not_divided(one));
             }
             _ if !(one.job.direct || one.is_simulated()) => account.buffered(one),
             _ => account.past_the_cache(one, context),
@@ -69,8 +69,8 @@ impl Account {
         }
     }
 
-    fn cannot_tell(&mut self, what: &str) {
-        self.untold.push(what.to_owned());
+    fn note_unknown(&mut self, what: &str) {
+        self.unknown.push(what.to_owned());
     }
 
     /// Returns the microseconds of one kind.
@@ -84,7 +84,7 @@ impl Account {
             match context.costs.truth(one) {
                 Some(phases) if self.by_phases(one, one.mean_us, &phases, context) => return,
                 Some(_) => {}
-                None => self.cannot_tell(tr!(
+                None => self.note_unknown(tr!(
                     "what the model spent on it: its I/Os have an order, a mix or a pace of their own"
                 )),
             }
@@ -108,7 +108,7 @@ impl Account {
     /// waiting.
     fn buffered(&mut self, one: &Observed<'_>) {
         let flush_us = self.synchronous_flush(one, one.mean_us);
-        let untold = match one {
+        let unknown = match one {
             one if !one.cpu_told => Some(tr!(
                 "how much of it is the processor's work: too little processor time was counted"
             )),
@@ -117,10 +117,10 @@ impl Account {
             )),
             _ => None,
         };
-        if let Some(why) = untold {
+        if let Some(why) = unknown {
             let left_us = one.mean_us - flush_us;
             self.push(Kind::Whole, left_us, Known::Measured, mean_basis(one));
-            self.cannot_tell(why);
+            self.note_unknown(why);
             return;
         }
         let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
@@ -140,7 +140,7 @@ impl Account {
             return 0.0;
         }
         let Some((us, basis)) = device_flush(one, most_us) else {
-            self.cannot_tell(tr!(
+            self.note_unknown(tr!(
                 "how much of a synchronous write is the device's flush: flushes were not counted, took too few milliseconds, or have those of others among them"
             ));
             return 0.0;
@@ -172,7 +172,7 @@ impl Account {
         let behind_us = left_us - interval_us;
         self.push(Kind::Overlap, behind_us, Known::Measured, basis.clone());
         self.push(Kind::Device, interval_us, Known::Measured, basis);
-        self.cannot_tell(tr!(
+        self.note_unknown(tr!(
             "whether an I/O waits or is worked on while others end: no job of this run does the same one at a time"
         ));
     }
@@ -181,7 +181,7 @@ impl Account {
     fn alone(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
         match context.costs.fitted(one) {
             Some(Ok(phases)) if self.by_phases(one, left_us, &phases, context) => return,
-            Some(Err(why)) => self.untold.push(why),
+            Some(Err(why)) => self.unknown.push(why),
             _ => {}
         }
         let left_us = left_us - self.software(one, left_us);
@@ -200,7 +200,7 @@ impl Account {
     ) -> bool {
         let off = phases.total_us() / left_us - 1.0;
         if off.abs() > MOST_OFF {
-            self.untold.push(why_no_phases(phases.known, off));
+            self.unknown.push(why_no_phases(phases.known, off));
             return false;
         }
         let with_data = match phases.us(Kind::Data) > 0.0 {
@@ -243,7 +243,7 @@ impl Account {
             return 0.0;
         };
         if us > most_us * (1.0 + MOST_OFF) {
-            self.untold.push(tr!(
+            self.unknown.push(tr!(
                 "what is data on the bus: at its ceiling they would take {wire}, and all that may be data takes {most}. Another bus carried them, or none",
                 wire = time(us),
                 most = time(most_us)
@@ -270,7 +270,7 @@ impl Account {
         }
         let slow_us = one.mean_us - one.typical_us();
         if slow_us > 0.1 * us.min(requests.mean_us) {
-            self.untold.push(tr!(
+            self.unknown.push(tr!(
                 "how much is above the block layer: slow I/Os, {slow} on average, may have been slow above or below it",
                 slow = time(slow_us)
             ));
@@ -475,7 +475,7 @@ pub fn of(one: &Observed<'_>) -> Vec<String> {
         (!one.because.is_empty() && !one.is_simulated())
             .then(|| tr!("Measured: {because}.", because = one.because)),
         one.beside.then(|| {
-            tr!("Other jobs ran at the same time: what they did to these times cannot be told.")
+            tr!("Other jobs ran at the same time: their effect on these times is unknown.")
                 .to_owned()
         }),
         requests(one),
@@ -500,7 +500,7 @@ fn requests(one: &Observed<'_>) -> Option<String> {
             per_io = format!("{:.2}", requests.per_io)
         )),
         Err(why) if one.is_past_the_cache() => Some(tr!(
-            "Time in the block layer and its scheduler: cannot be told ({why}).",
+            "Time in the block layer and its scheduler: unknown ({why}).",
             why
         )),
         Err(_) => None,

@@ -3,10 +3,10 @@
 //!
 //! To add a part: add a variant of `Kind`, compute it in `account` from the remainder of the
 //! latency, so that all parts add up, with its numbers in `Share::basis`, and add a line in
-//! `docs/explain.md`. A cause without a number goes into `Account::untold`.
+//! `docs/explain.md`. A cause without a number goes into `Account::unknown`.
 
 use crate::as_f64;
-use crate::fit_input::{Measured, is_told, of_results, simulated_part};
+use crate::fit_input::{Measured, is_determined, of_results, simulated_part};
 use crate::observed::Observed;
 use assay_flash::device::{Device, RequestPhase};
 use assay_flash::estimate::{Estimated, Observation, estimate};
@@ -203,7 +203,7 @@ impl Phases {
         let told = |name: &str| {
             let mut all = self.parameters.iter();
             all.find(|parameter| parameter.name == name)
-                .is_some_and(is_told)
+                .is_some_and(is_determined)
         };
         let needed: &[&str] = match direction {
             Direction::Read => &["read.command", "read.ramp", "read.block"],
@@ -213,15 +213,15 @@ impl Phases {
             return self;
         }
         // A known fixed cost also determines the cost that grows with the size.
-        let fixed_is_told = direction == Direction::Read && told("read.command");
-        let merge = |kind: &Kind| !(fixed_is_told && *kind == Kind::Command);
+        let fixed_is_determined = direction == Direction::Read && told("read.command");
+        let merge = |kind: &Kind| !(fixed_is_determined && *kind == Kind::Command);
         let merged_us = self
             .parts
             .iter()
             .filter(|(kind, _)| merge(kind))
             .map(|(_, us)| us)
             .sum();
-        let into = match fixed_is_told {
+        let into = match fixed_is_determined {
             true => Kind::Data,
             false => Kind::Fixed,
         };

@@ -35,7 +35,7 @@ pub struct FittedRate {
 const MOST_ERROR: f64 = 0.5;
 
 /// Returns true if the rates determine a parameter.
-pub fn is_told(parameter: &Parameter) -> bool {
+pub fn is_determined(parameter: &Parameter) -> bool {
     let error = parameter.error;
     error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
 }
@@ -72,13 +72,10 @@ pub fn say_parameters(all: &[Parameter], section: &mut Section) {
         ],
         rows: all.iter().filter_map(row).collect(),
     });
-    let untold = all.iter().filter(|parameter| parameter.error.is_none());
-    let untold: Vec<&str> = untold.map(|parameter| parameter.name).collect();
-    if !untold.is_empty() {
-        section.say(
-            tr!("Cannot be told: {what}", what = untold.join(", ")),
-            None,
-        );
+    let unknown = all.iter().filter(|parameter| parameter.error.is_none());
+    let unknown: Vec<&str> = unknown.map(|parameter| parameter.name).collect();
+    if !unknown.is_empty() {
+        section.say(tr!("Unknown: {what}", what = unknown.join(", ")), None);
     }
 }
 

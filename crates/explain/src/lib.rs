@@ -232,7 +232,7 @@ impl Group<'_> {
         let names: Vec<String> = names.into_iter().collect();
         (!names.is_empty()).then(|| {
             tr!(
-                "Scheduler {names}: the kernel counts the time of a request from its making to its end, so that its wait in the scheduler cannot be told apart.",
+                "Scheduler {names}: the kernel counts the time of a request from its creation to its end, which includes its wait in the scheduler.",
                 names = names.join(", ")
             )
         })

@@ -88,7 +88,7 @@ impl OnBus {
             other = three_digits(placed.other_us()),
             rest = self.rest()
         );
-        let parts = [Some(head), Some(told), self.of_commands(), Some(untold())];
+        let parts = [Some(head), Some(told), self.of_commands(), Some(limits())];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
@@ -116,8 +116,9 @@ impl OnBus {
     }
 }
 
-fn untold() -> String {
-    tr!("Which of them cannot be told from one rate: rates of several sizes can.").to_owned()
+/// Says that one rate does not determine the cause.
+fn limits() -> String {
+    tr!("One rate does not show which of them it is; rates of several I/O sizes do.").to_owned()
 }
 
 /// Units of rates, in bytes per second.
@@ -287,7 +288,7 @@ impl<'i> Explained<'i> {
         let figures = self.figures.iter();
         section.list(figures.map(ExplainedFigure::sentence).collect());
         let why = tr!(
-            "Cannot be told: where the time went. An import has figures, no times of single I/Os and no evidence"
+            "Unknown: where the time went. An import has figures, no times of single I/Os and no evidence"
         );
         section.say(why, None);
         section.say(tr!("No fit: {why}", why = self.refused), None);

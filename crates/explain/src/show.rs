@@ -33,7 +33,7 @@ impl Explained<'_> {
         let jobs = jobs.map(|one| format!("{}: {}", clean(&one.job.name), nothing(one.why)));
         without.list(jobs.collect());
         document.push(without);
-        let mut warnings = Section::new("warnings", tr!("What else held it up"));
+        let mut warnings = Section::new("warnings", tr!("Other causes of delay"));
         warnings.warnings(&self.warnings);
         document.push(warnings);
         document
@@ -46,7 +46,7 @@ impl Explained<'_> {
         section.facts(results.filter_map(|one| one.answer(flash)));
         let bus = self.bus.as_ref().map(of_bus).unwrap_or_else(|| {
             let why = tr!(
-                "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
+                "The maximum rate of the bus is unknown: the system does not report the bus mode, and --bus was not given"
             );
             why.to_owned()
         });
@@ -122,7 +122,7 @@ impl Group<'_> {
             ),
             Costs::Given(part) => section.say(
                 tr!(
-                    "Costs of requests: those of the part {part}, as it was named",
+                    "Costs of requests: those of part {part}, which the user named",
                     part = clean(&part.name)
                 ),
                 None,
@@ -220,11 +220,11 @@ impl Explanation<'_> {
         );
         section.say(about, None);
         section.table(self.shares(flash));
-        let untold = self.account.untold.iter();
-        let untold = untold.map(|what| tr!("Cannot be told: {what}", what));
+        let unknown = self.account.unknown.iter();
+        let unknown = unknown.map(|what| tr!("Unknown: {what}", what));
         let said = self.on_bus.as_ref().map(OnBus::sentence).into_iter();
         said.chain(self.facts.iter().cloned())
-            .chain(untold)
+            .chain(unknown)
             .for_each(|said| section.say(said, None));
         if !self.helps.is_empty() {
             section.say(tr!("What would help most"), Some(Tone::Strong));
@@ -287,7 +287,7 @@ impl Explanation<'_> {
             "parts": self.account.shares.iter().map(share).collect::<Vec<_>>(),
             "bus": self.on_bus.as_ref().map(OnBus::value),
             "facts": self.facts,
-            "cannot_tell": self.account.untold,
+            "cannot_tell": self.account.unknown,
             "helps": helps.collect::<Vec<_>>(),
         })
     }
@@ -315,10 +315,10 @@ pub fn of(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Vec<He
     if one.label == Some("page-cache") {
         let sentence = match one.job.direct {
             true => tr!(
-                "A file system on a device, if one is to be measured: direct I/O does not leave memory here."
+                "To measure a device, use a file system on one: direct I/O does not leave memory here."
             ),
             false => tr!(
-                "Direct I/O, or a flush within the measured time, if the device is to be measured: this is the page cache."
+                "To measure the device, use direct I/O or a flush within the measured time: this is the page cache."
             ),
         };
         return vec![Help {
@@ -481,7 +481,7 @@ fn file_system(one: &Observed<'_>, account: &Account) -> Option<Help> {
 fn stalls(one: &Observed<'_>, account: &Account) -> Option<Help> {
     let share = Saving::of(one, account, &[Kind::Stalls], 0.1)?.share();
     let sentence = tr!(
-        "Fewer slow I/Os: half of them take at most {median}, on average they take {mean}. What slows them cannot be told from times alone.",
+        "Fewer slow I/Os: half of them take at most {median}, on average they take {mean}. Times alone do not show what slows them.",
         median = time(one.median_us),
         mean = time(one.mean_us)
     );

@@ -55,7 +55,7 @@ fn hs400() -> Bus {
     }
 }
 
-fn untold() -> Costs {
+fn no_costs() -> Costs {
     Costs::Unknown("nothing to fit".to_owned())
 }
 
@@ -79,7 +79,7 @@ fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<show::H
         ceiling: find_ceiling(mode).expect("it is known"),
         given: true,
     };
-    let costs = untold();
+    let costs = no_costs();
     let context = Context {
         bus: Some(&bus),
         costs: &costs,
@@ -101,7 +101,7 @@ fn is(account: &Account, kind: Kind, us: f64) {
 fn the_wire_takes_its_part_of_a_read() {
     let job = job(Rw::Read, Bytes::mib(1));
     let one = observed(&job, 1e6 / 275.0);
-    let account = account(&one, &untold(), &[]);
+    let account = account(&one, &no_costs(), &[]);
     is(&account, Kind::Bus, 2888.0);
     is(&account, Kind::Device, 748.4);
     let bus = hs400();
@@ -126,22 +126,22 @@ fn what_the_kernel_counts_is_taken_from_the_latency() {
         mean_us: 70.0,
         count: 1000,
     });
-    is(&account(&one, &untold(), &[]), Kind::Software, 30.0);
+    is(&account(&one, &no_costs(), &[]), Kind::Software, 30.0);
     // Slow I/Os may be slow on either side of it: a few of them do not matter.
     one.median_us = 98.0;
-    is(&account(&one, &untold(), &[]), Kind::Software, 30.0);
+    is(&account(&one, &no_costs(), &[]), Kind::Software, 30.0);
     one.median_us = 80.0;
-    let slow = account(&one, &untold(), &[]);
+    let slow = account(&one, &no_costs(), &[]);
     is(&slow, Kind::Stalls, 20.0);
     is(&slow, Kind::Software, 0.0);
-    let said = slow.untold.iter().any(|why| why.contains("slow I/Os"));
+    let said = slow.unknown.iter().any(|why| why.contains("slow I/Os"));
     assert!(said, "{slow:?}");
     // Two requests of an I/O overlap.
     one.median_us = 100.0;
     if let Ok(requests) = &mut one.requests {
         requests.per_io = 2.0;
     }
-    is(&account(&one, &untold(), &[]), Kind::Software, 0.0);
+    is(&account(&one, &no_costs(), &[]), Kind::Software, 0.0);
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn many_in_flight_are_held_against_one_alone() {
         ..observed(&deep, 640.0)
     };
     let others = [observed(&alone, 150.0)];
-    let against = account(&one, &untold(), &others);
+    let against = account(&one, &no_costs(), &others);
     is(&against, Kind::Wait, 490.0);
-    let without = account(&one, &untold(), &[]);
+    let without = account(&one, &no_costs(), &[]);
     is(&without, Kind::Overlap, 620.0);
-    assert_eq!(without.untold.len(), 1, "{without:?}");
+    assert_eq!(without.unknown.len(), 1, "{without:?}");
     let told = helps(&others[0], "hs400", &[one]);
     assert!(told[0].sentence.contains("with 32"), "{told:?}");
     assert!(
@@ -178,7 +178,7 @@ fn flush_calls_belong_to_the_writes() {
         flush_calls: 1000,
         ..observed(&job, 100.0)
     };
-    let account = account(&one, &untold(), &[]);
+    let account = account(&one, &no_costs(), &[]);
     is(&account, Kind::Flush, 900.0);
     let told = helps(&one, "hs400", &[]);
     assert!(told[0].sentence.contains("90.0 %"), "{told:?}");
@@ -214,13 +214,13 @@ fn figures_of_memory_or_of_two_things_are_not_divided_as_the_devices() {
             label,
             ..observed(&job, 10.0)
         };
-        let account = account(&one, &untold(), &[]);
+        let account = account(&one, &no_costs(), &[]);
         let kinds: Vec<Kind> = account.shares.iter().map(|share| share.kind).collect();
         match label {
             Some("page-cache") => assert_eq!(kinds, [Kind::Processor, Kind::Waiting]),
             _ => {
                 assert_eq!(kinds, [Kind::Whole]);
-                assert_eq!(account.untold.len(), 1);
+                assert_eq!(account.unknown.len(), 1);
             }
         }
     }
@@ -235,9 +235,9 @@ fn too_few_ticks_tell_nothing_of_the_processor() {
         cpu_told: false,
         ..observed(&job, 5.0)
     };
-    let account = account(&one, &untold(), &[]);
+    let account = account(&one, &no_costs(), &[]);
     is(&account, Kind::Whole, 5.0);
-    assert_eq!(account.untold.len(), 1, "{account:?}");
+    assert_eq!(account.unknown.len(), 1, "{account:?}");
 }
 
 fn storage() -> Storage {
@@ -281,7 +281,7 @@ fn a_fit_tells_the_command_from_the_data() {
     let off = account(&other, &costs, &all);
     assert_eq!(off.of_kind(Kind::Command), 0.0);
     assert!(
-        off.untold.iter().any(|why| why.contains("off here")),
+        off.unknown.iter().any(|why| why.contains("off here")),
         "{off:?}"
     );
 }
@@ -290,10 +290,10 @@ fn a_fit_tells_the_command_from_the_data() {
 fn a_bus_that_cannot_have_carried_the_data_takes_no_part_of_the_time() {
     let job = job(Rw::Read, Bytes::mib(1));
     let one = observed(&job, 150.0);
-    let found = account(&one, &untold(), &[]);
+    let found = account(&one, &no_costs(), &[]);
     is(&found, Kind::Bus, 0.0);
     is(&found, Kind::Device, 150.0);
-    let said = found.untold.iter().any(|why| why.contains("Another bus"));
+    let said = found.unknown.iter().any(|why| why.contains("Another bus"));
     assert!(said, "{found:?}");
     let told = helps(&one, "hs400", &[]);
     assert!(told.is_empty(), "{told:?}");
@@ -319,7 +319,7 @@ fn why_a_size_is_missing_of_a_fit_is_told_under_a_condition_too() {
     });
     let costs = Costs::of(&all, &storage(), None);
     let found = account(&all[4], &costs, &all);
-    let said = found.untold.iter().any(|why| why.contains("left out:"));
+    let said = found.unknown.iter().any(|why| why.contains("left out:"));
     assert!(said, "{found:?}");
 }
 

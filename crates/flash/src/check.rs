@@ -162,7 +162,7 @@ assay_model::named! {
         CardIsReady = "card-is-ready",
         /// A flush reports a failure to program.
         FailureIsTold = "failure-is-told",
-        /// No transfer is open after its timer has expired, or unknown to the driver.
+        /// No transfer stays open after its timer has expired or without the driver knowing of it.
         TransferEnds = "transfer-ends",
     }
 }
@@ -174,7 +174,7 @@ impl Rule {
             Self::FlushedIsKept => "what a flush has promised outlives a power cut",
             Self::ReadIsFresh => "a read gives what was written last",
             Self::CardIsReady => "no command goes to a card that is programming",
-            Self::FailureIsTold => "a write that failed is told by the next flush at the latest",
+            Self::FailureIsTold => "a failed write is reported by the next flush at the latest",
             Self::TransferEnds => "no transfer stays open past the timer",
         }
     }

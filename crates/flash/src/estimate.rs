@@ -333,21 +333,21 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rate_depends_on_is_untold() {
+    fn parameters_on_which_no_rate_depends_are_unknown() {
         let rng = &mut SplitMix64::new(1);
         let part = truth(rng);
         let seen = measured(&part, &BOTH, rng);
         let found = estimate(&part, Policy::Closed, &seen).expect("it can be fitted");
-        let untold: Vec<&str> = (found.parameters.iter())
+        let unknown: Vec<&str> = (found.parameters.iter())
             .filter(|parameter| parameter.error.is_none())
             .map(|parameter| parameter.name)
             .collect();
-        assert_eq!(untold, ["read.break", "read.resume", "write.break"]);
+        assert_eq!(unknown, ["read.break", "read.resume", "write.break"]);
     }
 
     /// Uses writes only: command and programming are then known only as a sum.
     #[test]
-    fn what_only_others_could_tell_apart_is_untold() {
+    fn parameters_that_only_other_rates_separate_are_unknown() {
         let rng = &mut SplitMix64::new(2);
         let part = truth(rng);
         let seen = measured(&part, &[Direction::Write], rng);

@@ -55,7 +55,7 @@ impl DirectionEvidence {
             CallEnd::Whole => return Cow::Borrowed(&self.measured),
             CallEnd::Unclear => {
                 return Cow::Owned(Measured::unknown(tr!(
-                    "what a single write waited for cannot be told"
+                    "the kernel does not show what a single write waited for"
                 )));
             }
             CallEnd::PageCache(flush) => flush,
@@ -86,7 +86,7 @@ impl DirectionEvidence {
             slow if slow > waited.most || waited.most == 0.0 => Measured::PageCache,
             slow if slow <= waited.least && waited.least > 0.0 => Measured::Device,
             _ => Measured::unknown(tr!(
-                "how many of the reads waited for the device, and how many found what was read ahead, cannot be told"
+                "the kernel does not show how many of the reads waited for the device and how many found data that were read ahead"
             )),
         })
     }

@@ -304,7 +304,7 @@ fn of_size(machine: &Machine, bytes: u64, pages: &Pages) -> (Measured, String) {
         ));
     }
     let Some(cache) = machine.last_level_bytes() else {
-        return unknown(tr!("the kernel does not tell how large the caches are").to_owned());
+        return unknown(tr!("the kernel does not report how large the caches are").to_owned());
     };
     let (size, last) = (Bytes(bytes), Bytes(cache));
     if bytes <= cache {

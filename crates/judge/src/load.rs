@@ -47,7 +47,7 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
 fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
     let engine = stream.engine.kind;
     let why = uncounted(engine);
-    let why = why.unwrap_or_else(|| tr!("no counters were taken around it").to_owned());
+    let why = why.unwrap_or_else(|| tr!("no counters were read before and after it").to_owned());
     let unknown = |direction: Ddir| {
         let bytes = came.directions[direction].bytes;
         if engine.properties().data == DataPath::Simulated {
@@ -222,7 +222,8 @@ fn unasked(readers: &[&Member<'_>], ahead: Option<u64>, passes: u64) -> u64 {
     windows.min(beyond.saturating_mul(passes.max(1)))
 }
 
-/// Returns the size of the reads if it is the same for all and no read follows the previous one.
+/// Returns the size of the reads if it is the same for all and no read starts where the previous
+/// one ended.
 fn apart(readers: &[&Member<'_>]) -> Option<u64> {
     let buffered = || readers.iter().filter(|member| !member.is_direct());
     let sizes = buffered().map(|member| {
@@ -263,7 +264,7 @@ fn length_of(member: &Member<'_>) -> u64 {
 }
 
 const UNEVEN: &str = key!(
-    "jobs of this wave went over their files several times and stopped at different times: what moved between their passes is not counted apart"
+    "jobs of this wave read or wrote their files several times and stopped at different times: I/O between their passes is not counted separately"
 );
 
 /// Returns the evidence at the moment when these clocks stopped, without the counts between the
@@ -324,12 +325,12 @@ struct Trims {
     /// Measured bytes of the member.
     measured: u64,
     /// Reason why the counters do not show the result.
-    hopeless: Option<String>,
+    not_judged: Option<String>,
 }
 
 impl Case<'_> {
-    /// Judges the trims of one member. The label is `device` only if the device discarded all of
-    /// them and nothing else that could replace them.
+    /// Judges the trims of one member. The label is `device` only if the device discarded as much
+    /// as the wave trimmed, and no other discards account for it.
     fn judge_trims(&self, trims: &Trims) -> DirectionEvidence {
         let (measured, because, share) = match self.trim_share(trims) {
             Err(why) => (Measured::unknown(why.clone()), why, None),
@@ -366,7 +367,7 @@ impl Case<'_> {
         if self.is_memory()? {
             return Ok(None);
         }
-        if let Some(why) = &trims.hopeless {
+        if let Some(why) = &trims.not_judged {
             return Err(why.clone());
         }
         let top = self.top_name();
@@ -379,7 +380,7 @@ impl Case<'_> {
         }
         if discarded > trims.of_all.saturating_add(trims.of_all / 20 + MIB) {
             return Err(tr!(
-                "{top} discarded {bytes}, more than the {asked} of this wave: whose they were cannot be told",
+                "{top} discarded {bytes}, more than the {asked} of this wave: others discarded too",
                 top,
                 bytes = Bytes(discarded),
                 asked = Bytes(trims.of_all)

@@ -141,7 +141,8 @@ impl Case<'_> {
             self.agree(ratio(device.most, asked), ratio(own, asked))?;
         }
         let came = |device: u64| device.min(own.unwrap_or(device));
-        let uncached = ratio(self.touched.first.saturating_sub(self.old_pages()), job);
+        let cached = self.cached_before_bytes();
+        let uncached = ratio(self.touched.first.saturating_sub(cached), job);
         let fetched = came(device.least);
         let unasked = match self.needs_all_that_is_fetched() || self.fetched_as_asked(device.least)
         {
@@ -149,7 +150,7 @@ impl Case<'_> {
             false => self.touched.unasked,
         };
         let sure = ratio(fetched.saturating_sub(unasked), asked);
-        // The account counts requested bytes, including pages beyond the region: those are
+        // `/proc/PID/io` counts requested bytes, including pages beyond the region: those are
         // subtracted.
         let of_use = own.map_or(u64::MAX, |own| own.saturating_sub(self.read_beyond()));
         let most = ratio(came(device.most).min(of_use), asked);
@@ -204,9 +205,8 @@ impl Case<'_> {
         })
     }
 
-    /// Returns the most bytes that were in the page cache before, of the bytes read for the first
-    /// time.
-    fn old_pages(&self) -> u64 {
+    /// Returns the upper bound of first-read bytes that were cached before the job.
+    fn cached_before_bytes(&self) -> u64 {
         if self.job.direct {
             return 0;
         }
@@ -332,13 +332,11 @@ impl Case<'_> {
                 "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
             )
         } else if self.foreign_dirt() > 0 && self.dirty_at_stop().is_some() {
-            tr!(
-                "others wrote meanwhile or before, and whose pages of the file are still dirty cannot be told"
-            )
+            tr!("other processes wrote too: the owner of the file's dirty pages is unknown")
         } else if self.is_on("overlay") {
-            tr!("the kernel does not tell how much of a file on an overlay is still dirty")
+            tr!("the kernel does not report how much of a file on an overlay is still dirty")
         } else {
-            tr!("the kernel does not tell how much of the file is still dirty (Linux 6.5 does)")
+            tr!("the kernel does not report how much of the file is still dirty (Linux 6.5 does)")
         }
     }
 }
@@ -416,7 +414,7 @@ impl Case<'_> {
     ) -> (f64, String) {
         let Some(below) = below else {
             let words = tr!(
-                "what is beneath {name} cannot be told here",
+                "the devices beneath {name} are unknown here",
                 name = over.name
             );
             return (0.0, words);

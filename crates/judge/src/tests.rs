@@ -50,6 +50,7 @@ impl Trial {
             measured: Some(measured),
             wave: None,
             detail: None,
+            slot: None,
             condition: None,
             in_force: Vec::new(),
             evidence: Some(Evidence {

@@ -408,7 +408,7 @@ crate::defaults! {
         /// Pauses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pause: Option<Pause>,
-        /// Description of the job if its shape does not show it: a step of a work
+        /// Description of the job if its shape does not show it: a step of an act
         /// ([`crate::act`]), for example `SQLite insert, journal wal`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String>,

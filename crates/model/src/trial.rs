@@ -72,10 +72,14 @@ pub struct TrialRecord {
     #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<Box<WaveRecord>>,
-    /// Results of a step of a work beyond `measured`.
+    /// Results of a step of an act beyond `measured`.
     #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<StepDetail>>,
+    /// Index of the slot of its act, in a run of several acts.
+    #[cfg_attr(not(feature = "works"), serde(skip))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
     /// Name of the condition; `None` if the machine was left as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
@@ -98,6 +102,7 @@ impl TrialRecord {
             evidence: None,
             wave: None,
             detail: None,
+            slot: None,
             condition: None,
             in_force: Vec::new(),
         }

@@ -43,10 +43,10 @@ impl<T> Serialize for Unread<T> {
     }
 }
 
-/// Part of a message about loads and works; an agent without them skips it.
+/// Part of a message about loads and acts; an agent without them skips it.
 #[cfg(feature = "works")]
 pub type Works<T> = T;
-/// Part of a message about loads and works; an agent without them skips it.
+/// Part of a message about loads and acts; an agent without them skips it.
 #[cfg(not(feature = "works"))]
 pub type Works<T> = Unread<T>;
 
@@ -83,8 +83,8 @@ pub enum ToAgent {
         /// The subjects.
         subjects: Vec<Subject>,
     },
-    /// Requests to make each condition once and to undo it, so that values that the kernel refuses
-    /// are known before a work is measured under them. A plan does this itself.
+    /// Requests to set each condition once and to restore the settings, so that values that the
+    /// kernel refuses are found before an act is measured under them. A plan does this itself.
     Rehearse {
         /// The run.
         run_id: String,
@@ -158,7 +158,7 @@ pub enum FromAgent {
         /// Bytes to write.
         total: Bytes,
     },
-    /// A trial of a plan, or a step of a work, begins.
+    /// A trial of a plan, or a step of an act, begins.
     TrialStarted {
         /// The job that describes it.
         job: Box<Job>,
@@ -183,10 +183,10 @@ pub enum FromAgent {
         /// Present when the slot of these trials ended.
         slot: Option<SlotEnd>,
     },
-    /// Progress of the running work, a few times a second.
+    /// Progress of the running act, a few times a second.
     #[cfg(feature = "works")]
     ActProgress(ActProgress),
-    /// Interim report of the running work, sent on request.
+    /// Interim report of the running act, sent on request.
     #[cfg(feature = "works")]
     ActInterim(Box<ActReport>),
     /// Event of a power-cut test that must be sent at once.
@@ -197,7 +197,7 @@ pub enum FromAgent {
         /// End state of the run.
         end: RunEnd,
     },
-    /// Message of a plan, a load or a work for the user.
+    /// Message of a plan, a load or an act for the user.
     LoadNote(LoadNote),
     /// Progress of the running load, a few times a second.
     #[cfg(feature = "works")]
@@ -216,7 +216,7 @@ pub enum FromAgent {
 }
 
 impl FromAgent {
-    /// `true` for an answer to a question, which belongs to no plan, load or work.
+    /// `true` for an answer to a question, which belongs to no plan, load or act.
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -241,7 +241,7 @@ pub struct SlotEnd {
     pub report: Option<Works<Box<ActReport>>>,
 }
 
-/// A line for the user of a load or a work.
+/// A line for the user of a load or an act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {
     /// Severity of the note.
@@ -312,8 +312,8 @@ pub struct Refusal {
 pub const OLDEST: u32 = 2;
 /// Newest version of the protocol that this build speaks.
 pub const NEWEST: u32 = 2;
-/// Number for builds from before protocol 1. They send 11, compare nothing else, and ask for an
-/// update of the side whose number is lower.
+/// Value of [`Greeting::version`] that makes builds older than protocol 1 ask for an update: they
+/// send 11 and compare only this number.
 const AFTER_11: u32 = 12;
 
 crate::named! {
@@ -321,25 +321,37 @@ crate::named! {
     /// `docs/compatibility.md` has the table.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Feature {
-        /// Works on files: copies, cells of iozone, capacity, samples, watches.
+        /// Acts on files: copies, cells of iozone, capacity, samples, watches.
         Works = "works",
         /// Loads: jobs of fio, replayed traces.
         Loads = "loads",
-        /// Works with databases, and other works of their agent: AndroBench, scenarios, memory,
-        /// soaks, power cuts, and the patterns of traits.
+        /// Acts on databases, and AndroBench, scenarios, memory, soaks, power cuts, and the
+        /// patterns of traits.
         Sqlite = "sqlite",
+        /// Jobs of a plan as one of the acts of an order, beside acts of every kind.
+        Composed = "composed",
         /// Simulated devices.
         Sim = "sim",
     }
 }
 
 impl Feature {
+    /// Feature that an agent must have to carry out acts in one order.
+    pub fn of_acts(acts: &[Act]) -> Option<Self> {
+        match acts {
+            [act] => Some(Self::of(act)),
+            [_, ..] => Some(Self::Composed),
+            [] => None,
+        }
+    }
+
     /// Feature that an agent must have to carry out an act.
     pub const fn of(act: &Act) -> Self {
         match act {
             Act::Copy(_) | Act::Iozone(_) | Act::Extent(_) | Act::Capacity(_) | Act::Watch(_) => {
                 Self::Works
             }
+            Act::Jobs(_) => Self::Composed,
             Act::Streams(_) => Self::Loads,
             Act::AndroBench(_)
             | Act::Memory(_)

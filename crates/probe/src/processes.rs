@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_to_look_at_is_not_nobody_busy() {
+    fn no_readable_process_gives_none() {
         let machine = Machine::new();
         machine.file("proc/5/stat", "5 (hidden) S");
         let table = ProcessIoTable::take(&machine.roots, &[]);

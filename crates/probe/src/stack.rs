@@ -242,7 +242,7 @@ impl View<'_> {
         match mount.map(|mount| (mount, mount.fs_type.as_str())) {
             Some((mount, "btrfs")) => of_btrfs(self.roots, self.files, mount).map(Holder::Devices),
             Some((mount, "xfs")) if has_realtime_device(mount) => Err(
-                "this XFS has a realtime device, and which of the two holds a file cannot be told"
+                "this XFS has a realtime device: which of the two devices holds a file is unknown"
                     .to_owned(),
             ),
             known if !found.device.is_anonymous() => {

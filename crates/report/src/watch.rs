@@ -363,7 +363,7 @@ fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -
             device
         ),
         (Some(Drain::TimedOut { unwritten_bytes }), _) => tr!(
-            "{dirty} when the longest wait was over: something else goes on writing, or {device} is \
+            "{dirty} when the longest wait was over: another process keeps writing, or {device} is \
              slow, so when the data was on {device} is not known.",
             dirty = still_dirty(unwritten_bytes),
             device
@@ -373,7 +373,7 @@ fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -
             dirty = still_dirty(unwritten_bytes)
         ),
         (Some(Drain::Unknown) | None, _) => tr!(
-            "{begin}; the kernel does not tell when the data was on {device}.",
+            "{begin}; the kernel does not report when the data was on {device}.",
             begin,
             device
         ),

@@ -46,8 +46,8 @@ const OF_THE_DEVICE: [&str; 5] = [
 ];
 
 /// `true` if a figure may decide a comparison, judged by its label. The page cache and unknown
-/// labels may not decide. A step that reads and writes takes the device's time if one direction
-/// does and the other is known; where trials differ, each must be of the device. Imported results
+/// labels may not decide. A step that reads and writes may decide if one direction has a device
+/// label and the other label is known; if trials differ, each must meet this. Imported results
 /// (`None`) seldom carry a label and are accepted.
 ///
 /// ```
@@ -69,8 +69,8 @@ pub fn may_decide(measured: Option<&str>) -> bool {
 /// Returns the figures of completed trials of a run, one for each condition, job and metric.
 /// Conditions are in the order of the plan; jobs and metrics of a condition are in the order of
 /// their first trial. Conditioning trials are left out. A metric is named `JOB: METRIC`, for
-/// example `rand-read: read_iops`. Figures that do not decide are exploratory. Places are those in
-/// the session, which two interleaved runs share.
+/// example `rand-read: read_iops`. Figures that do not decide are exploratory. Positions count over
+/// both runs if two were interleaved.
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     let gathered = gather(&header.plan, trials, Labels::Together, |position| {
         header.place_of(position)
@@ -164,7 +164,7 @@ fn each_metric<'a>(
             continue;
         }
         let judgement = judge(trial);
-        // The course adds only metrics of levels, which are not compared.
+        // `None`: the time course adds only level metrics, which are not compared.
         let metrics = metrics_with(trial, None);
         let has = |name: &str| metrics.iter().any(|metric| metric.name == name);
         let primary = deciding_metrics(&trial.job, has);
@@ -575,6 +575,7 @@ mod tests {
 
     fn trial(position: u32, ios: u64) -> TrialRecord {
         TrialRecord {
+            slot: None,
             job: Job::new("rand", Rw::RandRead, Bytes::kib(4), Bytes::mib(1)),
             trial: 1,
             position,
@@ -663,6 +664,7 @@ mod tests {
             ..ScenarioStep::default()
         };
         TrialRecord {
+            slot: None,
             job: Job::new("act", Rw::Write, Bytes(1), Bytes(1)),
             trial: 1,
             position: 0,

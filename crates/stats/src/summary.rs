@@ -227,8 +227,8 @@ impl Population {
 
     /// Finds the percentile of a value among the units, with a band that contains the percentile
     /// among all units of the kind with a probability of at least 90 %, if the units are a random
-    /// sample (Clopper and Pearson 1934). For a metric without a better side it is the share of
-    /// smaller values. `None` below [`FEWEST_UNITS`].
+    /// sample (Clopper and Pearson 1934). For a metric without a direction of improvement, the
+    /// percentile is the share of smaller values. `None` below [`FEWEST_UNITS`].
     pub fn standing(&self, value: f64, better: Option<Better>) -> Option<Standing> {
         let units = self.units();
         if units < FEWEST_UNITS || !value.is_finite() {

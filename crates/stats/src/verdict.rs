@@ -15,6 +15,7 @@ mod candidate;
 pub mod compare;
 pub mod estimate;
 pub mod judge;
+pub mod limit;
 pub mod power;
 pub mod ranking;
 pub mod shift;

@@ -67,7 +67,7 @@ pub trait Target {
     ///
     /// # Errors
     /// If it cannot be started, or the target does not support this.
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError>;
+    fn start_in_foreground(&mut self) -> Result<AgentSession, TargetError>;
 
     /// Installs the agent on the machine, lists the agents there, or removes them.
     ///
@@ -191,7 +191,7 @@ pub enum TargetError {
     },
     /// A command that needs this terminal or its files cannot run on another machine.
     #[error("{0} has no access to this terminal: this command runs only without --on")]
-    NotInFront(String),
+    NotInForeground(String),
     /// The target needs no installed agent.
     #[error("this machine needs no agent: name another one with --on")]
     NothingThere,
@@ -206,7 +206,7 @@ impl TargetError {
         match self {
             Self::NoAgent { .. }
             | Self::NoFolder { .. }
-            | Self::NotInFront(_)
+            | Self::NotInForeground(_)
             | Self::NothingThere => true,
             Self::Lab(error) => error.is_usage(),
             _ => false,

@@ -125,9 +125,9 @@ impl<P: Program> Remote<P> {
         Ok(said)
     }
 
-    /// Runs a command that is not an agent on the machine: its standard streams are those of the
-    /// session, whose complaint contains the reason if the machine cannot be reached. The command
-    /// must not contain text from the user, because a shell interprets it.
+    /// Runs a command other than the agent on the machine. The session's streams are the command's;
+    /// its error message gives the reason if the machine cannot be reached. The command must not
+    /// contain text from the user, because a shell interprets it.
     ///
     /// # Errors
     /// If the program that reaches the machine cannot be started.
@@ -177,7 +177,7 @@ impl<P: Program> Remote<P> {
                 Ok((session, done))
             }
             Err(fault) => {
-                let silent = watchdog.has_barked();
+                let silent = watchdog.has_expired();
                 drop(watchdog);
                 session.give_up();
                 drop(session);
@@ -248,8 +248,8 @@ impl<P: Program> Target for Remote<P> {
         Some(installed)
     }
 
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
-        Err(TargetError::NotInFront(self.program.target()))
+    fn start_in_foreground(&mut self) -> Result<AgentSession, TargetError> {
+        Err(TargetError::NotInForeground(self.program.target()))
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {

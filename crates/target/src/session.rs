@@ -216,7 +216,7 @@ fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + S
 /// end.
 fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
     let mut chunk = [0; 4096];
-    while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
+    while !watchdog.has_expired() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
 }
 
 fn await_and_reap(child: &mut Child, watchdog: Option<Watchdog>) {
@@ -265,7 +265,7 @@ impl Local {
         command
     }
 
-    fn in_front(&self) -> io::Result<AgentSession> {
+    fn in_foreground(&self) -> io::Result<AgentSession> {
         let (requests, to_agent) = io::pipe()?;
         let (from_agent, answers) = io::pipe()?;
         let mut command = self.command();
@@ -305,8 +305,9 @@ impl Target for Local {
 
     /// Starts the agent in this program's process group, so that it may read from the
     /// terminal.
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
-        self.in_front().map_err(|source| self.not_started(source))
+    fn start_in_foreground(&mut self) -> Result<AgentSession, TargetError> {
+        self.in_foreground()
+            .map_err(|source| self.not_started(source))
     }
 }
 
@@ -314,7 +315,7 @@ impl Target for Local {
 /// watchdog is dropped in time.
 #[derive(Debug)]
 pub struct Watchdog {
-    barked: Arc<AtomicBool>,
+    expired: Arc<AtomicBool>,
     more: Sender<Duration>,
 }
 
@@ -330,10 +331,10 @@ impl Watchdog {
 
     pub(crate) fn new(
         patience: Duration,
-        bite: impl FnOnce() + Send + 'static,
+        end_stream: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        let barked = Arc::new(AtomicBool::new(false));
-        let bark = Arc::clone(&barked);
+        let expired = Arc::new(AtomicBool::new(false));
+        let has_expired = Arc::clone(&expired);
         let (more, again) = channel::<Duration>();
         let wait = move || {
             let mut patience = patience;
@@ -344,11 +345,11 @@ impl Watchdog {
                     Err(RecvTimeoutError::Timeout) => break,
                 }
             }
-            bark.store(true, Ordering::Relaxed);
-            bite();
+            has_expired.store(true, Ordering::Relaxed);
+            end_stream();
         };
         Builder::new().spawn(wait).map_err(no_thread)?;
-        Ok(Self { barked, more })
+        Ok(Self { expired, more })
     }
 
     /// Restarts the time limit, with a new value.
@@ -358,8 +359,8 @@ impl Watchdog {
     }
 
     /// `true` if the time limit has expired.
-    pub fn has_barked(&self) -> bool {
-        self.barked.load(Ordering::Relaxed)
+    pub fn has_expired(&self) -> bool {
+        self.expired.load(Ordering::Relaxed)
     }
 }
 
@@ -461,10 +462,10 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_in_front_talks_over_descriptors_that_it_is_told() {
+    fn an_agent_in_foreground_talks_over_the_descriptors_of_its_arguments() {
         let script = "read line <&$1; echo got $line >&$2";
         let mut local = Local::new("bash", &["-c", script, "name"]);
-        let mut session = local.start_in_front().unwrap();
+        let mut session = local.start_in_foreground().unwrap();
         session.writer.take().unwrap().write_all(b"word\n").unwrap();
         let mut received = String::new();
         session.reader.read_to_string(&mut received).unwrap();
@@ -484,7 +485,7 @@ mod tests {
             .must_answer_within(Duration::from_millis(1))
             .unwrap();
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
-        assert!(watchdog.has_barked());
+        assert!(watchdog.has_expired());
     }
 
     #[test]
@@ -495,7 +496,7 @@ mod tests {
             .unwrap();
         session.writer.as_mut().unwrap().write_all(b"x").unwrap();
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 1);
-        assert!(!watchdog.has_barked());
+        assert!(!watchdog.has_expired());
     }
 
     #[test]
@@ -506,6 +507,6 @@ mod tests {
             .unwrap();
         watchdog.restart(Duration::from_millis(1));
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
-        assert!(watchdog.has_barked());
+        assert!(watchdog.has_expired());
     }
 }

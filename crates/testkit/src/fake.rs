@@ -58,8 +58,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Makes storage that reports a capacity of `bytes`. Neighbouring sectors
-    /// differ.
+    /// Makes storage that reports a capacity of `bytes`. Its content differs
+    /// between neighbouring sectors.
     ///
     /// # Panics
     /// When its real capacity does not fit into memory.
@@ -213,8 +213,8 @@ impl FakeDevice {
         spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let served = Arc::clone(&served);
-                // A client that disconnects without a request to do so has
-                // ended.
+                // Errors are ignored: a client that exits closes the socket
+                // without NBD_CMD_DISC.
                 spawn(move || drop(serve(stream, &served)));
             }
         });

@@ -467,7 +467,7 @@ impl Copier<'_> {
                     let name = self.ends.input.name.quoted();
                     let text = failed(&format!("error reading {name}"), why);
                     if self.work.treatment.go_on {
-                        self.tell_stand(context);
+                        self.send_interim_report(context);
                     }
                     return self.give_up(text, context);
                 }

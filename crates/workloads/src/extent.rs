@@ -287,8 +287,8 @@ fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), Act
     Ok(())
 }
 
-/// Consecutive failures after which sampling is given up.
-const HOPELESS: u32 = 16;
+/// Number of consecutive failures at which sampling is given up.
+const MOST_FAILURES: u32 = 16;
 
 /// Takes samples of one kind.
 struct Sampler<'a> {
@@ -352,20 +352,22 @@ impl<'a> Sampler<'a> {
                     let taken = self.samples.iter().map(|sample| sample.bytes).sum();
                     meter.is_there(context, taken)?;
                     in_vain += 1;
-                    if in_vain == HOPELESS {
-                        return Err(self.hopeless(offset, &error));
+                    if in_vain == MOST_FAILURES {
+                        return Err(self.too_many_failures(offset, &error));
                     }
                 }
             }
             progress.report(context, number as u64 + 1);
         }
         match (self.samples.is_empty(), offsets.first()) {
-            (true, Some(&offset)) => Err(self.hopeless(offset, &io::ErrorKind::Other.into())),
+            (true, Some(&offset)) => {
+                Err(self.too_many_failures(offset, &io::ErrorKind::Other.into()))
+            }
             _ => Ok(()),
         }
     }
 
-    fn hopeless(&self, offset: u64, error: &io::Error) -> ActError {
+    fn too_many_failures(&self, offset: u64, error: &io::Error) -> ActError {
         ActError::Failed {
             message: format!(
                 "cannot sample {}: too many samples failed, the last at offset {offset}: {error}",

@@ -1,7 +1,7 @@
 //! Works, which are more than one block job: `assay dd`, `iozone`, `androbench`, `disks`,
 //! `capacity`, `scenario` and `watch` on the target.
 //!
-//! [`run`] carries out a work of `assay_model::act`, step by step. It does not access
+//! [`run`] carries out an act of `assay_model::act`, step by step. It does not access
 //! device properties, counters or the host: an [`Observer`] receives the events of each
 //! step, collects evidence when its clock starts and stops, and forwards the outcome.
 
@@ -34,7 +34,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use thiserror::Error;
 
-/// Carries out a work.
+/// Carries out an act.
 ///
 /// # Errors
 /// If it cannot begin, cannot continue, or was stopped. The observer has received the
@@ -56,13 +56,13 @@ pub fn run(work: &Act, context: &mut Context<'_>) -> Result<ActReport, ActError>
                 .to_owned(),
         )),
         // What they need of the machine is the agent's to look up.
-        Act::Streams(_) | Act::Memory(_) | Act::Soak(_) | Act::Watch(_) => {
+        Act::Jobs(_) | Act::Streams(_) | Act::Memory(_) | Act::Soak(_) | Act::Watch(_) => {
             Err(ActError::Refused("this work is not carried out on files: it is a bug in assay, please report it".to_owned()))
         }
     }
 }
 
-/// Reason why a work cannot begin or continue.
+/// Reason why an act cannot begin or continue.
 #[derive(Debug, Error)]
 pub enum ActError {
     /// The work cannot be carried out as requested; the message contains the reason and a

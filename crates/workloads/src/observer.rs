@@ -1,4 +1,4 @@
-//! Observer of a work's steps.
+//! Observer of an act's steps.
 
 use crate::ActError;
 use assay_engine::{goes_away, thread_cpu_use};
@@ -17,23 +17,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Environment of a running work.
+/// Environment of a running act.
 pub struct Context<'a> {
     /// Seed of orders and contents.
     pub seed: u64,
-    /// Private folder that is removed afterwards, for a work that requests one
+    /// Private folder that is removed afterwards, for an act that requests one
     /// (`Act::private_folder_in`).
     pub folder: Option<&'a Path>,
-    /// Set when the work must stop and clean up.
+    /// Set when the act must stop and clean up.
     pub stop: &'a AtomicBool,
-    /// Set when an interim report is requested; the work clears it.
+    /// Set when an interim report is requested; the act clears it.
     pub report_now: &'a AtomicBool,
     /// Observer of the steps.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Context<'_> {
-    /// Returns true if the work must stop.
+    /// Returns true if the act must stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -47,7 +47,7 @@ impl Context<'_> {
 /// A step that is about to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedStep<'a> {
-    /// Description of the step; its name is unique in the work.
+    /// Description of the step; its name is unique in the act.
     pub job: &'a Job,
     /// Files or devices whose storage and cached pages are evidence.
     pub paths: &'a [&'a Path],
@@ -73,8 +73,8 @@ pub struct Together {
     pub came: StepOutcome,
 }
 
-/// Receives the events of a work's steps. The methods are called on the thread that runs
-/// the work, in this order for each step: `begins`, `clock_starts`, `clock_stopped`,
+/// Receives the events of an act's steps. The methods are called on the thread that runs
+/// the act, in this order for each step: `begins`, `clock_starts`, `clock_stopped`,
 /// `ended`.
 pub trait Observer {
     /// The preparation of a step begins; nothing is measured yet.
@@ -97,7 +97,7 @@ pub trait Observer {
     fn is_gone(&self) -> bool {
         false
     }
-    /// Makes a file system on the scratch device of the work, and mounts it; returns the
+    /// Makes a file system on the scratch device of the act, and mounts it; returns the
     /// mount point.
     ///
     /// # Errors
@@ -120,10 +120,10 @@ pub trait Observer {
     fn note(&mut self, weight: NoteWeight, text: String);
     /// Receives the progress a few times a second.
     fn progress(&mut self, progress: &ActProgress);
-    /// Receives a message of a power-cut work; other works send none.
+    /// Receives a message of a power-cut act; other acts send none.
     fn powercut(&mut self, _word: Word) {}
     /// Receives an interim report after one was requested.
-    fn stands(&mut self, report: ActReport);
+    fn interim_report(&mut self, report: ActReport);
 }
 
 /// Failed I/Os listed with their offset, at most; all are counted.
@@ -444,7 +444,7 @@ pub(crate) mod recording {
         pub(crate) under_way: Option<Job>,
     }
 
-    /// Runs a work without stopping it; returns its result and the details of its steps.
+    /// Runs an act without stopping it; returns its result and the details of its steps.
     pub(crate) fn recorded(
         run: impl FnOnce(&mut Context<'_>) -> Result<ActReport, ActError>,
     ) -> (Result<ActReport, ActError>, Vec<StepDetail>) {
@@ -487,7 +487,7 @@ pub(crate) mod recording {
             self.notes.push(text);
         }
         fn progress(&mut self, _progress: &ActProgress) {}
-        fn stands(&mut self, _report: ActReport) {}
+        fn interim_report(&mut self, _report: ActReport) {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! Evidence for the steps of a work, and the messages about them to the host.
+//! Evidence for the steps of an act, and the messages about them to the host.
 
 use super::{Progress, Scratch, SlotAct};
 use crate::conditions::Conditions;
@@ -27,7 +27,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Conditions in force while a work is carried out.
+/// Conditions in force while an act is carried out.
 #[derive(Clone, Copy)]
 pub(super) struct InForceNow<'a> {
     /// Values read back at the start of the slot.
@@ -37,14 +37,14 @@ pub(super) struct InForceNow<'a> {
 }
 
 impl InForceNow<'_> {
-    /// Value for a work without a condition.
+    /// Value for an act without a condition.
     pub(super) const NOTHING: Self = Self {
         read_back: &[],
         conditions: None,
     };
 }
 
-/// Observer of the steps of a work.
+/// Observer of the steps of an act.
 pub(super) struct Steps<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
@@ -146,7 +146,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Returns the storage of paths; `None` if there are no paths. Successive steps use the
-    /// same files, so results are cached. A work on main memory has no storage, but its steps
+    /// same files, so results are cached. An act on main memory has no storage, but its steps
     /// have evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
         if !self.act.act.spec().measures_storage() {
@@ -194,7 +194,7 @@ impl<'a> Steps<'a> {
         for path in step.paths {
             files.add(path, (step.job.offset.0, step.job.size.0));
         }
-        // Other works remove files while their clock runs.
+        // Other acts remove files while their clock runs.
         if matches!(self.act.act, Act::Copy(_) | Act::Iozone(_)) {
             files.hold();
         }
@@ -337,7 +337,7 @@ impl Observer for Steps<'_> {
         self.send(&FromAgent::Powercut(word));
     }
 
-    fn stands(&mut self, report: ActReport) {
+    fn interim_report(&mut self, report: ActReport) {
         self.send(&FromAgent::ActInterim(Box::new(report)));
     }
 }

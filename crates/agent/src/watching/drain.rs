@@ -13,7 +13,7 @@ use assay_model::act::watch::{CommandEnd, DiskCounters, Drain, LastWrite, WatchS
 /// Pages by which `Dirty` and `Writeback` may be wrong for each processor: it adds its changes
 /// to the sum when they reach this number (`mm/vmstat.c`, `calculate_normal_threshold`, at
 /// most 125), or after a second.
-const UNTOLD_PAGES: u64 = 125;
+const UNREPORTED_PAGES: u64 = 125;
 /// Time without writes after which a device counts as idle, in nanoseconds.
 const STILL_NS: u64 = 2_000_000_000;
 
@@ -49,7 +49,9 @@ impl Pending {
         });
         Self {
             fewest: unwritten(before),
-            within_bytes: UNTOLD_PAGES.saturating_mul(page).saturating_mul(processors),
+            within_bytes: UNREPORTED_PAGES
+                .saturating_mul(page)
+                .saturating_mul(processors),
             age_ns,
             writers: writers.collect(),
         }

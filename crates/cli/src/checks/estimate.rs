@@ -3,6 +3,7 @@
 
 use crate::exit::Failure;
 use assay_lang::tr;
+use assay_model::act::capacity::Task;
 use assay_model::act::memory::MemoryPattern;
 use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job};
@@ -66,7 +67,7 @@ pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
     jobs.map(|job| of_trial(job, set, &plan.restore)).collect()
 }
 
-/// Estimates the time of one trial of each job, under a condition that is `set` or as the machine is.
+/// Estimates the time of one trial of each job; `set` if a condition changes settings before it.
 pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
     let trials = jobs.iter().map(|job| of_trial(job, set, restore).0);
     Nanos(trials.sum())
@@ -108,6 +109,18 @@ fn pauses(job: &Job) -> u64 {
         }
         _ => 0,
     }
+}
+
+/// Estimates the time to check the capacity of so many bytes, at the speeds of [`SPEEDS`]: a probe
+/// writes and reads the first 8 MiB, and about 2·sqrt(n) of n blocks.
+pub fn of_capacity(task: &Task, space: Bytes) -> [Nanos; 2] {
+    const BLOCK: u64 = 4096;
+    const IO_OF_PROBE: [Nanos; 2] = [Nanos(250_000), Nanos::millis(2)];
+    let probed = 2048 + 2 * (space.0 / BLOCK).isqrt();
+    [0, 1].map(|speed| match task {
+        Task::Fill(_) => Nanos(2 * SPEEDS[speed].time(space, 0).0),
+        Task::Probe | Task::ProbeFree => Nanos(3 * probed * IO_OF_PROBE[speed].0),
+    })
 }
 
 /// Estimates the time of `assay mem` steps.
@@ -183,7 +196,7 @@ pub fn file_size(
     if whole < SMALLEST_TEST_FILE {
         return Err(Failure::usage(format!(
             "not enough space: {path} has space for {room}{}, at least {SMALLEST_TEST_FILE} is needed: free some, \
-             or ask for less than is planned with --size",
+             or choose a smaller test file with --size",
             shares(beside, inspection)
         )));
     }
@@ -234,7 +247,7 @@ impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.and_more {
             f.write_str(&tr!(
-                "{bytes} and, as far as time allows, more",
+                "at least {bytes} (some jobs write until their time ends)",
                 bytes = self.bytes
             ))
         } else {

@@ -6,13 +6,57 @@
 
 pub mod dropin;
 pub mod generate;
-pub mod judge;
 pub mod language;
-pub mod machines;
-pub mod measure;
 pub mod repeated;
-pub mod results;
 pub mod resume;
+
+/// Commands that measure storage or memory.
+pub mod measure {
+    pub mod capacity;
+    pub mod check;
+    pub mod disks;
+    pub mod mark;
+    pub mod mem;
+    pub mod ping;
+    pub mod powercut;
+    pub mod qualify;
+    pub mod replay;
+    pub mod run;
+    pub mod scenario;
+    pub mod soak;
+    pub mod sweep;
+    pub mod traits;
+    pub mod watch;
+}
+
+/// Commands that judge and explain results.
+pub mod judge {
+    pub mod compare;
+    pub mod explain;
+    pub mod model;
+    pub mod rank;
+    pub mod require;
+    pub mod series;
+}
+
+/// Commands that show, draw, import and share stored results.
+pub mod results {
+    pub mod entries;
+    pub mod export;
+    pub mod plot;
+    pub mod query;
+    pub mod report;
+    pub mod serve;
+    pub mod transfer;
+}
+
+/// Commands about machines: devices, targets, agents, campaigns, settings.
+pub mod machines {
+    pub mod campaign;
+    pub mod config;
+    pub mod devices;
+    pub mod targets;
+}
 
 use crate::exit::Failure;
 use crate::output::print;
@@ -26,6 +70,7 @@ use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
 use judge::model::ModelArgs;
 use judge::rank::{PowerArgs, RankArgs};
+use judge::require::RequireArgs;
 use judge::series::{SeriesArgs, TrendArgs};
 use language::localized;
 use machines::campaign::CampaignArgs;
@@ -33,6 +78,7 @@ use machines::config::ConfigArgs;
 use machines::devices::{DevicesArgs, DoctorArgs};
 use machines::targets::{AgentArgs, TargetsArgs};
 use measure::capacity::CapacityArgs;
+use measure::check::CheckArgs;
 use measure::disks::DisksArgs;
 use measure::mark::MarkArgs;
 use measure::mem::MemArgs;
@@ -94,8 +140,8 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Measure"),
         &[
-            "qualify", "sweep", "run", "replay", "mark", "disks", "ping", "capacity", "soak",
-            "mem", "scenario", "traits", "watch", "powercut", "resume",
+            "check", "qualify", "sweep", "run", "replay", "mark", "disks", "ping", "capacity",
+            "soak", "mem", "scenario", "traits", "watch", "powercut", "resume",
         ],
     ),
     (
@@ -105,7 +151,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Judge"),
         &[
-            "compare", "rank", "series", "trend", "power", "explain", "model",
+            "compare", "require", "rank", "series", "trend", "power", "explain", "model",
         ],
     ),
     (
@@ -137,6 +183,8 @@ pub fn command_of(words: &[String]) -> &str {
 /// Command that is carried out.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Check a card or stick: genuine, speed classes, good for its use.
+    Check(CheckArgs),
     /// Measure storage with standard jobs, with evidence per figure.
     Qualify(QualifyArgs),
     /// Measure jobs under every combination of given settings.
@@ -184,6 +232,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Run one command on many boards; optionally compare two parts.
     Campaign(Box<CampaignArgs>),
+    /// Check a run against requirements: pass, fail or open for each.
+    Require(RequireArgs),
     /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
     /// List series of runs over months, with their changes.

@@ -3,7 +3,7 @@
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
 use crate::commands::{Command, command_of};
-use crate::driver::acts::{ActRun, all_slots};
+use crate::driver::acts::{ActRun, all_slots, follow};
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
 use crate::driver::records::{StreamTrials, entries};
 use crate::driver::runs::Done;
@@ -58,8 +58,11 @@ impl Resumed {
         let mut store = keep.store.open_local()?;
         let id = run_id(&store, name)?;
         let run = whole_run(&store, &id)?;
-        let acts = run.header.acts.iter().flat_map(|acts| &acts.acts);
-        acts.for_each(|act| target.needs(Feature::of(act)));
+        let acts = run.header.acts.as_deref();
+        let feature = acts.and_then(|acts| Feature::of_acts(&acts.acts));
+        if let Some(feature) = feature {
+            target.needs(feature);
+        }
         let mut host = Host::start(target)?;
         is_on(&run, host.target())?;
         tell_of_builds(&run, &host);
@@ -163,14 +166,21 @@ pub struct ResumeArgs {
 }
 
 /// Resumes a run on the target where it began.
-pub fn run(args: &ResumeArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+pub fn run(
+    args: &ResumeArgs,
+    present: Present,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     let keep = KeepArgs {
         store: args.store.clone(),
         ..KeepArgs::default()
     };
     let resumed = Resumed::find(&keep, &args.run, target)?;
-    resume_run(resumed, &args.destroy, args.json, target)
+    resume_run(resumed, &args.destroy, (args.json, present), target)
 }
+
+/// Shows a run whose trials are all there, as JSON or for a reader; returns the exit code.
+pub type Present = fn(Done, bool) -> Result<ExitCode, Failure>;
 
 /// Runs the missing trials of a run, and shows all of it.
 ///
@@ -179,7 +189,7 @@ pub fn run(args: &ResumeArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 pub fn resume_run(
     resumed: Resumed,
     destroy: &DestroyArgs,
-    json: bool,
+    (json, present): (bool, Present),
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     let Resumed {
@@ -208,7 +218,7 @@ pub fn resume_run(
         None => jobs(run, store, host, target),
         Some(acts) => carry_out(run, store, host, &acts, missing.done, target),
     };
-    done?.present(json)
+    present(done?, json)
 }
 
 /// Refuses runs that have a command of their own for this, or cannot be resumed.
@@ -228,8 +238,12 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
         "powercut" => {
             return refused(format!("cuts the power: use assay powercut --resume {id}"));
         }
-        "qualify" if words.iter().any(|word| word.starts_with("--profile")) => {
-            return refused("has scenarios of a profile after its jobs: begin again".to_owned());
+        // Runs from before composed runs.
+        "qualify"
+            if run.header.acts.is_none()
+                && words.iter().any(|word| word.starts_with("--profile")) =>
+        {
+            return refused("does not store its scenarios: begin again".to_owned());
         }
         "replay" => {
             return refused("replays a trace, which is not stored: begin again".to_owned());
@@ -247,7 +261,7 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
 fn is_of_jobs(words: &[String]) -> bool {
     let repeated = words.iter().skip_while(|word| *word != "--").nth(1);
     match command_of(words) {
-        "qualify" | "mark" | "ping" => true,
+        "check" | "qualify" | "mark" | "ping" => true,
         "sweep" => repeated.is_none_or(|command| command == "mark"),
         _ => false,
     }
@@ -294,6 +308,9 @@ impl Missing {
                 run.header.id
             )));
         }
+        if acts.acts.len() > 1 {
+            return Self::of_several(run, acts);
+        }
         let of = |trial: &TrialRecord| (trial.trial, trial.condition.clone());
         let mut parts: Vec<&[TrialRecord]> = run.trials.chunk_by(|a, b| of(a) == of(b)).collect();
         parts.pop();
@@ -319,6 +336,37 @@ impl Missing {
             slots,
             done,
             words: format!("{slots} of {all} repetitions are missing"),
+        })
+    }
+
+    /// Removes the trials of a slot that is not whole, except for those of jobs.
+    fn of_several(run: &mut Run, acts: &Acts) -> Result<Self, Failure> {
+        let parts: Vec<&[TrialRecord]> = run.trials.chunk_by(|a, b| a.slot == b.slot).collect();
+        let mut numbered = (0..).zip(&parts);
+        let in_order = numbered.all(|(number, part)| part[0].slot == Some(number));
+        if !in_order || parts.len() > acts.slots.len() {
+            return Err(has_gaps(run));
+        }
+        let (mut done, mut kept) = (parts.len(), run.trials.len());
+        if let Some(last) = parts.last() {
+            let act = acts.slots[done - 1].0.job;
+            let ended = |trial: &&TrialRecord| trial.outcome != Outcome::Interrupted;
+            let ended = last.iter().take_while(ended).count();
+            let is_whole = acts.steps.get(act) == Some(&ended);
+            kept -= match acts.acts.get(act) {
+                Some(Act::Jobs(_)) => last.len() - ended,
+                _ if is_whole => 0,
+                _ => last.len(),
+            };
+            done -= usize::from(!is_whole);
+        }
+        run.trials.truncate(kept);
+        let (all, planned) = (acts.slots.len(), run.header.plan.order.len());
+        let missing = planned.saturating_sub(kept);
+        Ok(Self {
+            slots: all - done,
+            done,
+            words: format!("{missing} of {planned} trials are missing"),
         })
     }
 }
@@ -368,9 +416,17 @@ fn carry_out(
     done: usize,
     target: &mut dyn Target,
 ) -> Result<Done, Failure> {
-    let interrupt = host.obey_signals(Interrupts::Caught, || say(STOPPING))?;
     let Run { header, trials, .. } = run;
     store.reopen_run(&header.id, &stored::this_process(), trials.len())?;
+    if acts.acts.len() > 1 {
+        let run = ActRun {
+            done: (trials, done),
+            ..ActRun::new(header.clone(), Some(store), acts)
+        };
+        let times = estimate::of_trials(&header.plan);
+        return follow(run, &header, &times, (&mut host, target));
+    }
+    let interrupt = host.obey_signals(Interrupts::Caught, || say(STOPPING))?;
     let mut talk = SlotTalk::new(done, acts.slots.len());
     let (stopping, messages) = (header.stopping.clone(), talk.messages.clone());
     let conditions = header.plan.conditions.len();

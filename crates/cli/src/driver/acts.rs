@@ -1,10 +1,10 @@
 //! Acts on the host's side: the slots of a run, its trials in the store, and its end. Commands that
-//! measure by one act, and those whose acts follow the jobs of a plan in the same run.
+//! measure by one act, and those whose run is composed of several.
 
 use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
 use crate::driver::announce::{announce, held, tell};
-use crate::driver::plans::{self, Execution, Prepared, SoFarOfPlan, never_enough};
+use crate::driver::plans::{self, Execution, Prepared, SoFarOfPlan, TrialTalk, never_enough};
 use crate::driver::runs::{self, Done, Ending, header, run_id};
 use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, StepTalk, Trials, TrialsOfStreams};
 use crate::driver::{Host, clear_leftovers, clear_leftovers_after_loss, note_of_leftover};
@@ -13,13 +13,14 @@ use crate::output::say;
 use crate::stored;
 use crate::stored::{KeepArgs, keep_apart};
 use crate::targets::OnArgs;
-use assay_model::act::{Act, ActOrder, ActSpec, Acts};
+use crate::ui::progress::{Progress, steps};
+use assay_model::act::{Act, ActOrder, ActSpec, Acts, StepDetail};
 use assay_model::condition::{Condition, Restore};
 use assay_model::job::Job;
 use assay_model::load::Load;
-use assay_model::plan::{Place, Plan, PlannedJob, Slot, rounds};
+use assay_model::plan::{Place, Plan, Slot, rounds};
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Claims, Run, RunHeader, RunStatus, Stopping};
+use assay_model::run::{Claims, Run, RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection, RunEnd};
@@ -53,7 +54,7 @@ pub fn once(
     order: ActOrder,
     listener: &mut dyn Listener,
 ) -> Result<(RunEnd, Option<SlotOutcome>), Failure> {
-    let (mut trials, mut outcome) = (Trials::default().expecting(&order.acts), None);
+    let (mut trials, mut outcome) = (Trials::default().expecting(&order.acts, 0), None);
     host.run_acts(order)?;
     loop {
         match trials.receive(host, ("", None), listener)? {
@@ -127,7 +128,8 @@ impl Request {
 
     /// Returns the plan of the run.
     pub fn plan(&self, acts: &Acts) -> Plan {
-        let plan = acts.plan(run_id(), &self.steps, self.seed, self.place.clone());
+        let steps = [self.steps.clone()];
+        let plan = acts.plan(run_id(), &steps, self.seed, self.place.clone());
         match &self.sweep {
             None => plan,
             Some(sweep) => Plan {
@@ -264,7 +266,7 @@ impl<'a> ActRun<'a> {
     }
 }
 
-/// Returns all paths that a work writes, including this program's standard output.
+/// Returns all paths that an act writes, including this program's standard output.
 fn written(work: &dyn ActSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout() {
@@ -273,7 +275,7 @@ fn written(work: &dyn ActSpec) -> Vec<PathBuf> {
     written
 }
 
-/// Returns the store; if it cannot be opened, a work that may run unstored gets `None` and a warning.
+/// Returns the store; if it cannot be opened, an act that may run unstored gets `None` and a warning.
 fn unless_it_may_go_unstored<T>(
     came: Result<T, Failure>,
     request: &Request,
@@ -288,7 +290,7 @@ fn unless_it_may_go_unstored<T>(
     }
 }
 
-/// Stores the run before the work begins: if the process is killed, the next start must find the
+/// Stores the run before the act begins: if the process is killed, the next start must find the
 /// run even during the first step, and storing must not disturb a measurement.
 fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
     let begun = store.begin_run(header, &stored::this_process());
@@ -296,7 +298,7 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// Handles signals that end the work or request an interim report.
+/// Handles signals that end the act or request an interim report.
 fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
     let stopping = request.stopping;
     let interrupts = match request.work.spec().is_filter() {
@@ -355,7 +357,7 @@ pub struct Bench {
 pub type Planned = (Place, Act, Vec<Job>);
 
 impl MeasuringCommand<'_> {
-    /// Carries out the command on a target. `plan` admits the place, makes the work, and announces it.
+    /// Carries out the command on a target. `plan` admits the place, makes the act, and announces it.
     pub fn carry_out(
         &self,
         target: &mut dyn Target,
@@ -390,7 +392,7 @@ impl MeasuringCommand<'_> {
         done
     }
 
-    /// Makes the request for a work.
+    /// Makes the request for an act.
     pub fn request(&self, (place, work, steps): Planned, seed: u64) -> Request {
         Request {
             work,
@@ -406,8 +408,8 @@ impl MeasuringCommand<'_> {
     }
 }
 
-/// An act that follows the jobs of a plan.
-pub struct FollowingAct {
+/// An act of a composed run, with all its repetitions.
+pub struct PlannedAct {
     /// The act.
     pub act: Act,
     /// Steps in their order, by the names that the agent gives them.
@@ -418,22 +420,52 @@ pub struct FollowingAct {
     pub times: [Nanos; 2],
 }
 
-/// A plan of jobs and the acts that follow them, all in one run. The order is fixed: a plan of jobs
-/// continues only after trials of its own.
-pub struct JobsThenActs {
-    /// The jobs and their order.
-    pub plan: Plan,
-    /// The acts, each with all its repetitions before the next one; may be empty.
-    pub acts: Vec<FollowingAct>,
+impl PlannedAct {
+    /// The jobs of a plan, in its order.
+    pub fn jobs(plan: Plan) -> Self {
+        Self {
+            steps: Vec::new(),
+            trials: 1,
+            times: [estimate::of_plan(&plan); 2],
+            act: Act::Jobs(Box::new(plan)),
+        }
+    }
+
+    /// Number of trials of a repetition.
+    const fn steps(&self) -> usize {
+        match &self.act {
+            Act::Jobs(plan) => plan.order.len(),
+            _ => self.steps.len(),
+        }
+    }
+
+    /// Estimates the time of each trial of a repetition, in their order.
+    fn times_of_trials(&self) -> Vec<Nanos> {
+        match &self.act {
+            Act::Jobs(plan) => estimate::of_trials(plan),
+            _ => {
+                let steps = self.steps.len();
+                vec![Nanos(self.times[0].0 / steps.max(1) as u64); steps]
+            }
+        }
+    }
+}
+
+/// Several acts that make one run, such as a probe, jobs and a scenario.
+pub struct ComposedRun {
+    /// The acts, each with all its repetitions before the next one.
+    pub acts: Vec<PlannedAct>,
+    /// Decides orders and contents.
+    pub seed: u64,
     /// The user's statements about the device.
     pub claims: Option<Claims>,
     /// Permission to overwrite the data of block devices.
     pub destroy_data: bool,
 }
 
-impl JobsThenActs {
-    /// Announces jobs and acts, carries them out, and stores their trials. An act that does not
-    /// finish is the last.
+impl ComposedRun {
+    /// Announces the acts, carries them out, and stores their trials. An act that does not finish
+    /// is the last.
     ///
     /// # Errors
     /// When it cannot begin. Later failures are in [`Done::ending`].
@@ -441,92 +473,107 @@ impl JobsThenActs {
         let Prepared {
             mut host,
             inspection,
+            place,
             mut store,
-            ..
         } = prepared;
-        let machine = host.target();
-        announce(
-            &self.plan,
-            &inspection,
-            machine,
-            self.duration(),
-            store.path(),
-        );
-        // The agent gets the plan of the jobs alone.
-        let mut header = header(self.plan.clone(), inspection, host.origin());
-        header.claims.clone_from(&self.claims);
-        let whole = RunHeader {
-            plan: self.whole_plan(),
-            ..header.clone()
+        let (acts, duration) = (self.in_slots(), self.duration());
+        let id = run_id();
+        let plan = |steps: &dyn Fn(&PlannedAct) -> Vec<Job>| {
+            let steps: Vec<Vec<Job>> = self.acts.iter().map(steps).collect();
+            acts.plan(id.clone(), &steps, self.seed, place.clone())
         };
-        store.begin_run(&whole, &stored::this_process())?;
-        let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
-        let done = plans::close(whole, &mut store, executed, target)?;
-        if self.acts.is_empty() || done.run.status != RunStatus::Finished {
-            return Ok(done);
+        // What other acts write was announced when they were planned.
+        let jobs = plan(&|_| Vec::new());
+        announce(&jobs, &inspection, host.target(), duration, store.path());
+        let whole = plan(&|act| act.steps.clone());
+        let mut header = header(whole, inspection, host.origin());
+        header.claims.clone_from(&self.claims);
+        // The smallest agent runs jobs, and no acts.
+        if let [Act::Jobs(_)] = &acts.acts[..] {
+            store.begin_run(&header, &stored::this_process())?;
+            let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
+            return plans::close(header, &mut store, executed, target);
         }
-        self.follow(done.run, store, (&mut host, target))
+        header.acts = Some(Box::new(acts.clone()));
+        store.begin_run(&header, &stored::this_process())?;
+        let times = self.times_of_trials();
+        let run = ActRun::new(header.clone(), Some(store), &acts);
+        follow(run, &header, &times, (&mut host, target))
     }
 
     /// Estimates the time of the run, and that on slow storage if the acts make it differ.
     fn duration(&self) -> (Nanos, Option<Nanos>) {
-        let jobs = estimate::of_plan(&self.plan).0;
         let [usual, slow] = [0, 1].map(|speed| {
-            let each = |act: &FollowingAct| act.times[speed].0.saturating_mul(act.trials.into());
-            Nanos(jobs.saturating_add(self.acts.iter().map(each).sum()))
+            let each = |act: &PlannedAct| act.times[speed].0.saturating_mul(act.trials.into());
+            Nanos(self.acts.iter().map(each).sum())
         });
-        (usual, (!self.acts.is_empty()).then_some(slow))
+        (usual, (slow > usual).then_some(slow))
     }
 
-    /// Returns the plan of the whole run: with the steps of the acts.
-    fn whole_plan(&self) -> Plan {
-        let steps = self.acts.iter().flat_map(|act| {
-            let planned = |job: &Job| PlannedJob {
-                job: job.clone(),
-                trials: act.trials,
-            };
-            act.steps.iter().map(planned)
+    /// Estimates the time of each trial, in the order of the run.
+    fn times_of_trials(&self) -> Vec<Nanos> {
+        let all = self.acts.iter().flat_map(|act| {
+            let one = act.times_of_trials();
+            std::iter::repeat_n(one, act.trials as usize).flatten()
         });
-        let mut plan = self.plan.clone();
-        plan.jobs.extend(steps);
-        plan
+        all.collect()
     }
 
-    /// Appends the trials of the acts to the finished run of the jobs.
-    fn follow(
-        self,
-        run: Run,
-        mut store: Store,
-        (host, target): (&mut Host, &mut dyn Target),
-    ) -> Result<Done, Failure> {
-        // The jobs have printed the message about a stop.
-        let interrupt = host.obey_signals(Interrupts::Caught, || {})?;
-        store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
-        let mut talk = StepTalk::new(self.acts.iter().map(|act| act.steps.len()).sum());
-        let acts = self.in_slots(run.header.plan.seed);
-        let acts_of_run = ActRun {
-            done: (run.trials, 0),
-            ..ActRun::new(run.header, Some(store), &acts)
-        };
-        let done = acts_of_run.carry_out(target, host, &interrupt, &mut talk, &mut all_slots);
-        talk.close();
-        done
-    }
-
-    fn in_slots(self, seed: u64) -> Acts {
-        let mut all = Acts {
-            acts: Vec::new(),
-            slots: Vec::new(),
+    fn in_slots(&self) -> Acts {
+        let mut slots = Vec::new();
+        for ((index, number), planned) in (0..).zip(0..).zip(&self.acts) {
+            let mut seeds = SplitMix64::new(self.seed ^ number);
+            let trials = (1..=planned.trials).map(|trial| Slot::plain(index, trial));
+            slots.extend(trials.map(|slot| (slot, seeds.next_u64())));
+        }
+        Acts {
+            acts: self
+                .acts
+                .iter()
+                .map(|planned| planned.act.clone())
+                .collect(),
+            slots,
             destroy_data: self.destroy_data,
             stand_in: None,
-        };
-        for ((index, number), following) in (0..).zip(1..).zip(self.acts) {
-            let mut seeds = SplitMix64::new(seed ^ number);
-            let trials = (1..=following.trials).map(|trial| Slot::plain(index, trial));
-            all.slots
-                .extend(trials.map(|slot| (slot, seeds.next_u64())));
-            all.acts.push(following.act);
+            steps: self.acts.iter().map(PlannedAct::steps).collect(),
         }
-        all
     }
+}
+
+/// Ends a composed run after an act that found less capacity than is claimed: such storage is not
+/// measured.
+fn has_lost_data(_: &RunHeader, so_far: SoFarOfPlan<'_>) -> bool {
+    let mut details = so_far
+        .trials
+        .iter()
+        .filter_map(|trial| trial.detail.as_deref());
+    details.any(|detail| matches!(detail, StepDetail::Capacity(step) if step.differs()))
+}
+
+/// Carries out the missing slots of a composed run, with a forecast; `times` are those of the trials
+/// of the whole run.
+///
+/// # Errors
+/// If signals cannot be handled, or the end cannot be stored. Other failures are in
+/// [`Done::ending`].
+pub fn follow(
+    run: ActRun<'_>,
+    header: &RunHeader,
+    times: &[Nanos],
+    (host, target): (&mut Host, &mut dyn Target),
+) -> Result<Done, Failure> {
+    let mut progress = Progress::new(steps(&header.plan, times));
+    let messages = progress.messages.clone();
+    let on_signal = messages.clone();
+    let interrupt = host.obey_signals(Interrupts::Caught, move || {
+        on_signal.say("stopping after this I/O; finished trials are kept");
+    })?;
+    let mut talk = TrialTalk {
+        progress: &mut progress,
+        header,
+        next: run.done.0.len(),
+    };
+    let done = run.carry_out(target, host, &interrupt, &mut talk, &mut has_lost_data);
+    messages.clear();
+    done
 }

@@ -27,7 +27,7 @@ pub fn announce(
     tell(&all);
 }
 
-/// Announces a work that is repeated under conditions. The duration is known only after the first
+/// Announces an act that is repeated under conditions. The duration is known only after the first
 /// repetition.
 pub fn announce_work(
     words: &str,

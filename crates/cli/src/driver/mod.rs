@@ -119,8 +119,8 @@ impl Host {
 
     /// Starts an agent that has this program's standard streams and terminal, for works that copy the
     /// streams or run a command of the user.
-    pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        let session = target.start_in_front()?;
+    pub fn start_in_foreground(target: &mut dyn Target) -> Result<Self, Failure> {
+        let session = target.start_in_foreground()?;
         Self::greeted(target, session, GREETING)
     }
 
@@ -156,7 +156,7 @@ impl Host {
         let watchdog = self.session.must_answer_within(patience);
         let watchdog = watchdog.map_err(Failure::no_thread)?;
         let answered = ask(self);
-        if answered.is_err() && watchdog.has_barked() {
+        if answered.is_err() && watchdog.has_expired() {
             let seconds = patience.as_secs();
             return Err(self.lost(&format!("the agent did not answer within {seconds} s")));
         }

@@ -13,10 +13,10 @@ use crate::output::say;
 use crate::stored;
 use crate::stored::KeepArgs;
 use crate::ui::progress::{Messages, Progress, SoFar, steps};
-use assay_model::act::{ActOrder, Acts};
+use assay_model::act::{Act, ActOrder, ActProgress, Acts};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
-use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
@@ -134,14 +134,16 @@ impl SlotDisplay {
 }
 
 /// Listener that shows the trials of one plan.
-struct Shown<'a> {
-    progress: &'a mut Progress,
-    header: &'a RunHeader,
+pub struct TrialTalk<'a> {
+    /// Display with a forecast of each trial.
+    pub progress: &'a mut Progress,
+    /// Header with the plan.
+    pub header: &'a RunHeader,
     /// Position of the trial under way.
-    next: usize,
+    pub next: usize,
 }
 
-impl Listener for Shown<'_> {
+impl Listener for TrialTalk<'_> {
     fn messages(&self) -> Option<&Messages> {
         Some(&self.progress.messages)
     }
@@ -166,6 +168,12 @@ impl Listener for Shown<'_> {
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
         let place = self.header.place_of(trial.position);
         self.progress.ended(place, trial);
+        self.next = trial.position as usize + 1;
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &ActProgress) -> Result<(), Failure> {
+        self.progress.step(progress);
         Ok(())
     }
 }
@@ -210,7 +218,7 @@ impl<'a> Execution<'a> {
             acts: Some(acts),
             trials: Trials::after(trials)
                 .of_streams(of_streams)
-                .expecting(&acts.acts),
+                .expecting(&acts.acts, finished),
             slots: finished,
             unanswered: None,
         }
@@ -333,7 +341,7 @@ impl Recorder<'_> {
     pub fn receive(&mut self, execution: &mut Execution<'_>) -> Result<AgentEvent, Failure> {
         match &mut self.display {
             SlotDisplay::Jobs(progress) => {
-                let mut shown = Shown {
+                let mut shown = TrialTalk {
                     progress,
                     header: execution.header,
                     next: execution.slots,
@@ -409,7 +417,22 @@ fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
 /// Makes the order for the slots after the first `finished`, which have made trials.
 fn order(acts: &Acts, plan: &Plan, finished: usize, trials: &[TrialRecord]) -> ActOrder {
     let left = acts.slots.get(finished..).unwrap_or_default();
-    let (order, seeds) = left.iter().copied().unzip();
+    let (mut order, mut seeds): (Vec<Slot>, Vec<u64>) = left.iter().copied().unzip();
+    let mut all = acts.acts.clone();
+    // Of jobs that were interrupted, the agent gets those that are missing.
+    if let (Some(slot), Some(seed)) = (order.first_mut(), seeds.first_mut())
+        && let Some(Act::Jobs(jobs)) = acts.acts.get(slot.job)
+    {
+        let of_slot = |trial: &&TrialRecord| trial.slot.is_some_and(|at| at as usize == finished);
+        let there: Vec<TrialRecord> = trials.iter().filter(of_slot).cloned().collect();
+        if !there.is_empty() {
+            let rest = rest(jobs, &there);
+            // Another seed, so that offsets differ from those of the earlier trials.
+            *seed ^= jobs.seed ^ rest.seed;
+            slot.job = all.len();
+            all.push(Act::Jobs(Box::new(rest)));
+        }
+    }
     ActOrder {
         plan: Plan {
             order,
@@ -417,7 +440,7 @@ fn order(acts: &Acts, plan: &Plan, finished: usize, trials: &[TrialRecord]) -> A
             jobs: steps_of(acts, plan, trials),
             ..plan.clone()
         },
-        acts: acts.acts.clone(),
+        acts: all,
         seeds,
         destroy_data: acts.destroy_data,
     }

@@ -212,6 +212,7 @@ impl Repetition<'_> {
             measured: ran.then(|| measurement(&streams)),
             evidence: evidence(&wave),
             wave: ran.then(|| Box::new(wave)),
+            slot: None,
             detail: self.replay.map(|replay| {
                 let lateness = streams.first().and_then(|stream| stream.lateness.clone());
                 Box::new(StepDetail::Replay(Box::new(ReplayStep {

@@ -1,7 +1,7 @@
 //! Common parts of commands that make a run: its name, its presentation, and the exit code.
 
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
-use crate::output::{print, style};
+use crate::output::{print, prints_to_terminal, style};
 use crate::{config, stored};
 use assay_lang::tr;
 use assay_model::act::soak::SoakStep;
@@ -10,7 +10,7 @@ use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
 use assay_report::json;
-use assay_report::terminal::write_summary;
+use assay_report::terminal::{write_ending, write_summary};
 use assay_store::{Location, Store, StoreError};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::DirBuilder;
@@ -267,7 +267,10 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
     if !run.header.plan.conditions.is_empty() {
         closing.push(tr!("Which conditions differ: assay rank {id}", id));
     }
-    print(|out| write_summary(run, style(), &closing, out))
+    print(|out| match prints_to_terminal() {
+        true => write_ending(run, style(), &closing, out),
+        false => write_summary(run, style(), &closing, out),
+    })
 }
 
 /// Returns the exit code: of the failure or signal that ended the run, or of a failed trial.

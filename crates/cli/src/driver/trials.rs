@@ -1,5 +1,5 @@
-//! Receiving the messages of a plan or a work: trials are stored before they are displayed. Displays of
-//! works: by their repetitions, or by their steps.
+//! Receiving the messages of a plan or an act: trials are stored before they are displayed.
+//! Displays of acts: by their repetitions, or by their steps.
 
 use crate::driver::{Host, note_in_words};
 use crate::exit::Failure;
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Limit on the trials of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
 
-/// Listener to the messages of a plan, a work or a load.
+/// Listener to the messages of a plan, an act or a load.
 pub trait Listener {
     /// Returns the live line, which notes must not break.
     fn messages(&self) -> Option<&Messages> {
@@ -42,12 +42,12 @@ pub trait Listener {
     fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
         Ok(())
     }
-    /// Called with the progress of a work, a few times a second.
+    /// Called with the progress of an act, a few times a second.
     fn progress(&mut self, _progress: &ActProgress) -> Result<(), Failure> {
         Ok(())
     }
-    /// Called with an interim report of a work, which SIGUSR1 requests.
-    fn stands(&mut self, _report: &ActReport) -> Result<(), Failure> {
+    /// Called with an interim report of an act, which SIGUSR1 requests.
+    fn act_interim(&mut self, _report: &ActReport) -> Result<(), Failure> {
         Ok(())
     }
     /// Called with the progress of a load, a few times a second.
@@ -58,7 +58,7 @@ pub trait Listener {
     fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
         Ok(())
     }
-    /// Called when a repetition (from 1) of a work has ended; `None` if it ended before it had a
+    /// Called when a repetition (from 1) of an act has ended; `None` if it ended before it had a
     /// report.
     fn repeated(&mut self, _number: u32, _report: Option<&ActReport>) -> Result<(), Failure> {
         Ok(())
@@ -90,7 +90,7 @@ pub struct SlotOutcome {
 /// Makes trials of the report of streams.
 pub type TrialsOfStreams<'a> = Box<dyn FnMut(&LoadReport, u32) -> Vec<TrialRecord> + 'a>;
 
-/// An event that the listener hears of once the trials that ended are stored.
+/// Event that the listener receives after the trials that ended are stored.
 enum PendingEvent {
     Started(Box<Job>),
     /// Index of the trial.
@@ -115,6 +115,8 @@ pub struct Trials<'a> {
     /// Reports of the streams of the slot under way.
     streams: Vec<StreamReport>,
     report: Option<LoadReport>,
+    /// Index of the slot under way, which its trials record in a run of several acts.
+    slot: Option<u32>,
 }
 
 impl<'a> Trials<'a> {
@@ -123,14 +125,16 @@ impl<'a> Trials<'a> {
         Self { of_streams, ..self }
     }
 
-    /// Accepts reports of as many streams as one of these acts has.
-    pub fn expecting(self, acts: &[Act]) -> Self {
+    /// Accepts reports of as many streams as one of these acts has. The first `slots` slots are done.
+    pub fn expecting(self, acts: &[Act], slots: usize) -> Self {
+        let slot = u32::try_from(slots).ok().filter(|_| acts.len() > 1);
         let streams = acts.iter().map(|act| match act {
             Act::Streams(load) => load.streams.len(),
             _ => 0,
         });
         Self {
             most_streams: streams.max().unwrap_or(0),
+            slot,
             ..self
         }
     }
@@ -162,7 +166,7 @@ impl<'a> Trials<'a> {
                 FromAgent::TrialStarted { job } if self.pending.len() < 2 * MOST_TRIALS => {
                     self.pending.push(PendingEvent::Started(job));
                 }
-                FromAgent::TrialStarted { .. } => return Err(without_end()),
+                FromAgent::TrialStarted { .. } => return Err(too_many_trials()),
                 FromAgent::Progress {
                     elapsed_ns,
                     bytes,
@@ -181,11 +185,11 @@ impl<'a> Trials<'a> {
                         return Ok(AgentEvent::Slot(Box::new(outcome)));
                     }
                     self.keep((run_id, store.as_deref_mut()), listener)?;
-                    // An agent that cannot read it has ended; its last messages follow.
+                    // Fails if the agent has ended; its last messages are still received.
                     let _ = host.stored(position);
                 }
                 FromAgent::ActProgress(progress) => listener.progress(&progress)?,
-                FromAgent::ActInterim(report) => listener.stands(&report)?,
+                FromAgent::ActInterim(report) => listener.act_interim(&report)?,
                 FromAgent::LoadProgress(progress) => listener.load_progress(&progress)?,
                 FromAgent::LoadStream(_) if self.streams.len() >= self.most_streams => {
                     return Err(Failure::lost(
@@ -216,6 +220,7 @@ impl<'a> Trials<'a> {
                 self.push(record)?;
             }
         }
+        self.slot = self.slot.map(|index| index + 1);
         Ok(SlotOutcome {
             trial: slot.trial,
             position,
@@ -224,8 +229,8 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// Takes a trial that ended; one that cannot be stored later is kept with the run all the
-    /// same (`runs::finish`).
+    /// Takes a trial that ended. If it cannot be stored later, `runs::finish` writes it to a rescue
+    /// file.
     pub fn ended(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
         let position = record.position;
         record.position = self.first.saturating_add(position);
@@ -240,9 +245,10 @@ impl<'a> Trials<'a> {
     fn push(&mut self, mut record: TrialRecord) -> Result<(), Failure> {
         let next = self.all.len();
         if next >= MOST_TRIALS {
-            return Err(without_end());
+            return Err(too_many_trials());
         }
         record.position = u32::try_from(next).unwrap_or(u32::MAX);
+        record.slot = self.slot;
         self.pending.push(PendingEvent::Ended(next));
         self.all.push(record);
         Ok(())
@@ -272,8 +278,10 @@ impl<'a> Trials<'a> {
     }
 }
 
-fn without_end() -> Failure {
-    Failure::lost("the agent reports trials without end")
+fn too_many_trials() -> Failure {
+    Failure::lost(format!(
+        "the agent reported more than {MOST_TRIALS} trials, the most of a run"
+    ))
 }
 
 /// Display of the repetitions of an act on standard error.
@@ -378,8 +386,8 @@ impl Listener for SlotTalk {
     }
 }
 
-/// Display of a work with a few long steps on standard error: the progress of the current step, and a
-/// line for each that has ended.
+/// Display of an act with a few long steps on standard error: the progress of the current step, and
+/// a line for each that has ended.
 pub struct StepTalk {
     messages: Messages,
     steps: usize,
@@ -387,7 +395,7 @@ pub struct StepTalk {
 }
 
 impl StepTalk {
-    /// Makes a display for a work with `steps` steps per repetition.
+    /// Makes a display for an act with `steps` steps per repetition.
     pub fn new(steps: usize) -> Self {
         Self {
             messages: Messages::new(),

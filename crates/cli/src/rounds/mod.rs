@@ -627,7 +627,7 @@ pub struct ActPlace<'a> {
     pub makes_file_systems: bool,
 }
 
-/// Refuses a work that writes elsewhere, or that does not access the storage whose settings are
+/// Refuses an act that writes elsewhere, or that does not access the storage whose settings are
 /// varied: its figures would not depend on them.
 pub fn check_place(host: &mut Host, work: &Act, place: &ActPlace) -> Result<(), Failure> {
     refuse_own_streams(work, place)?;
@@ -683,7 +683,7 @@ fn refuse_own_streams(work: &Act, place: &ActPlace) -> Result<(), Failure> {
     }
 }
 
-/// Returns the files, folders and devices that a work reads or writes, each once.
+/// Returns the files, folders and devices that an act reads or writes, each once.
 fn touched(work: &Act) -> Vec<PathBuf> {
     let mut touched = work.spec().touches();
     touched.sort();

@@ -48,8 +48,9 @@ impl StoreArgs {
         }
     }
 
-    /// Returns the file that is measured into, so that no measurement waits for a network: the store if
-    /// it is a file, else the default file, from which runs are pushed to the store.
+    /// Returns the local store file in which runs are recorded, so that no measurement waits for a
+    /// network: the store if it is a file, else the default file, from which runs are pushed to the
+    /// store.
     ///
     /// # Errors
     /// If there is no folder for the default file.
@@ -57,7 +58,7 @@ impl StoreArgs {
         match self.location()? {
             Location::File(path) => Ok(path),
             server @ Location::Server(_) => {
-                super::go_on_to(server);
+                super::set_push_target(server);
                 default_file()
             }
         }
@@ -68,12 +69,12 @@ impl StoreArgs {
         Ok(Store::open_existing(&self.location()?)?)
     }
 
-    /// Opens the file that is measured into ([`Self::local_file`]), which must exist.
+    /// Opens the local store file ([`Self::local_file`]), which must exist.
     pub fn open_local(&self) -> Result<Store, Failure> {
         Ok(Store::open_existing(&self.local_file()?)?)
     }
 
-    /// Opens the file that is measured into, which must exist, for writing.
+    /// Opens the local store file, which must exist, for writing.
     pub fn open_local_to_change(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.open_local()?.location())?)
     }

@@ -89,7 +89,8 @@ impl KeepArgs {
         }
     }
 
-    /// Returns the path of the file that is measured into ([`StoreArgs::local_file`]).
+    /// Returns the path of the local store file in which the run is recorded
+    /// ([`StoreArgs::local_file`]).
     ///
     /// # Errors
     /// If there is no folder for the default file.
@@ -168,7 +169,7 @@ static ENDED: Mutex<Vec<EndedRun>> = Mutex::new(Vec::new());
 static STORE: OnceLock<Location> = OnceLock::new();
 
 /// Sets the store to which runs are pushed when they have ended.
-pub fn go_on_to(store: Location) {
+pub fn set_push_target(store: Location) {
     // A command has one store, so the first call counts.
     let _ = STORE.set(store);
 }
@@ -237,7 +238,7 @@ fn place(path: &Path) -> Option<(PathBuf, PathBuf)> {
     ))
 }
 
-/// Maximum number of runs of the store that a run is compared with: about a second.
+/// Maximum number of runs of the store among which a run is placed; more would take over a second.
 const MOST_RUNS: u32 = 5_000;
 
 /// Population that a run is placed among.
@@ -313,7 +314,7 @@ pub fn columns(view: &StoreView) -> Vec<Column> {
 pub struct OutputFolder {
     /// Path, as the user gave it.
     name: PathBuf,
-    /// Open folder, for root in a folder where another user could put a link.
+    /// Open folder; set only if root writes where another user could create a link.
     held: Option<HeldFolder>,
 }
 

@@ -289,8 +289,8 @@ impl Target for Named {
         self.inner.give_up_installed()
     }
 
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
-        self.inner.start_in_front()
+    fn start_in_foreground(&mut self) -> Result<AgentSession, TargetError> {
+        self.inner.start_in_foreground()
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {

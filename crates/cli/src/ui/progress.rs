@@ -15,6 +15,7 @@ use crate::child;
 use crate::output::{colour_wanted, say, talk_columns, talk_rows};
 use assay_judge::{Judgement, judge};
 use assay_lang::tr;
+use assay_model::act::{ActProgress, ProgressUnit};
 use assay_model::figures::{Metric, Unit};
 use assay_model::job::Job;
 use assay_model::plan::{Plan, Slot};
@@ -141,9 +142,28 @@ impl Progress {
         self.tell(&rate.unwrap_or_default());
     }
 
+    /// Shows the progress of a step of an act.
+    pub fn step(&mut self, progress: &ActProgress) {
+        let &ActProgress { done, unit, .. } = progress;
+        let rate = self.pace.at(Nanos(progress.elapsed_ns), done);
+        let rate = rate.filter(|_| unit == ProgressUnit::Bytes);
+        let rate = rate.map(|rate| BytesPerSec(rate).to_string());
+        match progress.total.filter(|_| done > 0) {
+            Some(total) => {
+                let later = self.forecast.left(self.place + 1, Nanos(0));
+                let rest = Forecast::rest(done, total, Nanos(progress.elapsed_ns));
+                self.show(Nanos(rest.0 + later.0), &rate.unwrap_or_default());
+            }
+            None => self.tell(&rate.unwrap_or_default()),
+        }
+    }
+
     fn tell(&self, rate: &str) {
-        let spent = self.spent();
-        let left = time_left(self.forecast.left(self.place, spent));
+        self.show(self.forecast.left(self.place, self.spent()), rate);
+    }
+
+    fn show(&self, left: Nanos, rate: &str) {
+        let left = time_left(left);
         let name = self.names.get(self.place).map_or("", String::as_str);
         let text = format!("{left:>10}  {rate:>11}  {name}");
         self.messages.show(self.place, self.names.len(), &text);

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Commands that print a run, with the page of their `trials[].detail`.
-const RUNS: [(&str, &str); 15] = [
+const RUNS: [(&str, &str); 16] = [
     (
         "qualify",
         "qualify sim:emmc-8gb-hs400 --quick --trials 2 --only rand-*,seq-* --json",
     ),
+    ("check", "check . --seconds 1 --trials 1 --json"),
     ("ping", "ping sim:emmc-8gb-hs400 --json"),
     ("mark", "mark sim:emmc-8gb-hs400 --trials 1 --json"),
     ("dd", "dd if=/dev/zero of=zeros bs=64k count=2 --json"),
@@ -47,7 +48,7 @@ const RUNS: [(&str, &str); 15] = [
 ];
 
 /// Commands that print another document, with its page. Those before make what later ones show.
-const OTHERS: [(&str, &str); 30] = [
+const OTHERS: [(&str, &str); 31] = [
     (
         "json",
         "qualify sim:rtsx-sd-pro-plus-128,noise=3 --quick --name a --json",
@@ -77,6 +78,10 @@ const OTHERS: [(&str, &str); 30] = [
         "traits sim:emmc-8gb-hs400,noise=1 --size 256M --json",
     ),
     ("verdicts", "compare a b --json"),
+    (
+        "require",
+        "require a --file examples/requirements.toml --json",
+    ),
     ("verdicts", "rank examples/governors.csv --json"),
     ("verdicts", "power a --json"),
     (

@@ -176,7 +176,7 @@ fn an_agent_asked_to_stop_makes_no_success() {
     assert!(test_folders(&folder).is_empty());
 }
 
-/// The first step of a work can be long, and the next start is elsewhere.
+/// The first step of an act can be long, and the next start is elsewhere.
 #[test]
 fn a_work_that_is_killed_in_its_first_step_is_found_by_the_next_start() {
     let bed = Bed::new();

@@ -113,6 +113,10 @@ pub fn all(bed: &Bed, stage: &Stage) -> Vec<Kind> {
             ),
         ),
         kind(
+            "check",
+            format!("check {folder} --for usb --seconds 1 --trials TIMES"),
+        ),
+        kind(
             "mark",
             format!("mark {folder} --size 8M --seconds 1 --trials TIMES"),
         ),

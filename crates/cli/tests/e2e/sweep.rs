@@ -428,7 +428,7 @@ fn a_temperature_window_needs_a_sensor() {
         return;
     }
     ended.assert_code(2);
-    ended.assert_says(&["no sensor tells a temperature", "--temperature"]);
+    ended.assert_says(&["no sensor reports a temperature", "--temperature"]);
     let dd = ["--", "dd", "if=/dev/zero", "of=f", "count=1"];
     let all = [&["sweep", text(&folder)][..], &words, &dd].concat();
     assert!(bed.refused(&all).contains("no sensor"));

@@ -194,7 +194,7 @@ fn only_what_is_named_is_asked() {
         "{refused}"
     );
     let refused = bed.refused(&[&words[..], &["slc", "--read-only"]].concat());
-    assert!(refused.contains("it takes writes"), "{refused}");
+    assert!(refused.contains("it needs writes"), "{refused}");
 }
 
 #[test]

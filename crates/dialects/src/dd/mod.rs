@@ -258,7 +258,7 @@ fn written(trial: &TrialRecord, report: &CopyReport, write: Option<&DirectionEvi
     let Some(write) = write else {
         let why = match (trial.evidence.is_some(), report.bytes) {
             (true, _) | (false, 0) => "nothing was written".to_owned(),
-            (false, _) => "unknown: the storage behind the output cannot be told".to_owned(),
+            (false, _) => "unknown: the storage behind the output was not found".to_owned(),
         };
         return format!("{why}{holes}");
     };

@@ -376,7 +376,7 @@ impl IozoneTable {
             ImportError::at(
                 Some(line.number),
                 format!(
-                    "{} figures for {} columns, and nothing tells which they are: keep the \
+                    "{} figures for {} columns, and their columns are unknown: keep the \
                      blanks, or the line 'Command line used'",
                     figures.len(),
                     self.columns.len()

@@ -84,7 +84,7 @@ pub(super) fn read_dd(text: &str) -> Result<Results, ImportError> {
     all.errors("dd", &errors);
     all.note("Rates were computed from bytes and seconds; 1 MB is 1,000,000 bytes.");
     all.note(
-        "dd tells neither what was measured, device or page cache, nor on which machine: without \
+        "dd states neither what was measured, device or page cache, nor on which machine: without \
          conv=fdatasync or a flag such as oflag=direct, it is mostly the page cache.",
     );
     Ok(all.finish())

@@ -174,7 +174,7 @@ impl TableReader<'_> {
             })?,
             None => {
                 self.all.note(
-                    "The number of trials is not told, so each mean counts as one trial: add a \
+                    "The number of trials is not given, so each mean counts as one trial: add a \
                      column n.",
                 );
                 1

@@ -1,4 +1,4 @@
-//! Converts iozone's flags and assay's own to a work and an output. One table of flags serves the
+//! Converts iozone's flags and assay's own to an act and an output. One table of flags serves the
 //! parser, the help and suggestions.
 //!
 //! Arguments are parsed as getopt does: one-letter flags may be combined, and the last of them may

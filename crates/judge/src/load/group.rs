@@ -17,7 +17,7 @@ use assay_model::trial::{DirectionTotals, Measurement};
 use assay_model::units::Bytes;
 
 const OF_OTHERS: &str =
-    key!("other jobs of this wave used the same device, and whose bytes it moved cannot be told");
+    key!("other jobs of this wave used the same device: which job's bytes it moved is unknown");
 const SPREAD: &str = key!(
     "a job of this wave had files on several devices, and which of its bytes went where is not counted"
 );
@@ -29,7 +29,7 @@ pub(super) struct StorageGroup<'a> {
     /// The streams' totals as one measurement.
     measured: Measurement,
     /// Reason why no stream of the group can be judged.
-    hopeless: Option<&'static str>,
+    not_judged: Option<&'static str>,
     /// Members whose clocks had just stopped, if the evidence is of that moment.
     stopped: Option<&'a ClockStop>,
     /// States of the same group at the moments when the clocks of some members stopped.
@@ -66,30 +66,30 @@ impl<'a> StorageGroup<'a> {
             evidence.before.own_io = None;
             evidence.after.own_io = None;
         }
-        let hopeless = spread.then_some(SPREAD);
+        let not_judged = spread.then_some(SPREAD);
         let stops = wave.stops.iter();
         let stops = stops.map(|stop| match evidence_at(&evidence, stop) {
-            Some(then) => Self::of(members.clone(), then, hopeless, Some(stop)),
+            Some(then) => Self::of(members.clone(), then, not_judged, Some(stop)),
             None => Self::of(members.clone(), evidence.clone(), Some(UNEVEN), Some(stop)),
         });
         let stops = stops.collect();
         Self {
             stops,
-            ..Self::of(members, evidence, hopeless, None)
+            ..Self::of(members, evidence, not_judged, None)
         }
     }
 
     fn of(
         members: Vec<Member<'a>>,
         evidence: Evidence,
-        hopeless: Option<&'static str>,
+        not_judged: Option<&'static str>,
         stopped: Option<&'a ClockStop>,
     ) -> Self {
         Self {
             measured: together(&members, &evidence, stopped),
             members,
             evidence,
-            hopeless,
+            not_judged,
             stopped,
             stops: Vec::new(),
         }
@@ -151,8 +151,10 @@ impl<'a> StorageGroup<'a> {
             of_all: self.members.iter().map(moved).sum(),
             of_member: moved(member),
             measured,
-            hopeless: match failed {
-                _ if self.hopeless.is_some() => self.hopeless.map(|why| translated(why).to_owned()),
+            not_judged: match failed {
+                _ if self.not_judged.is_some() => {
+                    self.not_judged.map(|why| translated(why).to_owned())
+                }
                 Some(error) => Some(tr!(
                     "a trim failed, and the device counts what failed too: {error}",
                     error
@@ -205,7 +207,7 @@ impl<'a> StorageGroup<'a> {
     /// Returns the device's share of the bytes that all members moved in a direction, by counters
     /// that are valid for `elapsed_ns` of the time between them.
     fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
-        if let Some(why) = self.hopeless {
+        if let Some(why) = self.not_judged {
             return Err(translated(why).to_owned());
         }
         if direction == Direction::Write {

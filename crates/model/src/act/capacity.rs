@@ -6,8 +6,10 @@
 //! previous one, plus 17. Words have 64 bits in native byte order, as in f3.
 
 use crate::act::ActSpec;
+use crate::job::{Job, Rw};
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a sector of H2testw and f3, as a length in memory.
 pub const SECTOR: usize = 512;
@@ -33,6 +35,34 @@ pub enum Task {
     Fill(Fill),
     /// Find out with few writes if a device is smaller than announced, and restore its data.
     Probe,
+    /// Find out with few writes if the free space of a folder holds data. They go to one file, for
+    /// which the file system allocates that space at once.
+    ProbeFree,
+}
+
+/// File systems that allocate space at once, without writing it, and write to it in place: name and
+/// magic number (statfs(2)). ext2 and ext3 have ext4's number, and do not allocate.
+pub const ALLOCATING: [(&str, u64); 3] = [
+    ("ext4", 0xef53),
+    ("xfs", 0x5846_5342),
+    ("btrfs", 0x9123_683e),
+];
+
+impl Task {
+    /// Returns the steps in their order; the agent completes them.
+    pub fn steps(&self) -> Vec<Job> {
+        let step = |name, rw| Job::new(name, rw, Bytes::mib(1), Bytes(0));
+        match self {
+            Self::Probe | Self::ProbeFree => vec![step("probe", Rw::RandRw)],
+            Self::Fill(fill) => [
+                fill.write.then(|| step("write", Rw::Write)),
+                fill.verify.then(|| step("verify", Rw::Read)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+        }
+    }
 }
 
 impl Default for Task {
@@ -64,7 +94,7 @@ impl ActSpec for Capacity {
     fn writes(&self) -> Vec<PathBuf> {
         let writes = match &self.task {
             Task::Fill(fill) => fill.write,
-            Task::Probe => true,
+            Task::Probe | Task::ProbeFree => true,
         };
         writes.then(|| self.path.clone()).into_iter().collect()
     }
@@ -75,6 +105,10 @@ impl ActSpec for Capacity {
 
     fn claims(&self) -> Vec<PathBuf> {
         self.touches()
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
+        (self.task == Task::ProbeFree).then_some(&self.path)
     }
 
     fn named_folder(&mut self) -> Option<&mut PathBuf> {
@@ -268,8 +302,15 @@ impl ProbedKind {
 pub struct Probed {
     /// Kind of the device.
     pub kind: ProbedKind,
-    /// Announced size of the device, in bytes.
+    /// Announced size of the device, or the space of a folder that was probed, in bytes.
     pub announced_bytes: u64,
+    /// `true` if the free space of a folder was probed. Offsets are then those of one file, and the
+    /// kind is good, damaged or dead: no real size is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_free_space: bool,
+    /// Number of blocks that held the data written to another block.
+    #[serde(default)]
+    pub displaced: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Number of blocks that were written at least once.
@@ -293,6 +334,7 @@ impl Probed {
     /// Returns the real size, if it was found.
     pub const fn real_bytes(&self) -> Option<u64> {
         match self.kind {
+            _ if self.of_free_space => None,
             ProbedKind::Good => Some(self.announced_bytes),
             ProbedKind::Limbo { real_bytes }
             | ProbedKind::Wraparound { real_bytes }
@@ -525,6 +567,8 @@ mod tests {
         let good = Probed {
             kind: ProbedKind::Good,
             announced_bytes: 1 << 20,
+            of_free_space: false,
+            displaced: 0,
             block_bytes: 4_096,
             blocks_written: 256,
             unreadable: Vec::new(),

@@ -1,9 +1,9 @@
-//! Works: tasks of the agent beyond single block jobs, for `assay dd`, `iozone`, `androbench`,
+//! Acts: tasks of the agent beyond single block jobs, for `assay dd`, `iozone`, `androbench`,
 //! `disks`, `capacity`, `mem`, `soak`, `scenario` and `watch`.
 //!
-//! A *work* is carried out in *steps*; each measured step becomes a trial with separate evidence
+//! An *act* is carried out in *steps*; each measured step becomes a trial with separate evidence
 //! ([`crate::trial::TrialRecord`]). Results of a step beyond bytes, I/Os and latencies are in its
-//! [`StepDetail`]; results of the whole work are in its [`ActReport`].
+//! [`StepDetail`]; results of the whole act are in its [`ActReport`].
 
 pub mod androbench;
 pub mod capacity;
@@ -33,10 +33,12 @@ use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
 use watch::{Watch, WatchReport, WatchSample};
 
-/// A work: a measurement that is more than one block job.
+/// An act: a measurement that is more than one block job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
+    /// Jobs on one test file, in the order of a plan that has no conditions.
+    Jobs(Box<Plan>),
     /// Waves of I/O streams, as a job file of fio describes them.
     Streams(Box<Load>),
     /// Copying as dd does.
@@ -61,9 +63,9 @@ pub enum Act {
     Powercut(Box<Powercut>),
 }
 
-/// Paths and requirements of a kind of work, implemented beside its specification.
+/// Paths and requirements of a kind of act, implemented beside its specification.
 ///
-/// The defaults fit a work that writes a single private place and ends cleanly when it is stopped.
+/// The defaults fit an act that writes a single private place and ends cleanly when it is stopped.
 pub trait ActSpec {
     /// Returns the files, folders and devices that it may write. Devices must be unused, and files
     /// must neither be swap nor back a loop device in use; the agent checks this before it begins.
@@ -74,12 +76,12 @@ pub trait ActSpec {
         self.writes()
     }
 
-    /// Returns the paths that no other work may use at the same time.
+    /// Returns the paths that no other act may use at the same time.
     fn claims(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// Returns the advice for a user whose path another work has claimed.
+    /// Returns the advice for a user whose path another act has claimed.
     fn claim_remedy(&self) -> &'static str {
         "choose another folder"
     }
@@ -108,7 +110,7 @@ pub trait ActSpec {
         None
     }
 
-    /// `true` if it opens the devices that it writes exclusively. For every other work the agent
+    /// `true` if it opens the devices that it writes exclusively. For every other act the agent
     /// holds them; a second exclusive open would fail.
     fn opens_own_devices(&self) -> bool {
         true
@@ -143,9 +145,10 @@ pub trait ActSpec {
 }
 
 impl Act {
-    /// Returns the paths and requirements of this work.
+    /// Returns the paths and requirements of this act.
     pub fn spec(&self) -> &dyn ActSpec {
         match self {
+            Self::Jobs(plan) => plan.as_ref(),
             Self::Streams(load) => load.as_ref(),
             Self::Copy(work) => work.as_ref(),
             Self::Iozone(work) => work.as_ref(),
@@ -163,6 +166,7 @@ impl Act {
     /// Returns the same as [`Self::spec`], mutable, to replace names of files.
     pub fn spec_mut(&mut self) -> &mut dyn ActSpec {
         match self {
+            Self::Jobs(plan) => plan.as_mut(),
             Self::Streams(load) => load.as_mut(),
             Self::Copy(work) => work.as_mut(),
             Self::Iozone(work) => work.as_mut(),
@@ -174,6 +178,26 @@ impl Act {
             Self::Soak(work) => work.as_mut(),
             Self::Watch(work) => work.as_mut(),
             Self::Powercut(work) => work.as_mut(),
+        }
+    }
+}
+
+impl ActSpec for Plan {
+    fn writes(&self) -> Vec<PathBuf> {
+        match &self.place {
+            Place::Device { path } => vec![path.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn touches(&self) -> Vec<PathBuf> {
+        vec![self.place.path().to_owned()]
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Directory { path } => Some(path),
+            _ => None,
         }
     }
 }
@@ -297,7 +321,7 @@ impl StepDetail {
     }
 }
 
-/// Results of a work as a whole.
+/// Results of an act as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ActReport {
@@ -315,7 +339,7 @@ pub enum ActReport {
     Powercut(PowercutReport),
 }
 
-/// Progress of a work, sent a few times a second.
+/// Progress of an act, sent a few times a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActProgress {
     /// Description of the current step.
@@ -464,6 +488,9 @@ pub struct Acts {
     /// Job that stands for the steps of an act as long as none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<Job>,
+    /// Number of steps of each act, in a run of several acts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<usize>,
 }
 
 impl Acts {
@@ -484,22 +511,51 @@ impl Acts {
                 .collect(),
             destroy_data,
             stand_in: None,
+            steps: Vec::new(),
         }
     }
 
-    /// Returns the plan of a run: the steps follow each other in every slot, in their order.
-    pub fn plan(&self, run_id: String, steps: &[Job], seed: u64, place: Place) -> Plan {
-        let trials = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
-        let each = |&(slot, _): &(Slot, u64)| (0..steps.len()).map(move |job| Slot { job, ..slot });
-        let planned = |job: &Job| PlannedJob {
-            job: job.clone(),
-            trials,
-        };
+    /// Returns the plan of a run, with `steps` of each act: they follow each other in every slot of
+    /// the act, in their order, or in that of its plan of jobs.
+    pub fn plan(&self, run_id: String, steps: &[Vec<Job>], seed: u64, place: Place) -> Plan {
+        let (mut jobs, mut first) = (Vec::new(), Vec::new());
+        for (number, (act, steps)) in self.acts.iter().zip(steps).enumerate() {
+            first.push(jobs.len());
+            let slots = self.slots.iter().filter(|(slot, _)| slot.job == number);
+            let trials = u32::try_from(slots.count()).unwrap_or(u32::MAX);
+            match act {
+                Act::Jobs(plan) => jobs.extend(plan.jobs.iter().cloned()),
+                _ => jobs.extend(steps.iter().cloned().map(|job| PlannedJob { job, trials })),
+            }
+        }
+        let mut order = Vec::new();
+        for &(slot, _) in &self.slots {
+            let Some((&first, steps)) = first.get(slot.job).zip(steps.get(slot.job)) else {
+                continue;
+            };
+            let job = |job: usize| first + job;
+            match &self.acts[slot.job] {
+                Act::Jobs(plan) => order.extend(plan.order.iter().map(|inner| Slot {
+                    job: job(inner.job),
+                    ..*inner
+                })),
+                _ => order.extend((0..steps.len()).map(|step| Slot {
+                    job: job(step),
+                    ..slot
+                })),
+            }
+        }
+        // The test file of jobs, else the largest file of a step.
+        let files = self.acts.iter().filter_map(|act| match act {
+            Act::Jobs(plan) => Some(plan.file_size),
+            _ => None,
+        });
+        let sizes = jobs.iter().map(|planned: &PlannedJob| planned.job.size);
         Plan {
             seed,
-            file_size: steps.iter().map(|job| job.size).max().unwrap_or(Bytes(0)),
-            jobs: steps.iter().map(planned).collect(),
-            order: self.slots.iter().flat_map(each).collect(),
+            file_size: files.max().or(sizes.max()).unwrap_or(Bytes(0)),
+            jobs,
+            order,
             ..Plan::once(run_id, place)
         }
     }
@@ -517,4 +573,73 @@ pub struct ActOrder {
     pub seeds: Vec<u64>,
     /// Permission to overwrite the data of block devices.
     pub destroy_data: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Rw;
+
+    fn job(name: &str) -> Job {
+        Job::new(name, Rw::Read, Bytes::kib(4), Bytes::mib(1))
+    }
+
+    fn names(plan: &Plan) -> Vec<(&str, u32)> {
+        let slots = plan.order.iter();
+        slots
+            .map(|slot| (&*plan.jobs[slot.job].job.name, slot.trial))
+            .collect()
+    }
+
+    #[test]
+    fn the_plan_of_several_acts_has_their_trials_in_order() {
+        let place = Place::Directory { path: "/f".into() };
+        let planned = |name| PlannedJob {
+            job: job(name),
+            trials: 2,
+        };
+        let jobs = Plan {
+            file_size: Bytes::mib(64),
+            jobs: vec![planned("a"), planned("b")],
+            order: [(1, 1), (0, 1), (0, 2), (1, 2)]
+                .map(|(job, trial)| Slot::plain(job, trial))
+                .into(),
+            ..Plan::once(String::new(), place.clone())
+        };
+        let slots = [(0, 1), (1, 1), (2, 1), (2, 2)];
+        let acts = Acts {
+            acts: vec![
+                Act::Capacity(Box::default()),
+                Act::Jobs(Box::new(jobs)),
+                Act::Extent(Box::default()),
+            ],
+            slots: slots
+                .map(|(act, trial)| (Slot::plain(act, trial), 7))
+                .into(),
+            destroy_data: false,
+            stand_in: None,
+            steps: vec![1, 4, 2],
+        };
+        let steps = [
+            vec![job("probe")],
+            Vec::new(),
+            vec![job("read"), job("access")],
+        ];
+        let plan = acts.plan("id".to_owned(), &steps, 3, place);
+        let expected = [
+            ("probe", 1),
+            ("b", 1),
+            ("a", 1),
+            ("a", 2),
+            ("b", 2),
+            ("read", 1),
+            ("access", 1),
+            ("read", 2),
+            ("access", 2),
+        ];
+        assert_eq!(names(&plan), expected);
+        assert_eq!(plan.file_size, Bytes::mib(64), "that of the jobs");
+        let trials: Vec<u32> = plan.jobs.iter().map(|planned| planned.trials).collect();
+        assert_eq!(trials, [1, 2, 2, 2, 2]);
+    }
 }

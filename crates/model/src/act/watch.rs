@@ -209,8 +209,8 @@ pub enum Drain {
         /// Time at which that was detected, since the watch began. The pages were written by the
         /// [last write](WatchReport::last_writes) of their device before it.
         at_ns: u64,
-        /// Upper bound of the remaining bytes: the error of the kernel's count, and the smallest
-        /// number of dirty bytes that was seen.
+        /// Upper bound of the remaining bytes: the error of the kernel's count plus the smallest
+        /// dirty count seen.
         within_bytes: u64,
     },
     /// Other processes keep pages dirty, but the command's pages are older than the kernel's limit,

@@ -108,7 +108,7 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
         mark: SeriesStyle::Dots,
         points: values
             .iter()
-            .map(|value| told(side, *value, &measure))
+            .map(|value| point_with_note(side, *value, &measure))
             .collect(),
     });
     let means = Series {
@@ -160,7 +160,7 @@ fn place(side: usize) -> f64 {
     if side == 0 { 0.0 } else { 1.0 }
 }
 
-fn told(side: usize, value: f64, measure: &Measure) -> Point {
+fn point_with_note(side: usize, value: f64, measure: &Measure) -> Point {
     Point {
         note: Some(measure.write(value)),
         ..Point::at(place(side), value)
@@ -211,7 +211,7 @@ fn pool(summaries: &[Summary<'_>], job: &str, subject: Option<Direction>) -> Opt
 }
 
 /// Largest change that is drawn, in percent: with few trials, an interval can be so wide that it
-/// hides all others. The text beside it has its ends.
+/// hides all others. The text beside the bar gives the ends of the whole interval.
 pub const WIDEST: f64 = 100.0;
 
 /// Draws each metric that decides.
@@ -246,7 +246,7 @@ fn chart(metric: &MetricRanking, verdicts: &Verdicts) -> Chart {
         change: pair
             .and_then(|pair| pair.change)
             .or((ranked.condition == *baseline).then_some(ZERO)),
-        tint: pair.map_or(UNTOLD, |pair| tint(&pair.verdict)),
+        tint: pair.map_or(NOT_SIGNIFICANT, |pair| tint(&pair.verdict)),
         words: ranked.letters.clone().unwrap_or_default(),
     });
     let bars: Vec<Bar> = bars.collect();
@@ -303,14 +303,14 @@ pub struct Bar {
 }
 
 /// Tint of a change whose direction is not significant.
-pub const UNTOLD: Tint = Tint::Nth(0);
+pub const NOT_SIGNIFICANT: Tint = Tint::Nth(0);
 
 /// Returns the tint of a change. Its sign does not determine whether it is an improvement.
 pub const fn tint(verdict: &Verdict) -> Tint {
     match verdict {
         Verdict::Faster(_) => Tint::Good,
         Verdict::Slower(_) => Tint::Bad,
-        Verdict::Equivalent(_) | Verdict::NoConclusion { .. } => UNTOLD,
+        Verdict::Equivalent(_) | Verdict::NoConclusion { .. } => NOT_SIGNIFICANT,
     }
 }
 
@@ -352,7 +352,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     let tints = [
         (Tint::Good, tr!("faster")),
         (Tint::Bad, tr!("slower")),
-        (UNTOLD, tr!("change")),
+        (NOT_SIGNIFICANT, tr!("change")),
     ];
     let series = tints.into_iter().map(|(tint, name)| Series {
         name: name.to_owned(),

@@ -206,6 +206,7 @@ fn trial(shape: &Shape, slot: Slot, position: u32) -> TrialRecord {
         evidence: None,
         wave: None,
         detail: None,
+        slot: None,
         condition: None,
         in_force: Vec::new(),
     };

@@ -182,8 +182,8 @@ fn sustained_points() -> Vec<Interval> {
     points
 }
 
-/// With I/Os enough for percentiles: p99 of each trial, p99.9 of all together; one
-/// trial of each job had a bad day.
+/// With enough I/Os for percentiles: p99 of each trial, p99.9 of all together; one
+/// trial of each job has more slow I/Os.
 pub fn with_tails() -> Run {
     let mut run = fixture::run();
     for trial in &mut run.trials {
@@ -220,8 +220,8 @@ pub fn with_durable_writes() -> Run {
     run
 }
 
-/// The fixture with its sequential read done in two more ways: from the page
-/// cache, and through it.
+/// The fixture with two more sequential reads through the page cache: of cached
+/// data, and of data that are not cached.
 pub fn with_read_ladder() -> Run {
     let mut run = fixture::run();
     let like: Vec<TrialRecord> = run

@@ -133,7 +133,7 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
         let elsewhere = tr!("Elsewhere");
         return vec![
             (elsewhere, tr!("source"), clean(source.name)),
-            (elsewhere, tr!("told"), told),
+            (elsewhere, tr!("details"), told),
         ];
     };
     let storage = &run.header.storage;
@@ -470,7 +470,7 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
         notes.truncate(NOTES);
         if left_out > 0 {
             let more = counted!(left_out, "{n} more note", "{n} more notes");
-            notes.push(tr!("{more}: --explain tells all", more));
+            notes.push(tr!("{more}: --explain shows all", more));
         }
     }
     section

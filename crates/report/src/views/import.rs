@@ -104,7 +104,7 @@ pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> D
              tick the median."),
         &gallery.trials,
     ));
-    let mut told = Section::new("circumstances", tr!("What the results tell"));
+    let mut told = Section::new("circumstances", tr!("Details stated in the results"));
     told.list(
         results
             .circumstances
@@ -123,7 +123,7 @@ pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> D
             "Whether a figure is the device's or the page cache's is only known where the results say so."
         ),
         tr!(
-            "Conditions that others varied may differ in more than their names tell: heat, wear, fill and order are not known."
+            "Conditions that others varied may differ in more than their names: heat, wear, fill and order are not known."
         ),
     ];
     limits.list(points.map(str::to_owned).into());
@@ -184,7 +184,7 @@ fn origin(import: &Import) -> Section {
     section.facts(facts);
     let mut told = circumstances(import, BRIEF);
     if told.is_empty() {
-        told.push(tr!("kernel and device are not told").to_owned());
+        told.push(tr!("kernel and device are not stated").to_owned());
     }
     section.list(told);
     section

@@ -1,14 +1,19 @@
-//! Tables of disk marks, class checks, and rounds until a steady state.
+//! Tables of disk marks, class checks, checks of cards, and rounds until a steady state.
 
 use super::run::origin;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
+use crate::results::findings::capacity::{self, CapacityVerdict};
+use crate::results::key_figures::KeyFigures;
 use crate::results::summary::{Figure, JobSummary, Summary};
-use crate::words::{labels, quantity, spread};
+use crate::results::warnings;
+use crate::words::{Tone, clean, labels, quantity, registers, spread};
 use assay_lang::tr;
+use assay_model::act::StepDetail;
 use assay_model::figures::Unit;
 use assay_model::job::Job;
-use assay_model::run::Run;
-use assay_model::units::{BytesPerSec, Iops};
+use assay_model::run::{Run, RunStatus};
+use assay_model::trial::TrialRecord;
+use assay_model::units::{BytesPerSec, Iops, Nanos};
 use assay_stats::course::Window;
 use assay_stats::derive::subject_in_words;
 use assay_stats::figures::{RequiredFigure, Requirement, RequirementFinding};
@@ -145,10 +150,7 @@ pub fn class(run: &Run, class: &CheckedClass) -> Document {
     );
     let mut section = Section::new("class", title);
     for requirement in &class.requirements {
-        let shown = |value: f64| match requirement.figure {
-            RequiredFigure::ReadIops | RequiredFigure::WriteIops => Iops(value).to_string(),
-            _ => BytesPerSec(value).to_string(),
-        };
+        let shown = |value| in_its_unit(requirement, value);
         let values = requirement.values(&run.trials);
         let values: Vec<String> = values.into_iter().map(shown).collect();
         let line = tr!(
@@ -169,6 +171,124 @@ pub fn class(run: &Run, class: &CheckedClass) -> Document {
     document.push(section);
     document.push(origin(&summary));
     document
+}
+
+/// Formats a value of the required figure.
+fn in_its_unit(requirement: &Requirement, value: f64) -> String {
+    match requirement.figure {
+        RequiredFigure::ReadIops | RequiredFigure::WriteIops => Iops(value).to_string(),
+        _ => BytesPerSec(value).to_string(),
+    }
+}
+
+/// Length from which a stall is part of the verdict on a card.
+const LONG_STALL: Nanos = Nanos::secs(1);
+
+/// Returns the check of a card or stick: figures, then the verdict as the last line. Its capacity,
+/// its `classes`, and the use that it is checked for.
+pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Document {
+    let capacity = capacity::concluded(&Summary::of(run));
+    // The probe has an answer, and no figures.
+    let mut jobs = run.clone();
+    let is_probe =
+        |trial: &TrialRecord| matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_)));
+    jobs.trials.retain(|trial| !is_probe(trial));
+    let summary = Summary::of(&jobs);
+    let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
+    let (answer, holds) = match &capacity {
+        Some((answer, verdict)) => (answer.clone(), Some(*verdict)),
+        None => (
+            tr!("Not known: its capacity was not checked").to_owned(),
+            None,
+        ),
+    };
+    let stall = summary.longest_stall();
+    let layer = run.header.storage.device();
+    let worn = layer.map_or_else(Vec::new, |layer| registers::problems(&layer.identity));
+    let mut facts = vec![(tr!("Capacity").to_owned(), answer.clone())];
+    let lines = digest.lines.into_iter();
+    facts.extend(lines.map(|line| (line.subject, line.text)));
+    facts.extend(stall.map(|(length, job)| {
+        let text = tr!("{length} without any I/O ({job})", length, job = clean(job));
+        (tr!("Longest stall").to_owned(), text)
+    }));
+    facts.extend((!worn.is_empty()).then(|| (tr!("Health").to_owned(), worn.join("; "))));
+    let is_measured = !jobs.trials.is_empty();
+    facts.extend(is_measured.then(|| (tr!("Believe it?").to_owned(), digest.because)));
+    let mut document = Document::new(labels::name(&run.header.storage));
+    let mut figures = Section::new("figures", "");
+    figures.facts(facts);
+    document.push(figures);
+    let fails = holds == Some(CapacityVerdict::Fails);
+    let mut verdict = vec![answer];
+    if fails {
+        verdict.push(tr!("do not store anything on it").to_owned());
+    } else {
+        verdict.extend(classes.iter().map(|class| class.in_brief(run)));
+        let long = stall.filter(|(length, _)| *length >= LONG_STALL);
+        verdict.extend(long.map(|(length, _)| tr!("stalls for {length}", length)));
+        verdict.extend((!worn.is_empty()).then(|| tr!("worn").to_owned()));
+        let is_sound = worn.is_empty() && holds == Some(CapacityVerdict::Holds);
+        verdict.push(purpose.suits(run, is_sound));
+    }
+    let is_bad = fails || purpose.finding(run) == RequirementFinding::Missed;
+    let tone = if is_bad { Tone::Bad } else { Tone::Strong };
+    let mut section = Section::new("verdict", tr!("Verdict"));
+    section.say(verdict.join(" \u{b7} "), Some(tone));
+    document.push(section);
+    document
+}
+
+impl CheckedClass {
+    /// Returns the class with its finding: `A2 FAIL (random write 591 IOPS of 2000 IOPS)`.
+    fn in_brief(&self, run: &Run) -> String {
+        let (name, finding) = (&self.name, self.finding(run));
+        match finding {
+            RequirementFinding::NoConclusion { .. } => tr!("{name} open", name),
+            RequirementFinding::Met => format!("{name} {finding}"),
+            RequirementFinding::Missed => {
+                format!("{name} {finding} ({})", self.shortfall(run))
+            }
+        }
+    }
+
+    /// Says if the storage suits the use that these requirements are of: it is good for it if it is
+    /// sound as well as fast enough.
+    fn suits(&self, run: &Run, is_sound: bool) -> String {
+        let name = &self.name;
+        match self.finding(run) {
+            RequirementFinding::Met if run.status != RunStatus::Finished => {
+                let why = tr!("the check did not finish");
+                tr!("not known if good for {name}: {why}", name, why)
+            }
+            RequirementFinding::Met if is_sound => tr!("good for {name}", name),
+            RequirementFinding::Met => tr!("fast enough for {name}", name),
+            RequirementFinding::Missed => tr!(
+                "too slow for {name}: {shortfall}",
+                name,
+                shortfall = self.shortfall(run)
+            ),
+            RequirementFinding::NoConclusion { why } => {
+                tr!("not known if good for {name}: {why}", name, why)
+            }
+        }
+    }
+
+    /// Returns the first figure that is missed, with the best trial and the required value.
+    fn shortfall(&self, run: &Run) -> String {
+        let mut requirements = self.requirements.iter();
+        let missed =
+            requirements.find(|one| one.finding(&run.trials) == RequirementFinding::Missed);
+        missed.map_or_else(String::new, |one| {
+            let best = one.values(&run.trials).into_iter().fold(0.0, f64::max);
+            tr!(
+                "{figure} {best} of {least}",
+                figure = one.figure.name(),
+                best = in_its_unit(one, best),
+                least = in_its_unit(one, one.least)
+            )
+        })
+    }
 }
 
 /// Returns the rounds of a run, and whether they became steady.

@@ -11,5 +11,6 @@ pub mod import;
 pub mod marks;
 mod provenance;
 pub mod ranking;
+pub mod requirements;
 pub mod run;
 pub mod series;

@@ -193,7 +193,7 @@ fn elsewhere(name: &str, side: &[ComparedSource<'_>]) -> Vec<Section> {
         let more = told.len().saturating_sub(CIRCUMSTANCES);
         told.truncate(CIRCUMSTANCES);
         if told.len() == 1 {
-            told.push(tr!("tool, kernel and device are not told").to_owned());
+            told.push(tr!("tool, kernel and device are not stated").to_owned());
         }
         if more > 0 {
             told.push(tr!(
@@ -351,7 +351,7 @@ pub(super) fn method(summary: &Summary<'_>) -> Section {
         .chain(measured);
     section.heading(tr!("How it was measured"));
     section.list(measured.collect());
-    section.heading(tr!("What it cannot tell"));
+    section.heading(tr!("Limits of the figures"));
     let limits = [
         tr!(
             "The figures are of this one device, in its present state of wear and fill, on this machine and kernel."

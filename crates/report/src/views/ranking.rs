@@ -1,4 +1,4 @@
-//! Conditions compared with each other, and differences that numbers of trials can show.
+//! Conditions compared with each other, and the smallest differences detected.
 
 use super::provenance;
 use super::run::{annotated, warnings_of};
@@ -35,7 +35,7 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
     let mut answer = Section::new("verdict", "");
     conclude(ranking, &mut answer);
     let together = tr!(
-        "What is said holds for all pairs and metrics together. assay compare of two of the conditions never contradicts it, but may find more."
+        "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
     );
     answer.say(together, Some(Tone::Soft));
     answer.blocks.extend(notes(ranked));
@@ -88,8 +88,8 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
-             Higher is better for rates, lower for times. Verdicts, intervals and letters hold for all pairs and metrics together. A bar \
-             without an end goes on.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
+             Higher is better for rates, lower for times. Verdicts, intervals and letters hold for all pairs and metrics together. An \
+             interval without an end mark extends beyond the axis.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );
     for metric in &verdicts.all.metrics {
@@ -109,7 +109,7 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
 fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&ranking.sentence.to_string()), Some(Tone::Strong));
     let deciding = match ranking.deciding.as_slice() {
-        [] => tr!("No metric tells any two of them apart.").to_owned(),
+        [] => tr!("No metric differs between any two conditions.").to_owned(),
         metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
     };
     section.say(clean(&deciding), None);
@@ -254,9 +254,10 @@ fn short(figure: f64) -> String {
     }
 }
 
-/// Describes the differences that numbers of trials can show.
+/// Describes the smallest differences detected, by number of trials.
 pub fn power(tables: &[Power]) -> Document {
-    let mut document = Document::new(tr!("Differences that numbers of trials can show").to_owned());
+    let mut document =
+        Document::new(tr!("Smallest difference detected, by number of trials").to_owned());
     for power in tables {
         let title = tr!(
             "{name}: trials vary by {cv} %",
@@ -267,8 +268,8 @@ pub fn power(tables: &[Power]) -> Document {
         let shown = |percent: Option<f64>| {
             percent.map_or(Cell::Unknown, |percent| format!("{percent:.1} %").into())
         };
-        let of_runs = (tr!("runs a side, made apart"), &power.of_runs);
-        for (number, rows) in [(tr!("trials a side, in turn"), &power.rows), of_runs] {
+        let of_runs = (tr!("runs per side, separate"), &power.of_runs);
+        for (number, rows) in [(tr!("trials per side, interleaved"), &power.rows), of_runs] {
             if rows.is_empty() {
                 continue;
             }
@@ -313,11 +314,11 @@ pub fn power(tables: &[Power]) -> Document {
     let mut method = Section::new("method", tr!("Method"));
     let note = tr!(
         "The smallest difference that four of five comparisons call faster or slower at a level of \
-         {level} %, and the smallest margin within which four of five of like sides are equivalent. \
-         A smaller difference usually ends in *equivalent* where it is below the margin \
-         ({margin} %) and so many trials can show it, in *no conclusion* elsewhere. Three trials a side \
-         count for results made elsewhere only. The numbers hold for trials in turn and without \
-         stragglers; --trials auto of compare --paired-on and of sweep goes on until there is a verdict.",
+         {level} %, and the smallest margin at which four of five comparisons of identical sides end in \
+         *equivalent*. A smaller difference usually ends in *equivalent* where it is below the margin \
+         ({margin} %) and so many trials can show it, in *no conclusion* elsewhere. Three trials per \
+         side are accepted only for imported results. The numbers hold for interleaved trials without \
+         outliers; --trials auto of compare --paired-on and of sweep continues until there is a verdict.",
         level = format_args!("{:.2}", 100.0 * first.alpha),
         margin = percent_points(first.margin)
     );

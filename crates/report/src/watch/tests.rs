@@ -143,7 +143,7 @@ fn an_end_that_is_not_known_is_not_made_up() {
         "{old}"
     );
     let unknown = said(Drain::Unknown);
-    assert!(unknown.contains("the kernel does not tell"), "{unknown}");
+    assert!(unknown.contains("the kernel does not report"), "{unknown}");
 }
 
 #[test]

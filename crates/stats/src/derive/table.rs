@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// Words of a metric for people.
 #[derive(Clone, Copy, Debug)]
 enum MetricWords {
-    /// The subject stands for its rate: `read`.
+    /// Only the subject, for a rate: `read` for `read_bw`.
     Subject,
     /// The latency of the subject, with the statistic: `read latency p99`.
     Latency,
@@ -30,7 +30,7 @@ pub struct MetricRow {
     names: &'static [&'static str],
     /// Unit.
     pub unit: Unit,
-    /// Side on which the metric is better; `None` if no side is.
+    /// Direction of improvement; `None` if neither direction is better.
     pub better: Option<Better>,
     /// Measured quantity, which determines the label.
     label: Quantity,
@@ -282,7 +282,7 @@ mod tests {
 
     /// Guards against a rule for both `write_bw` and `write_lat` by their common prefix.
     #[test]
-    fn only_single_calls_flushes_apart_are_calls() {
+    fn only_io_latencies_are_calls_and_flushes_are_not() {
         let quantity_of = |name: &str| MetricName::parse(name).unwrap().quantity();
         let is_call =
             |name: &&str| matches!(quantity_of(name), Quantity::Call | Quantity::Percentile(_));

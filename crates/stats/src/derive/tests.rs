@@ -29,6 +29,7 @@ fn trial(measured: Option<Measurement>) -> TrialRecord {
         evidence: None,
         wave: None,
         detail: None,
+        slot: None,
         condition: None,
         in_force: Vec::new(),
     }
@@ -431,6 +432,7 @@ fn database_trial() -> TrialRecord {
         ..DatabaseStep::default()
     };
     TrialRecord {
+        slot: None,
         job: Job::new("sqlite-insert", Rw::RandWrite, Bytes::kib(4), Bytes(0)),
         trial: 1,
         position: 0,

@@ -22,7 +22,7 @@ const PRIOR_DF: f64 = 5.0;
 /// Scatter of the logarithms of variances around the prior, over kinds of storage.
 const SCATTER: f64 = 1.0;
 
-/// Number of runs of a side from which their own variance is a lower bound.
+/// Minimum number of runs per side for their own variance to be a lower bound.
 pub(super) const ENOUGH_RUNS: usize = 3;
 
 /// Difference of neighbouring runs, in robust deviations, from which it counts as a change of the
@@ -105,7 +105,7 @@ impl RunVariance {
         })
     }
 
-    /// Returns the difference `d` with an error between runs.
+    /// Returns the difference `d` with its standard error by the variance between runs.
     pub(crate) fn linear(&self, d: f64) -> Linear {
         let of = [0, 1].map(|side| self.variances[side] / self.runs[side] as f64);
         Linear {

@@ -259,6 +259,7 @@ pub fn trial(position: u32) -> TrialRecord {
         ..Measurement::default()
     };
     TrialRecord {
+        slot: None,
         job: job(),
         trial: position + 1,
         position,

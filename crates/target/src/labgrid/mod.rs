@@ -254,7 +254,7 @@ impl Wire {
         // After an error or in the middle of a line, the text is not valid JSON, which is detected
         // below.
         let _ = (&mut self.lines).take(LONGEST).read_line(&mut line);
-        if watchdog.has_barked() || line.is_empty() {
+        if watchdog.has_expired() || line.is_empty() {
             return Err(LabError::Lost("its session does not answer".to_owned()));
         }
         let answer: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -353,8 +353,8 @@ impl Target for Board {
         self.ssh.as_mut()?.give_up_installed()
     }
 
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
-        Err(TargetError::NotInFront(self.wanted.to_string()))
+    fn start_in_foreground(&mut self) -> Result<AgentSession, TargetError> {
+        Err(TargetError::NotInForeground(self.wanted.to_string()))
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {

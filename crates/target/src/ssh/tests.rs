@@ -177,9 +177,9 @@ fn an_agent_that_changed_on_its_way_does_not_run() {
 }
 
 #[test]
-fn there_is_nothing_in_front_of_this_terminal() {
+fn an_agent_of_ssh_cannot_start_in_foreground() {
     let mut machine = Machine::new("", "t");
-    let error = machine.ssh.start_in_front().unwrap_err();
+    let error = machine.ssh.start_in_foreground().unwrap_err();
     assert!(error.is_usage(), "{error}");
 }
 

@@ -106,7 +106,7 @@ fn of_units(model: &str, units: &[DeviceSummary]) -> Markup {
         let name = unit.name.as_str();
         vec![
             html! {
-                @if name.is_empty() { (tr!("not told apart")) }
+                @if name.is_empty() { (tr!("unit unknown")) }
                 @else { a href=(address("/unit", [("model", model), ("unit", name)])) { (clean(name)) } }
             },
             html! { (unit.runs) },

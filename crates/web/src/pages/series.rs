@@ -52,8 +52,8 @@ fn filters(query: &Query) -> Markup {
     html! {
         form.filters action="/series" method="get" role="search" {
             (field("device", tr!("Device or machine")))
-            (field("job", tr!("Job (* at the end: any end)")))
-            (field("metric", tr!("Metric (* at the end: any end)")))
+            (field("job", tr!("Job (a final * matches any ending)")))
+            (field("metric", tr!("Metric (a final * matches any ending)")))
             (field("project", tr!("Project")))
             label {
                 (tr!("Metrics"))
@@ -236,11 +236,11 @@ pub fn of_changes<'a>(
     with_series: bool,
 ) -> Markup {
     let mut heads = vec![
-        whole(tr!("First run after it")),
+        whole(tr!("First run after the change")),
         words(tr!("Change")),
         numbers(tr!("Before")),
         numbers(tr!("After")),
-        words(tr!("Changed with it")),
+        words(tr!("Changed at the same time")),
         words(tr!("State")),
         words(tr!("Runs")),
     ];

@@ -89,7 +89,7 @@ const MAX_TABLES: u32 = 1_000;
 /// Space for databases and for metadata of the file system, in bytes.
 const SPARE: u64 = 16 << 20;
 
-/// Refuses a work that cannot be carried out, before anything is written.
+/// Refuses an act that cannot be carried out, before anything is written.
 fn check(work: &AndroBench) -> Result<(), ActError> {
     if work.phases.is_empty() {
         return Err(refused("no step was given to measure"));
@@ -330,7 +330,7 @@ fn bytes_to_move(phase: &FilePhase) -> u64 {
     }
 }
 
-/// Reports the outcome of a step to the observer; returns an error if it ends the work.
+/// Reports the outcome of a step to the observer; returns an error if it ends the act.
 fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), ActError> {
     let streams: Vec<&StreamReport> = report.streams.iter().collect();
     let started = streams.iter().any(|stream| stream.started);
@@ -356,7 +356,7 @@ fn error_of(streams: &[&StreamReport]) -> Option<ActError> {
     })
 }
 
-/// Forwards events of a load to the observer of a work.
+/// Forwards events of a load to the observer of an act.
 struct Follower<'a> {
     observer: &'a mut dyn Observer,
     step: ObservedStep<'a>,

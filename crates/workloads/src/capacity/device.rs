@@ -5,13 +5,17 @@ use super::{BlockStore, CHUNK, CHUNKS_PER_FLUSH, Checker, DirectFile, Use, probe
 use crate::observer::{Meter, ProgressReporter};
 use crate::{ActError, Context, ObservedStep, StepOutcome};
 use assay_engine::buffer::IoBuf;
-use assay_engine::held::shown;
+use assay_engine::held::{self, shown};
 use assay_model::act::capacity::{
-    CapacityPart, CapacityReport, CapacityStep, Fill, SECTOR_BYTES, Tally,
+    ALLOCATING, CapacityPart, CapacityReport, CapacityStep, Fill, SECTOR_BYTES, Tally,
 };
 use assay_model::act::{StepDetail, capacity};
 use assay_model::job::Job;
+use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
+use rustix::fs::{FallocateFlags, fallocate, statfs, statvfs};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -103,17 +107,102 @@ pub(super) fn probe(
     context: &mut Context<'_>,
 ) -> Result<(), ActError> {
     let mut store = open(path, Use::Write)?;
+    probe_store(path, &mut store, false, report, context)
+}
+
+/// Free space that is left to others during a probe, as one part in this many, and at least this
+/// much.
+const LEFT_FREE: u64 = 10;
+const LEAST_LEFT_FREE: u64 = 16 << 20;
+/// Attempts to allocate space, each of half as much: other programs may need it meanwhile.
+const ATTEMPTS: u32 = 3;
+
+/// Probes the free space of a folder: the blocks are those of a file in the private folder, whose
+/// space is allocated and not written. The file has no name while it is probed, so that its space is
+/// free again whatever ends this process.
+pub(super) fn probe_free(
+    folder: &Path,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), ActError> {
+    let private = context.folder.ok_or_else(|| {
+        ActError::Refused(format!("there is no private folder in {}", shown(folder)))
+    })?;
+    let stat = statfs(folder)
+        .map_err(|errno| ActError::call(format!("cannot look at {}", shown(folder)), errno))?;
+    #[expect(clippy::cast_sign_loss, reason = "a magic number of 32 bits")]
+    let magic = stat.f_type as u64 & 0xffff_ffff;
+    if !ALLOCATING.iter().any(|(_, known)| *known == magic) {
+        return Err(not_allocated(folder));
+    }
+    let path = private.join("probe");
+    let file = held::create_new(&path)
+        .map_err(|errno| ActError::call(format!("cannot create {}", shown(&path)), errno))?;
+    let opened = allocate(&file, folder).and_then(|()| DirectFile::open(&path, Use::Write));
+    let removed = held::remove_file(&path);
+    let mut store = opened?;
+    removed.map_err(|error| ActError::io("remove", &path, &error))?;
+    if !store.is_direct() {
+        return Err(ActError::Refused(format!(
+            "{} has no direct I/O, and the page cache would answer for the device: fill it instead",
+            shown(folder)
+        )));
+    }
+    probe_store(folder, &mut store, true, report, context)
+}
+
+/// Allocates most of the free space to a file.
+fn allocate(file: &File, folder: &Path) -> Result<(), ActError> {
+    let stat = statvfs(folder)
+        .map_err(|errno| ActError::call(format!("cannot look at {}", shown(folder)), errno))?;
+    // Without the part reserved for root.
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let mut length = free - (free / LEFT_FREE).max(LEAST_LEFT_FREE).min(free);
+    let mut attempt = 1;
+    loop {
+        length -= length % SECTOR_BYTES;
+        match fallocate(file, FallocateFlags::empty(), 0, length.max(SECTOR_BYTES)) {
+            Ok(()) => return Ok(()),
+            Err(Errno::OPNOTSUPP) => return Err(not_allocated(folder)),
+            Err(Errno::NOSPC) if attempt < ATTEMPTS => {
+                attempt += 1;
+                length /= 2;
+            }
+            Err(errno) => {
+                let call = format!("cannot allocate {} in {}", Bytes(length), shown(folder));
+                return Err(ActError::call(call, errno));
+            }
+        }
+    }
+}
+
+fn not_allocated(folder: &Path) -> ActError {
+    ActError::Refused(format!(
+        "the file system of {} does not allocate space without writing it: fill it, or unmount its \
+         device and probe that",
+        shown(folder)
+    ))
+}
+
+fn probe_store(
+    path: &Path,
+    store: &mut DirectFile,
+    of_free_space: bool,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), ActError> {
     let announced = store.bytes();
     let job = job::of_probing(announced, store.is_direct());
     let mut progress = ProgressReporter::new("probe", 0, None);
     let mut not_restored = Vec::new();
     let done = measured(&job, path, context, |meter, context| {
         let probed = probe::probe(&mut Probe {
-            store: &mut store,
+            store,
             meter,
             progress: &mut progress,
             context,
             done: 0,
+            of_free_space,
         });
         let (probed, done) = match probed {
             Ok(probed) => {

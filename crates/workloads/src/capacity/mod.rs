@@ -45,7 +45,8 @@ pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<ActRepor
     let mut report = CapacityReport::default();
     let done = match &work.task {
         Task::Fill(fill) if found.is_dir() => in_folder(path, fill, &mut report, context),
-        _ if found.is_dir() => Err(ActError::Refused(format!(
+        Task::ProbeFree => device::probe_free(path, &mut report, context),
+        Task::Probe if found.is_dir() => Err(ActError::Refused(format!(
             "{} is a folder: only a block device can be probed",
             shown(path)
         ))),

@@ -10,13 +10,15 @@
 //! of the device.
 //!
 //! Every block is read before it is written, and restored at the end, even after an
-//! error.
+//! error. In the free space of a file system nothing is restored, and the file's offsets are not
+//! those of the device, so the real size is not searched for.
 
 use super::BlockStore;
 use crate::observer::{Meter, ProgressReporter};
 use crate::{ActError, Context};
 use assay_engine::buffer::IoBuf;
 use assay_model::act::capacity::{Class, Probed, ProbedKind, SECTOR, classify, fill};
+use assay_model::units::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -34,13 +36,15 @@ pub(super) struct Probe<'a, 'c> {
     pub(super) progress: &'a mut ProgressReporter,
     pub(super) context: &'a mut Context<'c>,
     pub(super) done: u64,
+    /// `true` for a file in the free space of a file system.
+    pub(super) of_free_space: bool,
 }
 
 impl Probe<'_, '_> {
     /// Counts one more block that was read or written.
     ///
     /// # Errors
-    /// If the work was stopped, or the device is gone.
+    /// If the act was stopped, or the device is gone.
     fn tick(&mut self) -> Result<(), ActError> {
         self.meter.is_there(self.context, self.done)?;
         self.done += BLOCK;
@@ -73,20 +77,23 @@ impl From<ActError> for ProbeEnd {
 /// Probes a device, and restores its content.
 ///
 /// # Errors
-/// If it is too small, cannot be read, or the work is stopped. The content is restored
+/// If it is too small, cannot be read, or the act is stopped. The content is restored
 /// before, as far as possible.
 pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
         return Err(ActError::Refused(format!(
-            "a device of {} bytes is too small to probe: fill it instead (without --probe)",
-            probe.store.bytes()
+            "{} are too little to probe: fill them instead (assay capacity without --probe)",
+            Bytes(probe.store.bytes())
         ))
         .into());
     }
     let mut rescue = Rescue::default();
     let found = search(probe, blocks, &mut rescue);
-    let differ = rescue.put_back(probe.store, probe.meter);
+    let differ = match probe.of_free_space {
+        true => Vec::new(),
+        false => rescue.put_back(probe.store, probe.meter),
+    };
     let mut probed = match found {
         Ok(probed) => probed,
         Err(error) => {
@@ -150,7 +157,12 @@ fn search(probe: &mut Probe<'_, '_>, blocks: u64, rescue: &mut Rescue) -> Result
         .filter(|(_, held)| **held != BlockContent::Own)
         .map(|(at, _)| *at)
         .collect();
+    let is_displaced = |held: &&BlockContent| matches!(held, BlockContent::Other(_));
+    let displaced = held.values().filter(is_displaced).count();
     let kind = match judge(&order, &held) {
+        Guess::Sure(kind @ (ProbedKind::Good | ProbedKind::Dead)) => kind,
+        // The order of a file's blocks is not that of the device's.
+        _ if probe.of_free_space => ProbedKind::Damaged,
         Guess::Sure(kind) => kind,
         Guess::Limbo { holds, lost } => {
             let small = small.as_slice();
@@ -173,6 +185,8 @@ fn search(probe: &mut Probe<'_, '_>, blocks: u64, rescue: &mut Rescue) -> Result
     Ok(Probed {
         kind,
         announced_bytes: bytes,
+        of_free_space: probe.of_free_space,
+        displaced: displaced as u64,
         block_bytes: BLOCK,
         blocks_written: 0,
         unreadable: Vec::new(),
@@ -253,6 +267,11 @@ impl Rescue {
         let mut buffer = IoBuf::zeroed(LENGTH);
         for &at in blocks {
             if self.saved.contains_key(&at) {
+                continue;
+            }
+            if probe.of_free_space {
+                // Space that was never written has no content.
+                self.saved.insert(at, Box::default());
                 continue;
             }
             let block = buffer.block_mut();

@@ -208,7 +208,7 @@ impl<'a> Copier<'a> {
     #[inline]
     pub(super) fn attend(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if context.report_wanted() {
-            self.tell_stand(context);
+            self.send_interim_report(context);
         }
         if context.stopped() {
             return Err(Halt::Stopped);
@@ -217,11 +217,11 @@ impl<'a> Copier<'a> {
     }
 
     /// Sends an interim report.
-    pub(super) fn tell_stand(&mut self, context: &mut Context<'_>) {
+    pub(super) fn send_interim_report(&mut self, context: &mut Context<'_>) {
         self.report.elapsed_ns = self.elapsed_ns();
         context
             .observer
-            .stands(ActReport::Copy(self.report.clone()));
+            .interim_report(ActReport::Copy(self.report.clone()));
     }
 
     /// Reports the progress about once a second, if requested.

@@ -100,7 +100,7 @@ fn prepare_buffers(
 /// Begin of iozone's files: this, and zeros.
 const MARK_OF_IOZONE: [u8; 16] = *b"________\0\0\0\0\0\0\0\0";
 
-/// Files of a work.
+/// Files of an act.
 #[derive(Debug)]
 struct Files {
     files: Vec<TestFile>,

@@ -98,7 +98,7 @@ impl StepSetup<'_> {
         came
     }
 
-    /// Builds the outcome of a measured step, and its result for the work.
+    /// Builds the outcome of a measured step, and its result for the act.
     fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), ActError>) {
         let told = self.outcome(&together);
         if let Some(error) = together.failure() {

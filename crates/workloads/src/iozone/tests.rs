@@ -43,7 +43,7 @@ impl Observer for Recorder {
 
     fn progress(&mut self, _progress: &ActProgress) {}
 
-    fn stands(&mut self, _report: ActReport) {}
+    fn interim_report(&mut self, _report: ActReport) {}
 
     fn ended_together(&mut self, _: Vec<crate::Together>) {
         unreachable!("its steps follow each other");

@@ -35,10 +35,10 @@ pub trait MachineInfo {
     fn physical(&self, address: u64) -> Option<u64>;
 }
 
-/// Carries out a work on main memory.
+/// Carries out an act on main memory.
 ///
 /// # Errors
-/// If there is not enough memory, or the work was stopped.
+/// If there is not enough memory, or the act was stopped.
 pub fn run(
     work: &Memory,
     around: &dyn MachineInfo,
@@ -57,7 +57,7 @@ pub fn run(
     Ok(ActReport::Steps)
 }
 
-/// Steps of a work, which are reported to the observer one after the other.
+/// Steps of an act, which are reported to the observer one after the other.
 struct Steps<'a> {
     done: u32,
     around: &'a dyn MachineInfo,

@@ -40,7 +40,7 @@ enum StreamMessage {
     Failed(String),
 }
 
-/// Writes until the host stops the work or disconnects, or the power is cut.
+/// Writes until the host stops the act or disconnects, or the power is cut.
 pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), ActError> {
     let (writers, _made) = prepare(work, context.seed)?;
     context

@@ -51,8 +51,8 @@ impl Recipe {
         draw.below(100) < u64::from(self.holes_percent)
     }
 
-    /// Returns the SHA-256 of all written data. Holes are skipped, because the content of a
-    /// device there is not that of the file.
+    /// Returns the SHA-256 of all written data. Holes are skipped: nothing is written there, so
+    /// a device keeps old data.
     fn digest(&self) -> String {
         let source = ContentSource::new(self.seed);
         let mut hasher = Sha256::new();
@@ -227,7 +227,7 @@ impl Play for FileWriter<'_> {
                 let length = self.one(at, &mut buffer, turn)?;
                 turn.over(due_ns);
                 turn.tell(length);
-                // In sequential order, the file contains exactly the data written so far.
+                // Sequential writes that are stopped have written all data up to here.
                 self.recipe.bytes = self.recipe.bytes.max(self.base + at + length);
             }
             if !turn.again() {

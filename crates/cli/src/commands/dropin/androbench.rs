@@ -51,7 +51,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     done.conclude()
 }
 
-/// Builds the work that the arguments ask for in this folder, and its steps.
+/// Builds the act that the arguments ask for in this folder, and its steps.
 pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Act, Vec<Job>), Failure> {
     let phases = phases(&args.wanted()).map_err(Failure::usage)?;
     let steps = phases.iter().flat_map(Phase::jobs).collect();

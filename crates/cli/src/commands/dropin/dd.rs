@@ -117,7 +117,7 @@ fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Resul
         true => plan_ladder(&copy, own.destroy_data)?,
         false => copy,
     };
-    let mut host = Host::start_in_front(target)?;
+    let mut host = Host::start_in_foreground(target)?;
     let storage = find(&mut host, &copy)?;
     Ok((host, copy, storage))
 }
@@ -389,7 +389,7 @@ impl Listener for Talk {
         Ok(())
     }
 
-    fn stands(&mut self, how: &ActReport) -> Result<(), Failure> {
+    fn act_interim(&mut self, how: &ActReport) -> Result<(), Failure> {
         if let ActReport::Copy(report) = how {
             self.tell(report);
         }
@@ -478,7 +478,7 @@ fn plan_ladder(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure>
     plan_ladder_over(copy, there, destroy_data)
 }
 
-/// Makes the work over the known kind of the output; `None` if nothing is there yet.
+/// Makes the act over the known kind of the output; `None` if nothing is there yet.
 fn plan_ladder_over(
     copy: &FileCopy,
     there: Option<PathKind>,

@@ -138,8 +138,8 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     Ok(exit_code(&report, interrupt.exit_code().is_some()))
 }
 
-/// Makes the live line on standard output, as fio does it; it is not shown if standard output has
-/// results for a program.
+/// Makes the live line. It is on standard output like fio's, and hidden if the results are written
+/// there in formats for programs.
 fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLine<'a> {
     let OutputOptions {
         formats,
@@ -148,7 +148,7 @@ fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLin
         eta_interval,
         ..
     } = output;
-    let apart = formats.normal || !sink.is_stdout();
+    let is_for_people = formats.normal || !sink.is_stdout();
     let wanted = match eta {
         Eta::Always => true,
         Eta::Auto => prints_to_terminal(),
@@ -157,7 +157,7 @@ fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLin
     let duration = |nanos: Nanos| Duration::from_nanos(nanos.0);
     LiveLine::new(
         load,
-        apart && wanted,
+        is_for_people && wanted,
         duration(*eta_interval),
         eta_newline.map(duration),
     )
@@ -176,7 +176,8 @@ struct Shown {
     /// Time after which the line is ended, so that it stays on the screen.
     newline_after: Option<Duration>,
     drawn: Option<Instant>,
-    standing: Instant,
+    /// Time of the last newline, or of the start.
+    last_newline: Instant,
     /// `true` if the cursor is behind a line that is not ended.
     open: bool,
 }
@@ -195,7 +196,7 @@ impl<'a> LiveLine<'a> {
                 interval,
                 newline_after,
                 drawn: None,
-                standing: Instant::now(),
+                last_newline: Instant::now(),
                 open: false,
             }),
         }
@@ -217,9 +218,9 @@ impl<'a> LiveLine<'a> {
         self.eta.update(progress);
         let ends = shown
             .newline_after
-            .is_some_and(|after| now - shown.standing >= after);
+            .is_some_and(|after| now - shown.last_newline >= after);
         if ends {
-            shown.standing = now;
+            shown.last_newline = now;
         }
         shown.drawn = Some(now);
         shown.open = !ends;

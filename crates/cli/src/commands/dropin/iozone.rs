@@ -59,7 +59,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-/// Parses the work that a sweep repeats; relative names are in the inspected folder.
+/// Parses the act that a sweep repeats; relative names are in the inspected folder.
 pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Failure> {
     let IozoneRequest::Measure(mut command) =
         iozone::parse(&texts(words)?).map_err(Failure::usage)?
@@ -83,7 +83,7 @@ pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Fail
     Ok(command.work)
 }
 
-/// Makes the paths of a work absolute: the agent may have another working directory.
+/// Makes the paths of an act absolute: the agent may have another working directory.
 fn make_absolute(
     work: &mut Iozone,
     full: impl Fn(&Path) -> std::io::Result<PathBuf>,
@@ -148,7 +148,7 @@ fn measure(
     done.conclude()
 }
 
-/// Inspects the first file, or its future folder, on the agent's machine. The work reports an
+/// Inspects the first file, or its future folder, on the agent's machine. The act reports an
 /// existing file that cannot be inspected, by name.
 fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     let path = file.to_owned();
@@ -481,7 +481,7 @@ impl Listener for Listing<'_> {
 /// Cost of opening and flushing files in a step, in bytes of I/O.
 const AROUND_A_STEP: u64 = 1 << 20;
 
-/// Progress of a work, weighted by bytes. Files differ in size far more than tests in speed, so
+/// Progress of an act, weighted by bytes. Files differ in size far more than tests in speed, so
 /// bytes give the remaining time.
 struct WorkPace {
     start: Instant,

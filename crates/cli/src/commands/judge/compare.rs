@@ -464,7 +464,7 @@ impl Admitted {
         let slots = (0..=trials).map(|trial| Slot::plain(0, trial)).collect();
         let destroy_data = args.rounds.destroy.destroy_data.is_some();
         let acts = Acts::in_slots(work, slots, seed, destroy_data);
-        let plan = acts.plan(run_id(), &steps, seed, self.place.clone());
+        let plan = acts.plan(run_id(), &[steps], seed, self.place.clone());
         Ok((plan, acts))
     }
 

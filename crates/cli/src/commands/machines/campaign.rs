@@ -652,9 +652,10 @@ impl CampaignPart {
 }
 
 /// Commands that measure on other machines.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "androbench",
     "capacity",
+    "check",
     "disks",
     "iozone",
     "mark",

@@ -14,9 +14,9 @@ use serde_json::json;
 use std::process::ExitCode;
 
 const PRECEDENCE: &str = "\
-A flag precedes an environment variable, that the project's file (assay.toml in this
-folder or above), that the user's (assay/config.toml in the XDG config folder). Flags
-that are given here show what they would do. docs/config.md describes all settings.
+Precedence: flag, environment variable, project file (assay.toml in this folder or
+above), user file (assay/config.toml in the XDG config folder). A flag given here
+shows its effect. docs/config.md describes all settings.
 
 Examples:
   assay config
@@ -100,7 +100,7 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
             "store" => args.store.store.as_ref().map(ToString::to_string),
             "language" => language.map(str::to_owned),
             "trials" => args.trials.map(|number| number.to_string()),
-            // As the user gave it: a share in binary is not exactly a hundredth.
+            // Rounded to the percentage that the user gave: the share is a binary fraction.
             "margin" => args
                 .margin
                 .map(|share| ((1e8 * share).round() / 1e6).to_string()),

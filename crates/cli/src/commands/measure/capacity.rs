@@ -5,9 +5,9 @@ use crate::checks::admission::Need;
 use crate::driver::acts::{MeasureArgs, MeasuringCommand};
 use crate::exit::Failure;
 use assay_model::act::Act;
-use assay_model::act::capacity::{Capacity, Fill, Task};
-use assay_model::job::{Job, Rw};
+use assay_model::act::capacity::{ALLOCATING, Capacity, Fill, Task};
 use assay_model::plan::Place;
+use assay_model::text::clean;
 use assay_model::units::Bytes;
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
@@ -23,12 +23,12 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         trials: args.trials,
         destroy_data: args.destroy_data,
         shared: &args.shared,
-        stopping: "stopping: what was written is kept, or put back after a probe",
+        stopping: "stopping: written data is kept; a probe restores the overwritten blocks",
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;
-        let (path, task) = (place.path().to_owned(), task(args));
-        let steps = steps(&task);
+        let (path, task) = (place.path().to_owned(), task(args, &place));
+        let steps = task.steps();
         Ok((
             place,
             Act::Capacity(Box::new(Capacity { path, task })),
@@ -42,18 +42,25 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure> {
     let shown = inspection.path.display();
     let flag = args.only_for_folders();
-    match (inspection.kind, flag) {
-        (PathKind::Directory { .. }, _) if args.probe => {
-            return Err(Failure::usage(format!(
-                "{shown} is a folder: only a block device can be probed"
-            )));
-        }
-        (PathKind::Device { .. }, Some(flag)) => {
-            return Err(Failure::usage(format!(
-                "{shown} is a block device: {flag} is for the files of a folder"
-            )));
-        }
-        _ => {}
+    if let (PathKind::Device { .. }, Some(flag)) = (inspection.kind, flag) {
+        return Err(Failure::usage(format!(
+            "{shown} is a block device: {flag} is for the files of a folder"
+        )));
+    }
+    let file_system = inspection
+        .storage
+        .mount
+        .as_ref()
+        .map(|mount| &*mount.fs_type);
+    let allocates = ALLOCATING
+        .iter()
+        .any(|(kind, _)| Some(*kind) == file_system);
+    if matches!(inspection.kind, PathKind::Directory { .. }) && args.probe && !allocates {
+        return Err(Failure::usage(format!(
+            "{shown} is on {}, which does not allocate space without writing it: fill it, or unmount \
+             its device and probe that",
+            file_system.map_or("an unknown file system".to_owned(), clean)
+        )));
     }
     let need = Need {
         writes_folder: !args.verify_only,
@@ -73,9 +80,11 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
     admission::admit(inspection, need)
 }
 
-fn task(args: &CapacityArgs) -> Task {
-    if args.probe {
-        return Task::Probe;
+fn task(args: &CapacityArgs, place: &Place) -> Task {
+    match place {
+        Place::Directory { .. } if args.probe => return Task::ProbeFree,
+        _ if args.probe => return Task::Probe,
+        _ => {}
     }
     Task::Fill(Fill {
         write: !args.verify_only,
@@ -87,27 +96,13 @@ fn task(args: &CapacityArgs) -> Task {
     })
 }
 
-/// Returns the named steps for the plan; the agent completes them.
-fn steps(task: &Task) -> Vec<Job> {
-    let step = |name, rw| Job::new(name, rw, Bytes::mib(1), Bytes(0));
-    match task {
-        Task::Probe => vec![step("probe", Rw::RandRw)],
-        Task::Fill(fill) => [
-            fill.write.then(|| step("write", Rw::Write)),
-            fill.verify.then(|| step("verify", Rw::Read)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-    }
-}
-
 const AFTER: &str = "\
 The files are those of H2testw and f3: f3read checks what assay wrote, and assay
 what f3write wrote.
 
 Examples:
   assay capacity /mnt/sd
+  assay capacity /mnt/sd --probe
   assay capacity /dev/sdb --probe --destroy-data
 
 Exit codes: 0 all data read back is as it was written, 1 failed, 2 wrong usage, 4 data differs,
@@ -121,9 +116,9 @@ pub struct CapacityArgs {
     /// Folder to fill with files 1.h2w, 2.h2w, ..., which replace those of an earlier run; or
     /// block device (needs --destroy-data).
     pub path: PathBuf,
-    /// Check with few writes whether a block device is smaller than it reports, and restore the
-    /// overwritten blocks (needs --destroy-data: their data is lost if the machine stops in
-    /// between).
+    /// Check with few writes whether storage is smaller than it reports: the free space of a
+    /// folder; or a block device, whose overwritten blocks are restored (needs --destroy-data:
+    /// their data is lost if the machine stops in between).
     #[arg(long, conflicts_with_all = ["write_only", "verify_only", "start", "end", "limit", "remove", "keep"])]
     pub probe: bool,
     /// Only write; do not check.

@@ -74,7 +74,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     done.present(args.shared.json)
 }
 
-/// Builds the work on the inspected storage, and its steps.
+/// Builds the act on the inspected storage, and its steps.
 pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Act, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);

@@ -7,7 +7,7 @@ use crate::checks::admission::{self, Need};
 use crate::checks::input::{bus_mode, parse_toml};
 use crate::checks::{estimate, input};
 use crate::driver::Host;
-use crate::driver::acts::{FollowingAct, JobsThenActs, MeasureArgs};
+use crate::driver::acts::{ComposedRun, MeasureArgs, PlannedAct};
 use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
@@ -82,16 +82,18 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let claims = claims(args)?;
     if args.profile.is_some() {
-        target.needs(Feature::Sqlite);
+        target.needs(Feature::Composed);
     }
     let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
     let mut prepared = Prepared::new(&args.path, &args.shared.store, target, admit)?;
     let scale = Scale::new(&args.suite, &prepared.inspection)?;
-    let acts = profile_acts(args, &prepared.place, &mut prepared.host)?;
     let plan = plan(args, &prepared.inspection, prepared.place.clone(), &scale)?;
-    let measured = JobsThenActs {
-        plan,
+    let seed = plan.seed;
+    let mut acts = vec![PlannedAct::jobs(plan)];
+    acts.extend(profile_acts(args, &prepared.place, &mut prepared.host)?);
+    let measured = ComposedRun {
         acts,
+        seed,
         claims,
         destroy_data: args.destroy_data,
     };
@@ -175,7 +177,7 @@ fn profile_acts(
     args: &QualifyArgs,
     place: &Place,
     host: &mut Host,
-) -> Result<Vec<FollowingAct>, Failure> {
+) -> Result<Vec<PlannedAct>, Failure> {
     let Some(profile) = args.profile else {
         return Ok(Vec::new());
     };
@@ -210,7 +212,7 @@ fn profile_acts(
             name,
             written = resolved.written
         )));
-        acts.push(FollowingAct {
+        acts.push(PlannedAct {
             steps: scenarios::measured(&resolved),
             times: resolved.times,
             act: Act::Scenario(Box::new(resolved.scenario)),
@@ -219,7 +221,7 @@ fn profile_acts(
     }
     if profile == Profile::Emcp {
         let (act, steps) = jobs::short();
-        acts.push(FollowingAct {
+        acts.push(PlannedAct {
             act,
             times: [estimate::of_memory(steps.len()); 2],
             steps,

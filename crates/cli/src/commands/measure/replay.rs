@@ -142,8 +142,8 @@ pub struct ReplayArgs {
     /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.
     pub trace: PathBuf,
     /// Storage to replay on: a block device or a file with data (both need
-    /// --destroy-data where the trace writes), a file that is not there yet or a folder
-    /// (one is made and removed). With --describe: a trace to compare with.
+    /// --destroy-data if the trace writes), or a new file or a folder (a test file is
+    /// made and removed). With --describe: another trace, to compare with.
     #[arg(required_unless_present = "describe")]
     pub path: Option<PathBuf>,
     /// Describe the trace and replay nothing.
@@ -159,7 +159,7 @@ pub struct ReplayArgs {
     /// Size of a new file [default: the extent of the trace].
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Maximum number of I/Os in flight; an I/O that finds as many in flight is late.
+    /// Maximum number of I/Os in flight; an I/O that is due while N are in flight starts late.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub iodepth: u32,
     /// Use the page cache [default: direct I/O (O_DIRECT), if the trace's offsets and lengths

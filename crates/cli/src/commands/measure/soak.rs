@@ -98,7 +98,7 @@ fn work(
     Ok(soak(args, place, area, seed))
 }
 
-/// Makes the work: a soak of an area, from its beginning.
+/// Makes the act: a soak of an area, from its beginning.
 fn soak(args: &SoakArgs, place: &Place, area: u64, seed: u64) -> Soak {
     let block_bytes = args.block.0.max(1);
     let blocks = area / block_bytes;

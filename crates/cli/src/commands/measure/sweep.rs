@@ -6,6 +6,7 @@ use crate::commands::resume::{Resumed, resume_run};
 use crate::driver::acts::{self, MeasureArgs, Request, Sweep};
 use crate::driver::announce::{announce, announce_work, tell};
 use crate::driver::plans::SoFarOfPlan;
+use crate::driver::runs::Done;
 use crate::driver::runs::{header, random, run_id};
 use crate::driver::trials::SlotTalk;
 use crate::driver::{Host, clear_leftovers, plans};
@@ -43,7 +44,12 @@ pub fn run(
     match (&args.resume, &args.path) {
         (Some(name), _) => {
             let resumed = Resumed::find(&args.shared.store, name, target)?;
-            resume_run(resumed, &args.rounds.destroy, args.shared.json, target)
+            resume_run(
+                resumed,
+                &args.rounds.destroy,
+                (args.shared.json, Done::present),
+                target,
+            )
         }
         (None, Some(path)) => begin(args, path, read, target),
         (None, None) => Err(Failure::usage("name a path to sweep")),
@@ -132,7 +138,7 @@ fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<RepeatedCo
 fn schedule(args: &SweepArgs, conditions: usize, cost: &Cost) -> Result<Schedule, Failure> {
     if args.rounds.trials == Some(Trials::Auto) && conditions < 2 {
         return Err(Failure::usage(
-            "--trials auto goes on until the conditions are compared, and there is only one: \
+            "--trials auto continues until the conditions are compared, and there is only one: \
              give a number",
         ));
     }
@@ -312,11 +318,11 @@ fn expand_conditions(
 /// Message when the user asks to stop.
 const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
 
-/// Place and conditions for the repetitions of a work.
+/// Place and conditions for the repetitions of an act.
 struct Bed {
     /// The storage whose settings are varied.
     pub inspection: Inspection,
-    /// Inspection that the work gets: with file systems that are made, a folder on the storage.
+    /// Inspection that the act gets: with file systems that are made, a folder on the storage.
     pub bench: Inspection,
     /// Part of it that may be written.
     pub place: Place,
@@ -334,7 +340,7 @@ impl Bed {
     }
 }
 
-/// Repeats a work under each condition.
+/// Repeats an act under each condition.
 fn repeat_command(
     args: &SweepArgs,
     tool: &RepeatedAct,
@@ -377,7 +383,7 @@ fn repeat_command(
     done?.present(args.shared.json)
 }
 
-/// Makes the request for the work; each condition was set once to check it.
+/// Makes the request for the act; each condition was set once to check it.
 fn request(
     args: &SweepArgs,
     tool: &RepeatedAct,

@@ -70,7 +70,7 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 /// can be started.
 fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
     match target.name() {
-        None => Host::start_in_front(target),
+        None => Host::start_in_foreground(target),
         Some(_) if watch.command.is_empty() => {
             target.needs(Feature::Works);
             Host::start(target)
@@ -90,7 +90,7 @@ struct Seen<'a> {
 }
 
 impl Listener for Seen<'_> {
-    fn stands(&mut self, report: &ActReport) -> Result<(), Failure> {
+    fn act_interim(&mut self, report: &ActReport) -> Result<(), Failure> {
         if let ActReport::Watching(sample) = report {
             self.stop.phase(sample.phase);
             if !self.output.tell(sample)? {

@@ -215,7 +215,7 @@ fn of_run(run: RunSummary) -> ListedResult {
         files: Vec::new(),
         device: run.device,
         trials: run.trials_done,
-        // The steps of a work may be known only as they run, so that none was planned.
+        // The steps of an act may be known only as they run, so that none was planned.
         planned: run.trials_planned.max(run.trials_done),
         data_lost: run.data_lost,
         size: None,

@@ -340,11 +340,10 @@ pub(super) fn bin_value(index: u32) -> u64 {
 }
 
 /// Returns the percentiles in `percents`, ascending, each with the value of the
-/// first bin at which the cumulative count reaches its share. Programs that read
-/// fio's output recompute them from the bins, so neither rank nor value is more
-/// exact here: the rank is computed as a binary fraction, and a value may lie half a
-/// bin beyond the extremes. Unlike fio's, they have no ceiling at 17 s. All are 0
-/// for an empty record.
+/// first bin at which the cumulative count reaches its share. They are computed as
+/// in fio, because programs recompute them from the bins of its output: the rank is
+/// a floating-point number, and a value may lie half a bin beyond the extremes.
+/// Unlike in fio, values above 17 s are not cut off. All are 0 for an empty record.
 pub(super) fn percentiles(record: &LatencyRecord, percents: &[f64]) -> Vec<(f64, u64)> {
     let mut bins = record.bins.iter().peekable();
     let mut cumulative = 0;

@@ -155,7 +155,7 @@ fn a_mean_of_an_unknown_number_of_trials_counts_as_one() {
     };
     assert_eq!(figure(&results, "a", "seq").sample, moments);
     assert!(
-        results.notes.iter().any(|note| note.contains("not told")),
+        results.notes.iter().any(|note| note.contains("not given")),
         "{results:#?}"
     );
 }

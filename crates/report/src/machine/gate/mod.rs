@@ -341,6 +341,22 @@ impl Suite {
     }
 }
 
+impl Suite {
+    /// Returns a suite without cases, with the facts of a run if there is one.
+    pub(crate) fn about(run: Option<&Run>, name: &str) -> Self {
+        Self {
+            name: clean(name),
+            id: run.map_or_else(|| clean(name), |run| clean(&run.header.id)),
+            cases: Vec::new(),
+            facts: run.map_or_else(Vec::new, place_facts),
+            warnings: Vec::new(),
+            kernel: run.map(Kernel::of),
+            started_unix_ms: run.map(|run| run.header.started_unix_ms),
+            took_s: run.and_then(took_s),
+        }
+    }
+}
+
 impl Kernel {
     fn of(run: &Run) -> Self {
         Self {

@@ -170,7 +170,7 @@ fn ranked_pair(metric: &MetricRanking, pair: &Pair) -> Value {
     })
 }
 
-/// Returns the differences that numbers of trials can show, as one JSON object.
+/// Returns the smallest differences detected, by number of trials, as one JSON object.
 pub fn power(tables: &[Power]) -> Value {
     let tables: Vec<Value> = tables
         .iter()

@@ -42,6 +42,29 @@ pub fn write_summary(
     write(&views::run::document(run), style, closing, out)
 }
 
+/// Lines of a summary that a terminal shows without scrolling.
+const SCREEN: usize = 20;
+
+/// Writes the summary of a run at the end of its command on a terminal: all of it if it fits on a
+/// screen, else the key figures, with the answer last.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_ending(
+    run: &Run,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut whole = Vec::new();
+    write_summary(run, style, closing, &mut whole)?;
+    let lines = whole.iter().filter(|byte| **byte == b'\n').count();
+    match views::run::brief(run, closing).filter(|_| lines > SCREEN) {
+        Some(brief) => write(&brief, style, &[], out),
+        None => out.write_all(&whole),
+    }
+}
+
 /// Output with a style.
 pub(crate) struct Page<'a> {
     pub(crate) style: Style,
@@ -592,6 +615,21 @@ mod tests {
     #[test]
     fn the_fixture_reads_well() {
         insta::assert_snapshot!(written(&fixture::run(), PLAIN));
+    }
+
+    #[test]
+    fn a_command_ends_with_the_answer_on_one_screen() {
+        let closing = ["Stored as run k3v9d2ma: assay show k3v9d2ma".to_owned()];
+        for run in [fixture::run(), samples::large(), samples::with_sustained()] {
+            let mut out = Vec::new();
+            write_ending(&run, PLAIN, &closing, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let lines: Vec<&str> = text.trim_end().lines().collect();
+            assert!(lines.len() <= SCREEN, "{text}");
+            let last = lines[lines.len() - 4..].join(" ");
+            assert!(last.contains("Believe it?"), "{text}");
+            assert!(text.contains("assay show k3v9d2ma"), "{text}");
+        }
     }
 
     #[test]

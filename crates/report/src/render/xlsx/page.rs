@@ -443,7 +443,7 @@ fn fixed_cells(row: &FigureRow<'_>) -> Vec<Cell> {
         value.map_or(Cell::Empty, |value| Cell::quantity(value, unit.as_str()))
     };
     let measured = figure.measured.as_deref();
-    let measured = measured.map_or(tr!("not told").to_owned(), measured_in_words);
+    let measured = measured.map_or(tr!("not stated").to_owned(), measured_in_words);
     vec![
         clean(&figure.metric).into(),
         clean(&row.series).into(),

@@ -654,7 +654,7 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "choose a path on the storage you mean",
         ),
         Finding::UnknownDevice { .. } => (
-            "no counter tells what reached the device: labels are unknown",
+            "no counter shows what reached the device: labels are unknown",
             "measure where the device is, or give the block device",
         ),
         Finding::NotWritable { .. } => (
@@ -666,7 +666,7 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "measure that, or set losetup --direct-io=on",
         ),
         Finding::IostatsOff { .. } => (
-            "nothing tells how much reached the device: labels are unknown",
+            "no counter shows how much reached the device: labels are unknown",
             "write 1 to queue/iostats of the disk",
         ),
         Finding::FlushesDropped { .. } => (
@@ -678,7 +678,7 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "mount it without that option",
         ),
         Finding::OthersIo { .. } => (
-            "figures include what others do, and evidence cannot always tell whose bytes they were",
+            "figures include I/O of others, which the evidence cannot always separate",
             "stop these processes, or measure another device",
         ),
         Finding::IoLimit { .. } => (
@@ -711,7 +711,7 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "swapoff it while something is measured",
         ),
         Finding::Swapping { .. } => (
-            "programs that go on may wait for it",
+            "running programs may wait for it",
             "give the machine more free memory",
         ),
         Finding::NoDiscard { .. } => (

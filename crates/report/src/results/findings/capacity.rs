@@ -33,31 +33,69 @@ pub(crate) fn last_checked(run: &Run) -> Option<&CapacityStep> {
     steps(run).rfind(|step| step.probed.is_some() || step.total().is_some())
 }
 
+/// Conclusion of a check of the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapacityVerdict {
+    /// No sign of less than is claimed.
+    Holds,
+    /// Data was lost or displaced.
+    Fails,
+    /// Too little was checked.
+    NotKnown,
+}
+
 /// Answers whether the storage has the capacity that it claims; `None` if the run tested no capacity.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    let (text, verdict) = concluded(summary)?;
+    let mut steps = steps(summary.run);
+    Some(Sentence {
+        bad: verdict == CapacityVerdict::Fails || steps.any(CapacityStep::differs),
+        text,
+    })
+}
+
+/// Concludes whether the storage has the capacity that it claims, in words as well; `None` if the run
+/// tested no capacity.
+pub fn concluded(summary: &Summary<'_>) -> Option<(String, CapacityVerdict)> {
     let last = steps(summary.run).rfind(|step| step.probed.is_some() || !step.parts.is_empty())?;
     let bad = steps(summary.run).find(|step| step.differs());
     let decisive = bad.or_else(|| last_checked(summary.run));
     let step = decisive.unwrap_or(last);
     let storage = &summary.run.header.storage;
     let claimed = storage.device().and_then(|device| device.size);
+    let claimed = claimed.or(storage.total);
     let text = match (&step.probed, step.total()) {
+        (Some(probed), _) if probed.of_free_space => free_space_answer(probed, claimed),
         (Some(probed), _) => probe_answer(probed),
         (None, Some(found)) if step.differs() && has_no_test_data(summary.run, &found) => {
             tr!("Not known: no test data was found. It was never filled, or it kept nothing")
                 .to_owned()
         }
         (None, Some(found)) if step.differs() => defect(&found),
-        (None, Some(found)) => held(found.bytes(), claimed.or(storage.total)),
+        (None, Some(found)) => held(found.bytes(), claimed),
         (None, None) => tr!(
             "Not known yet: {bytes} written and not checked; --verify-only checks them",
             bytes = Bytes(step.parts.iter().map(|part| part.bytes).sum())
         ),
     };
-    Some(Sentence {
-        bad: step.differs(),
-        text,
-    })
+    let checked = match (&step.probed, step.total()) {
+        (Some(probed), _) => probed.announced_bytes,
+        (None, Some(found)) => found.bytes(),
+        (None, None) => 0,
+    };
+    let no_data = |found: Tally| step.differs() && has_no_test_data(summary.run, &found);
+    let verdict = match step.differs() {
+        true if step.total().is_some_and(no_data) => CapacityVerdict::NotKnown,
+        true => CapacityVerdict::Fails,
+        false if checked == 0 || is_less_than_half(checked, claimed) => CapacityVerdict::NotKnown,
+        false => CapacityVerdict::Holds,
+    };
+    Some((text, verdict))
+}
+
+/// Returns true if too little was checked for a conclusion.
+fn is_less_than_half(checked: u64, claimed: Option<Bytes>) -> bool {
+    claimed.is_some_and(|claimed| checked < claimed.0 / 2)
 }
 
 /// Describes a check without differences.
@@ -67,7 +105,7 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
         Some(claimed) if checked >= claimed.0 - claimed.0 / 100 => {
             tr!("Genuine: holds the {claimed} it claims", claimed)
         }
-        Some(claimed) if checked < claimed.0 / 2 => tr!(
+        Some(claimed) if is_less_than_half(checked, Some(claimed)) => tr!(
             "Not known: all {checked} that were checked hold their data, less than half of the {claimed} it claims",
             checked = Bytes(checked),
             claimed
@@ -151,6 +189,41 @@ fn probe_answer(probed: &Probed) -> String {
             says = Bytes(says)
         ),
         ProbedKind::Dead => tr!("Dead: no block that was written came back").to_owned(),
+    }
+}
+
+/// Answers by a probe of the free space of a file system. No real size is known: the blocks are
+/// those of a file.
+fn free_space_answer(probed: &Probed, claimed: Option<Bytes>) -> String {
+    let says = Bytes(probed.announced_bytes);
+    let places = counted!(probed.blocks_written, "{n} place", "{n} places");
+    match (probed.kind, claimed) {
+        (ProbedKind::Good, Some(claimed))
+            if probed.is_good() && is_less_than_half(says.0, Some(claimed)) =>
+        {
+            tr!(
+                "Not known: {places} probed over {says} of free space hold their data, less than half of the {claimed} it claims",
+                places,
+                says,
+                claimed
+            )
+        }
+        (ProbedKind::Good, _) if probed.is_good() => tr!(
+            "No sign of a fake: {places} probed over {says} of free space, and each holds its data",
+            places,
+            says
+        ),
+        (ProbedKind::Good | ProbedKind::Dead, _) => probe_answer(probed),
+        _ if probed.displaced == 0 => tr!(
+            "Fake or defective: {lost} of {places} probed in the free space do not hold their data",
+            lost = probed.lost,
+            places
+        ),
+        _ => tr!(
+            "Fake: {lost} of {places} probed in the free space do not hold their data",
+            lost = probed.lost,
+            places
+        ),
     }
 }
 
@@ -317,6 +390,13 @@ fn of_files(parts: &[CapacityPart]) -> Vec<String> {
 fn of_probe(probed: &Probed) -> Vec<String> {
     let says = Bytes(probed.announced_bytes);
     let conclusion = match probed.kind {
+        kind if probed.of_free_space && !matches!(kind, ProbedKind::Good | ProbedKind::Dead) => {
+            tr!(
+                "DATA LOST: {lost} do not hold their data, of {displaced} the data is that of another one",
+                lost = counted!(probed.lost, "{n} block", "{n} blocks"),
+                displaced = probed.displaced
+            )
+        }
         ProbedKind::Good => tr!(
             "no sign of a fake: every block probed over {says} holds its data",
             says
@@ -349,6 +429,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
     };
     let written = Bytes(probed.blocks_written * probed.block_bytes);
     let put_back = match probed.not_restored.is_empty() {
+        true if probed.of_free_space => tr!("their file was removed"),
         true => tr!("put back as they were"),
         false => tr!("not all of them put back as they were"),
     };
@@ -417,6 +498,8 @@ mod tests {
         CapacityStep {
             probed: Some(Probed {
                 kind,
+                of_free_space: false,
+                displaced: 0,
                 announced_bytes: 64 << 20,
                 block_bytes: 4_096,
                 blocks_written: 256,

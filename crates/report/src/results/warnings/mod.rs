@@ -473,7 +473,7 @@ impl Warning {
                 direction, fits_in, ..
             } => return cache_remedy(*direction, *fits_in),
             Self::Unknown { root: false, .. } => {
-                tr!("run as root: the kernel then shows the counters that tell")
+                tr!("run as root: the kernel then shows the missing counters")
             }
             Self::Unknown { .. } => tr!(
                 "do not take these for the device's speed; repeat on an idle machine, or with a \

@@ -56,6 +56,47 @@ pub fn document(run: &Run) -> Document {
     document
 }
 
+/// Number of warnings in the brief form.
+const FEW_WARNINGS: usize = 3;
+
+/// Returns the key figures of a run, the warnings that matter most, `closing`, and the answer as the
+/// last lines; `None` for a sweep, and for a run without key figures.
+pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
+    let summary = Summary::of(run);
+    let found = warnings::collect(&summary);
+    let digest = KeyFigures::of(&summary, &found);
+    if !run.header.plan.conditions.is_empty() || digest.lines.is_empty() {
+        return None;
+    }
+    let mut document = titled(run);
+    let mut figures = Section::new("summary", tr!("In short, medians of the trials"));
+    let lines = digest.lines.iter();
+    figures.facts(lines.map(|line| (line.subject.clone(), line.text.clone())));
+    document.push(figures);
+    let few = found.len().min(FEW_WARNINGS);
+    let mut doubts = Section::new("warnings", "");
+    doubts
+        .blocks
+        .extend(found[..few].iter().map(|warning| Block::Warning {
+            message: warning.message(FEW_WARNINGS),
+            remedy: None,
+            severe: warning.is_severe(),
+        }));
+    document.push(doubts);
+    let mut last = Section::new("answer", "");
+    if let more @ 1.. = found.len() - few {
+        let more = counted!(more, "{n} more warning", "{n} more warnings");
+        last.say(tr!("and {more}", more), Some(Tone::Soft));
+    }
+    last.blocks.push(Block::Lines(closing.to_vec()));
+    let answer = findings::answer(&summary).map(|answer| format!("{}. ", answer.text));
+    let belief = tr!("Believe it? {because}", because = digest.because);
+    let text = answer.unwrap_or_default() + &belief;
+    last.say(text, Some(tone_of(digest.belief)));
+    document.push(last);
+    Some(document)
+}
+
 /// Returns a document named after the storage, with the user's name for the run.
 fn titled(run: &Run) -> Document {
     let mut document = Document::new(title(&Summary::of(run)));
@@ -224,11 +265,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
 /// Returns the key figures and their trustworthiness.
 pub(super) fn in_short(digest: &KeyFigures) -> Section {
     let mut section = Section::new("summary", tr!("In short, medians of the trials"));
-    let tone = match digest.belief {
-        Belief::Yes => Tone::Good,
-        Belief::WithCare | Belief::InPart => Tone::Care,
-        Belief::No => Tone::Bad,
-    };
+    let tone = tone_of(digest.belief);
     let lines = digest.lines.iter();
     let lines = lines.map(|line| (line.subject.clone(), line.text.clone(), None));
     let belief = (
@@ -238,6 +275,14 @@ pub(super) fn in_short(digest: &KeyFigures) -> Section {
     );
     section.toned_facts(lines.chain([belief]).collect());
     section
+}
+
+const fn tone_of(belief: Belief) -> Tone {
+    match belief {
+        Belief::Yes => Tone::Good,
+        Belief::WithCare | Belief::InPart => Tone::Care,
+        Belief::No => Tone::Bad,
+    }
 }
 
 /// Compares rates with the ceiling of the bus and with a datasheet.

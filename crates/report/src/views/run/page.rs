@@ -67,7 +67,8 @@ pub(super) fn trials(gallery: &Gallery) -> Section {
         tr!("Trials and intervals"),
         tr!(
             "Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
-             the median. A bar without an end goes on. What each measured stands in the results."
+             the median. An interval without an end mark extends beyond the axis. The results say what each \
+             trial measured."
         ),
         &gallery.trials,
     )

@@ -31,6 +31,7 @@ fn probed_by(
         progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
+        of_free_space: false,
     })
 }
 
@@ -166,7 +167,7 @@ fn a_device_that_goes_away_is_not_judged() {
 fn what_is_too_small_is_refused() {
     let mut fake = Fake::new(MIB - 4096, Lie::None);
     let refused = probed(&mut fake).unwrap_err().error.to_string();
-    assert!(refused.contains("too small to probe"), "{refused}");
+    assert!(refused.contains("too little to probe"), "{refused}");
     assert_eq!(fake.writes, 0);
 }
 
@@ -226,6 +227,7 @@ fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, ProbeEnd) {
         progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
+        of_free_space: false,
     });
     let ended = ended.unwrap_err();
     assert!(matches!(ended.error, ActError::Stopped));

@@ -239,7 +239,7 @@ impl Copier<'_> {
             return false;
         }
         self.warn(text, context);
-        self.tell_stand(context);
+        self.send_interim_report(context);
         let bad = (block - self.reading.short.min(block)) as u64;
         if !self.pass_bad_block(bad, context) {
             self.report.failed = true;

@@ -6,7 +6,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::say;
 use crate::stored::lookup::{Stored, load_with_condition, write_file};
 use assay_explain::fit_input;
-use assay_explain::fit_input::{FittedRate, LeftOut, is_told, parameters, say_parameters};
+use assay_explain::fit_input::{FittedRate, LeftOut, is_determined, parameters, say_parameters};
 use assay_explain::on_bus::parse_rate;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Estimated, Observation, estimate};
@@ -124,13 +124,13 @@ impl Fit<'_> {
     /// Returns the fitted part, with the given name.
     fn part(&self, name: &str) -> Result<DeviceModel, Failure> {
         let start = &self.source.start;
-        let untold: Vec<&str> = (self.estimated.parameters.iter())
-            .filter(|parameter| !is_told(parameter))
+        let unknown: Vec<&str> = (self.estimated.parameters.iter())
+            .filter(|parameter| !is_determined(parameter))
             .map(|parameter| parameter.name)
             .collect();
-        if untold.len() == self.estimated.parameters.len() {
+        if unknown.len() == self.estimated.parameters.len() {
             return Err(Failure::usage(format!(
-                "{} tells no parameter of a part, so none is written: measure more sizes of I/Os, \
+                "{} determines no parameter, so no part is written: measure more sizes of I/Os, \
                  one at a time",
                 self.source.name
             )));
@@ -139,12 +139,12 @@ impl Fit<'_> {
             name: name.to_owned(),
             about: format!("fitted to {}", self.source.name),
             source: format!(
-                "assay model fit, of {} rates; as in {}, not told by them: {}",
+                "assay model fit, of {} rates; as in {}, not determined by them: {}",
                 self.source.lines.len(),
                 start.name,
-                match untold.is_empty() {
+                match unknown.is_empty() {
                     true => "what is not fitted".to_owned(),
-                    false => untold.join(", "),
+                    false => unknown.join(", "),
                 }
             ),
             ..self.estimated.part.clone()
@@ -285,9 +285,9 @@ impl Fit<'_> {
         let start = &source.start;
         notes.say(
             format!(
-                "Ramps of {} (read) and {} (write) blocks of 512 bytes are not fitted. What no \
-                 rate depends on keeps the value of the part that the fit began with; of others \
-                 that cannot be told the sum counts, and not the values.",
+                "Ramps of {} (read) and {} (write) blocks of 512 bytes are not fitted. Parameters \
+                 on which no rate depends keep the values of the part that the fit began with; of \
+                 other parameters that are not determined only the sum is meaningful.",
                 start.read.ramp_blocks, start.write.ramp_blocks
             ),
             None,

@@ -345,7 +345,7 @@ struct Quiet;
 
 impl Listener for Quiet {}
 
-/// Failure for a work that ended unexpectedly.
+/// Failure for an act that ended unexpectedly.
 fn of_end(end: RunEnd) -> Failure {
     match end {
         RunEnd::DeviceLost { error } | RunEnd::Failed { error } => Failure::failed(error),

@@ -112,7 +112,7 @@ fn cycles<'a>(
     }
 }
 
-/// Returns the work that writes.
+/// Returns the act that writes.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     let device = matches!(place, Place::Device { .. });
     let fits = |kind: &DurabilityKind| !device || kind.on_device();

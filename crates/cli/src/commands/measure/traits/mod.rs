@@ -88,7 +88,7 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
         .is_none()
     {
         return Err(Failure::usage(format!(
-            "run {} asked for no traits: name a run of assay traits",
+            "run {} measured no traits: name a run of assay traits",
             run.header.id
         )));
     }
@@ -104,11 +104,11 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
 fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
     let mut whys = args.only.iter().map(|what| {
         no_flash(*what, &inspection.storage)
-            .unwrap_or_else(|| "it takes writes, or a larger region (--size)".to_owned())
+            .unwrap_or_else(|| "it needs writes, or a larger region (--size)".to_owned())
     });
     let why = whys.next().unwrap_or_default();
     Failure::usage(format!(
-        "--only leaves nothing to ask on {}: {why}",
+        "no trait of --only can be measured on {}: {why}",
         inspection.path.display()
     ))
 }
@@ -222,7 +222,7 @@ pub struct TraitsArgs {
     pub on: OnArgs,
 }
 
-/// Ratio of the largest to the smallest time up to which times are drawn linearly, from 0 on.
+/// Largest ratio of the longest to the shortest time for a linear axis, which begins at 0.
 const EVENLY: f64 = 5.0;
 /// Approximate number of labels that fit on an axis.
 const NAMES: usize = 9;
@@ -389,7 +389,7 @@ pub enum Said {
     Refused(String),
     /// Reason why the trait was not measured: the storage is not flash.
     NoFlash(String),
-    /// The trait was not measured: it takes writes or a larger region, or was not requested.
+    /// The trait was not measured: it needs writes or a larger region, or was not requested.
     NotAsked,
 }
 
