@@ -56,7 +56,7 @@ pub fn verdict(rows: &[RequirementRow]) -> String {
     let open = count(rows, Qualification::Inconclusive);
     let all = counted!(rows.len(), "{n} requirement", "{n} requirements");
     match (failed.len(), open) {
-        (0, 0) => tr!("Pass: all of {all} are met", all),
+        (0, 0) => tr!("Pass: {all} met", all),
         (0, open) => tr!("Open: {open} of {all}, and none fails", open, all),
         (number, open) => tr!(
             "Fail: {number} of {all} ({failed}); {open} open",
