@@ -4,14 +4,18 @@
 //! To add a job: its name begins with its group (`ladder-`, `rand-`), because users select jobs
 //! with `--only`. A `Purpose` puts it into a group of the report where its shape does not.
 
-use crate::checks::estimate::file_size;
+use crate::checks::estimate::{self, file_size};
 use crate::checks::input;
 use crate::child;
 use crate::driver::Host;
+use crate::driver::acts::PlannedAct;
 use crate::driver::runs::random;
 use crate::exit::Failure;
+use crate::output::say;
 use assay_dialects::fio::Environment;
+use assay_lang::tr;
 use assay_model::act::Act;
+use assay_model::act::capacity::{ALLOCATING, Capacity, Fill, Task};
 use assay_model::act::memory::{
     Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stores, latency_job, stress_job,
 };
@@ -22,7 +26,7 @@ use assay_model::plan::{Place, PlannedJob};
 use assay_model::storage::System;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, MIB, Nanos};
-use assay_model::wire::Inspection;
+use assay_model::wire::{Inspection, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::path::Path;
@@ -138,6 +142,70 @@ pub fn warn(warnings: &[String], talk: Talk) {
     for warning in warnings {
         talk(&format!("assay: warning: {}", clean(warning)));
     }
+}
+
+/// Space below which a probe of the capacity would say nothing.
+const LEAST_PROBED: Bytes = Bytes::mib(64);
+
+/// Returns the quick check of a place's capacity; the reason, as one clause, if there is none.
+pub fn probe(place: &Place, inspection: &Inspection) -> Result<Task, String> {
+    let file_system = inspection
+        .storage
+        .mount
+        .as_ref()
+        .map(|mount| &*mount.fs_type);
+    match place {
+        Place::Directory { .. }
+            if !ALLOCATING
+                .iter()
+                .any(|(kind, _)| Some(*kind) == file_system) =>
+        {
+            Err(tr!(
+                "{kind} does not allocate space without writing it: fill it, or unmount it and probe its device",
+                kind = file_system.unwrap_or("?")
+            ))
+        }
+        Place::Directory { .. } => Ok(Task::ProbeFree),
+        _ => Ok(Task::Probe),
+    }
+}
+
+/// Plans a check of the capacity as an act of a composed run, and announces it: all of it if `full`,
+/// else a probe.
+///
+/// # Errors
+/// The reason why it is not possible, as one clause.
+pub fn capacity(full: bool, place: &Place, inspection: &Inspection) -> Result<PlannedAct, String> {
+    let space = match inspection.kind {
+        PathKind::Device { size } => size,
+        _ => inspection.storage.available.unwrap_or(Bytes(0)),
+    };
+    if space < LEAST_PROBED {
+        return Err(tr!("only {space} are free", space));
+    }
+    let task = match full {
+        true => Task::Fill(Fill {
+            remove: matches!(place, Place::Directory { .. }),
+            ..Fill::default()
+        }),
+        false => probe(place, inspection)?,
+    };
+    say(&match full {
+        true => tr!("first all of {space} are written and read back", space),
+        false => tr!(
+            "first some blocks all over {space} are written and read back",
+            space
+        ),
+    });
+    Ok(PlannedAct {
+        steps: task.steps(),
+        times: estimate::of_capacity(&task, space),
+        act: Act::Capacity(Box::new(Capacity {
+            path: place.path().to_owned(),
+            task,
+        })),
+        trials: 1,
+    })
 }
 
 /// Default number of passes of each kernel.

@@ -410,11 +410,11 @@ impl MeasuringCommand<'_> {
 
 /// An act of a composed run, with all its repetitions.
 pub struct PlannedAct {
-    /// The act.
+    /// The act; a plan of jobs has its repetitions itself.
     pub act: Act,
-    /// Steps in their order, by the names that the agent gives them.
+    /// Steps in their order, by the names that the agent gives them; empty for a plan of jobs.
     pub steps: Vec<Job>,
-    /// Number of repetitions.
+    /// Number of repetitions; 1 for a plan of jobs.
     pub trials: u32,
     /// Estimated time of a repetition at the speeds of [`SPEEDS`](estimate::SPEEDS).
     pub times: [Nanos; 2],
@@ -432,7 +432,7 @@ impl PlannedAct {
     }
 
     /// Number of trials of a repetition.
-    const fn steps(&self) -> usize {
+    const fn trials_each(&self) -> usize {
         match &self.act {
             Act::Jobs(plan) => plan.order.len(),
             _ => self.steps.len(),
@@ -484,8 +484,9 @@ impl ComposedRun {
         };
         // What other acts write was announced when they were planned.
         let jobs = plan(&|_| Vec::new());
-        announce(&jobs, &inspection, host.target(), duration, store.path());
         let whole = plan(&|act| act.steps.clone());
+        let plans = (&whole, &jobs);
+        announce(plans, &inspection, host.target(), duration, store.path());
         let mut header = header(whole, inspection, host.origin());
         header.claims.clone_from(&self.claims);
         // The smallest agent runs jobs, and no acts.
@@ -535,7 +536,7 @@ impl ComposedRun {
             slots,
             destroy_data: self.destroy_data,
             stand_in: None,
-            steps: self.acts.iter().map(PlannedAct::steps).collect(),
+            steps: self.acts.iter().map(PlannedAct::trials_each).collect(),
         }
     }
 }

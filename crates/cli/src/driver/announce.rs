@@ -13,14 +13,15 @@ use std::path::Path;
 
 /// Prints the announcement on standard error, wrapped at the width of a terminal. `target`: the
 /// machine, unless it is this one. `duration`: the estimate, and that for slow storage if it differs.
+/// `writing`: the part of the plan whose writes are described.
 pub fn announce(
-    plan: &Plan,
+    (plan, writing): (&Plan, &Plan),
     inspection: &Inspection,
     target: Option<&str>,
     duration: (Nanos, Option<Nanos>),
     store: &Path,
 ) {
-    let mut all = facts(plan, inspection, duration, store);
+    let mut all = facts((plan, writing), inspection, duration, store);
     if let Some(target) = target {
         all.insert(0, (tr!("Machine"), clean(target)));
     }
@@ -89,7 +90,7 @@ pub fn tell(facts: &[(&'static str, String)]) {
 }
 
 fn facts(
-    plan: &Plan,
+    (plan, writing): (&Plan, &Plan),
     inspection: &Inspection,
     (duration, slow): (Nanos, Option<Nanos>),
     store: &Path,
@@ -120,7 +121,7 @@ fn facts(
     let stores = keeps(tr!("trial"), &plan.run_id, store);
     let mut facts = vec![(tr!("Storage"), storage(&plan.place, &inspection.storage))];
     facts.extend(held(inspection));
-    facts.push((tr!("Writes"), writes(plan)));
+    facts.push((tr!("Writes"), writes(writing)));
     if !plan.conditions.is_empty() {
         facts.push((tr!("Sets"), clean(&sets(&plan.conditions))));
     }

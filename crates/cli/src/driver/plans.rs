@@ -85,7 +85,13 @@ impl Prepared {
     ) -> Result<Done, Failure> {
         let (duration, store) = ((estimate::of_plan(&plan), None), &mut self.store);
         let machine = self.host.target();
-        announce(&plan, &self.inspection, machine, duration, store.path());
+        announce(
+            (&plan, &plan),
+            &self.inspection,
+            machine,
+            duration,
+            store.path(),
+        );
         let header = header(plan, self.inspection, self.host.origin());
         store.begin_run(&header, &stored::this_process())?;
         let executed = execute(&mut self.host, &header, store, Vec::new(), enough);

@@ -11,7 +11,11 @@ use crate::checks::estimate::{SPEEDS, Speed};
 use crate::checks::input::{Mistake, meant};
 use crate::checks::{admission, estimate, input};
 use crate::driver::Host;
+use crate::driver::acts::PlannedAct;
 use crate::exit::Failure;
+use crate::output::say;
+use assay_lang::tr;
+use assay_model::act::Act;
 use assay_model::act::scenario::{
     ActPace, Action, Copying, DEVICE, Reading, Scenario, ScenarioAct, Stage, Sync, Tree, TreeAct,
     Verifying, Writing,
@@ -19,6 +23,7 @@ use assay_model::act::scenario::{
 use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::plan::Place;
+use assay_model::text::clean;
 use assay_model::units::{Bytes, Nanos, as_u64};
 use assay_model::wire::Inspection;
 use file::{ActWanted, ScenarioFile, Step};
@@ -46,16 +51,38 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// Resolves a built-in scenario as a part of a larger run.
-pub fn built(name: &str, scale: f64, place: &Place) -> Result<Resolved, Failure> {
+/// Plans a built-in scenario as an act of a composed run, and announces what it writes. The names of
+/// its steps begin with its own.
+///
+/// # Errors
+/// If a program that it needs is missing.
+pub fn planned(
+    name: &str,
+    scale: f64,
+    trials: u32,
+    place: &Place,
+    host: &mut Host,
+) -> Result<PlannedAct, Failure> {
     let found = find(name)?;
+    plays_on(&found, place, place.path())?;
     let mut resolved = resolve_in(&found, place, scale, false)?;
     for stage in &mut resolved.scenario.stages {
         for act in &mut stage.acts {
             act.job.name = format!("{name}.{}", act.job.name);
         }
     }
-    Ok(resolved)
+    tools_are_there(host, &resolved.scenario)?;
+    say(&clean(&tr!(
+        "then the scenario {name}, which writes up to {written} each time",
+        name,
+        written = resolved.written
+    )));
+    Ok(PlannedAct {
+        steps: measured(&resolved),
+        times: resolved.times,
+        act: Act::Scenario(Box::new(resolved.scenario)),
+        trials,
+    })
 }
 
 /// Admits the place to work on.
@@ -65,16 +92,21 @@ pub fn admit(
     inspection: &Inspection,
 ) -> Result<Place, Failure> {
     let place = admission::admit(inspection, Need::written(destroy_data))?;
-    let shown = inspection.path.display();
-    let name = &found.name;
-    match (&place, found.file.place) {
+    plays_on(found, &place, &inspection.path)?;
+    Ok(place)
+}
+
+/// Checks that a scenario is for such a place.
+fn plays_on(found: &LibraryScenario, place: &Place, path: &Path) -> Result<(), Failure> {
+    let (name, shown) = (&found.name, path.display());
+    match (place, found.file.place) {
         (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
             "{name} plays in a folder, and {shown} is a block device: mount a file system there"
         ))),
         (Place::Directory { .. }, PlaceWanted::Device) => Err(Failure::usage(format!(
             "{name} plays on a scratch device, and {shown} is a folder"
         ))),
-        _ => Ok(place),
+        _ => Ok(()),
     }
 }
 

@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Commands that print a run, with the page of their `trials[].detail`.
-const RUNS: [(&str, &str); 16] = [
+const RUNS: [(&str, &str); 15] = [
     (
         "qualify",
         "qualify sim:emmc-8gb-hs400 --quick --trials 2 --only rand-*,seq-* --json",
     ),
-    ("check", "check . --seconds 1 --trials 1 --json"),
     ("ping", "ping sim:emmc-8gb-hs400 --json"),
     ("mark", "mark sim:emmc-8gb-hs400 --trials 1 --json"),
     ("dd", "dd if=/dev/zero of=zeros bs=64k count=2 --json"),

@@ -4,10 +4,10 @@ use crate::checks::admission;
 use crate::checks::admission::Need;
 use crate::driver::acts::{MeasureArgs, MeasuringCommand};
 use crate::exit::Failure;
+use crate::jobs;
 use assay_model::act::Act;
-use assay_model::act::capacity::{ALLOCATING, Capacity, Fill, Task};
+use assay_model::act::capacity::{Capacity, Fill, Task};
 use assay_model::plan::Place;
-use assay_model::text::clean;
 use assay_model::units::Bytes;
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
@@ -27,7 +27,10 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;
-        let (path, task) = (place.path().to_owned(), task(args, &place));
+        let (path, task) = (
+            place.path().to_owned(),
+            task(args, &place, &bench.inspection)?,
+        );
         let steps = task.steps();
         Ok((
             place,
@@ -45,21 +48,6 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
     if let (PathKind::Device { .. }, Some(flag)) = (inspection.kind, flag) {
         return Err(Failure::usage(format!(
             "{shown} is a block device: {flag} is for the files of a folder"
-        )));
-    }
-    let file_system = inspection
-        .storage
-        .mount
-        .as_ref()
-        .map(|mount| &*mount.fs_type);
-    let allocates = ALLOCATING
-        .iter()
-        .any(|(kind, _)| Some(*kind) == file_system);
-    if matches!(inspection.kind, PathKind::Directory { .. }) && args.probe && !allocates {
-        return Err(Failure::usage(format!(
-            "{shown} is on {}, which does not allocate space without writing it: fill it, or unmount \
-             its device and probe that",
-            file_system.map_or("an unknown file system".to_owned(), clean)
         )));
     }
     let need = Need {
@@ -80,20 +68,20 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
     admission::admit(inspection, need)
 }
 
-fn task(args: &CapacityArgs, place: &Place) -> Task {
-    match place {
-        Place::Directory { .. } if args.probe => return Task::ProbeFree,
-        _ if args.probe => return Task::Probe,
-        _ => {}
+fn task(args: &CapacityArgs, place: &Place, inspection: &Inspection) -> Result<Task, Failure> {
+    if args.probe {
+        let shown = inspection.path.display();
+        let probe = jobs::probe(place, inspection);
+        return probe.map_err(|why| Failure::usage(format!("{shown} cannot be probed: {why}")));
     }
-    Task::Fill(Fill {
+    Ok(Task::Fill(Fill {
         write: !args.verify_only,
         verify: !args.write_only,
         first_file: args.start.unwrap_or(1),
         last_file: args.end,
         limit_bytes: args.limit.map(|limit| limit.0),
         remove: args.remove,
-    })
+    }))
 }
 
 const AFTER: &str = "\

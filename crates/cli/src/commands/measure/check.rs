@@ -4,23 +4,22 @@
 //! that finds lost data is the last act.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::estimate::{self, file_size};
+use crate::checks::estimate::file_size;
 use crate::commands::{Command, resume};
 use crate::driver::acts::{ComposedRun, MeasureArgs, PlannedAct};
 use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::{Done, random};
 use crate::exit::{DONE, Failure, MISSED};
+use crate::jobs;
 use crate::output::{print, say, show};
 use assay_dialects::mark::{
     CHECKED_CLASSES, CardUse, MarkProfile, check_jobs, checked_requirements,
 };
 use assay_lang::tr;
-use assay_model::act::Act;
-use assay_model::act::capacity::{ALLOCATING, Capacity, Fill, Task};
-use assay_model::plan::{Place, PlannedJob};
+use assay_model::plan::PlannedJob;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{Feature, Inspection, PathKind};
+use assay_model::wire::Feature;
 use assay_report::json;
 use assay_report::views::marks::{self, CheckedClass};
 use assay_stats::figures::RequirementFinding;
@@ -80,8 +79,6 @@ fn uses() -> impl TypedValueParser<Value = CardUse> {
 
 /// Size of the test file of the jobs, if there is enough space.
 const FILE: Bytes = Bytes::mib(256);
-/// Free space below which a probe would say nothing.
-const LEAST_PROBED: Bytes = Bytes::mib(64);
 
 /// Checks a card or stick on a target.
 pub fn run(args: &CheckArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -91,7 +88,10 @@ pub fn run(args: &CheckArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     let prepared = Prepared::new(&args.path, &args.shared.store, target, admit)?;
     let seed = args.shared.seed.unwrap_or_else(random);
     let mut acts = Vec::new();
-    acts.extend(capacity(args.full, &prepared.place, &prepared.inspection));
+    match jobs::capacity(args.full, &prepared.place, &prepared.inspection) {
+        Ok(act) => acts.push(act),
+        Err(why) => say(&clean(&tr!("the capacity is not checked: {why}", why))),
+    }
     acts.push(speed(args, seed, &prepared)?);
     let composed = ComposedRun {
         acts,
@@ -150,64 +150,6 @@ fn in_words(purpose: CardUse) -> &'static str {
         CardUse::Boot => tr!("booting"),
         CardUse::Usb => tr!("large files"),
     }
-}
-
-/// Returns the act that checks the capacity; `None` if the file system does not allow it.
-fn capacity(full: bool, place: &Place, inspection: &Inspection) -> Option<PlannedAct> {
-    let space = match inspection.kind {
-        PathKind::Device { size } => size,
-        _ => inspection.storage.available.unwrap_or(Bytes(0)),
-    };
-    let file_system = inspection
-        .storage
-        .mount
-        .as_ref()
-        .map(|mount| &*mount.fs_type);
-    let task = match place {
-        _ if space < LEAST_PROBED => {
-            say(&tr!(
-                "the capacity is not probed: only {space} are free",
-                space
-            ));
-            return None;
-        }
-        _ if full => Task::Fill(Fill {
-            remove: matches!(place, Place::Directory { .. }),
-            ..Fill::default()
-        }),
-        Place::Device { .. } => Task::Probe,
-        _ if ALLOCATING
-            .iter()
-            .any(|(kind, _)| Some(*kind) == file_system) =>
-        {
-            Task::ProbeFree
-        }
-        _ => {
-            let kind = clean(file_system.unwrap_or("?"));
-            say(&tr!(
-                "the capacity is not probed, which {kind} does not allow: use --full, or unmount it and check its device",
-                kind
-            ));
-            return None;
-        }
-    };
-    let words = match task {
-        Task::Fill(_) => tr!("first all of {space} are written and read back", space),
-        _ => tr!(
-            "first some blocks all over {space} are written and read back",
-            space
-        ),
-    };
-    say(&words);
-    Some(PlannedAct {
-        steps: task.steps(),
-        times: estimate::of_capacity(&task, space),
-        act: Act::Capacity(Box::new(Capacity {
-            path: place.path().to_owned(),
-            task,
-        })),
-        trials: 1,
-    })
 }
 
 /// Returns the jobs of the speed classes.

@@ -12,13 +12,9 @@ use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
-use crate::output::say;
 use crate::{config, jobs, scenarios};
-use assay_lang::tr;
-use assay_model::act::Act;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet};
-use assay_model::text::clean;
 use assay_model::wire::{Feature, Inspection};
 use assay_target::Target;
 use clap::{Args, ValueEnum};
@@ -205,19 +201,7 @@ fn profile_acts(
     let trials = args.trials();
     let mut acts = Vec::new();
     for name in names {
-        let resolved = scenarios::built(name, scale, place)?;
-        scenarios::tools_are_there(host, &resolved.scenario)?;
-        say(&clean(&tr!(
-            "then the scenario {name}, which writes up to {written} each time",
-            name,
-            written = resolved.written
-        )));
-        acts.push(PlannedAct {
-            steps: scenarios::measured(&resolved),
-            times: resolved.times,
-            act: Act::Scenario(Box::new(resolved.scenario)),
-            trials,
-        });
+        acts.push(scenarios::planned(name, scale, trials, place, host)?);
     }
     if profile == Profile::Emcp {
         let (act, steps) = jobs::short();

@@ -114,7 +114,8 @@ fn begin(
     let seed = args.shared.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     let duration = (estimate::of_plan(&plan), None);
-    announce(&plan, &inspection, host.target(), duration, store.path());
+    let plans = (&plan, &plan);
+    announce(plans, &inspection, host.target(), duration, store.path());
     let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
