@@ -27,7 +27,7 @@ use assay_model::load::report::{
     DirectionReport, LoadReport, StreamReport, WaveEvidence, WaveRecord,
 };
 use assay_model::load::{Durability, Engine, Extent, Load, PerDirection, Stream};
-use assay_model::plan::{Place, Plan, Slot};
+use assay_model::plan::{Plan, Slot};
 use assay_model::storage::Storage;
 use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
 use assay_model::wire::{NoteWeight, Refusal, RunEnd, SlotEnd};
@@ -302,11 +302,9 @@ impl SlotRun<'_, '_> {
         jobs: &Plan,
         progress: &mut Progress,
     ) -> Result<(RunEnd, Option<ActReport>), Abort> {
-        if matches!(jobs.place, Place::Device { .. }) && !self.order.destroy_data {
-            let path = jobs.place.path().display();
-            return Err(plan::refused(format!(
-                "jobs on {path} destroy all data on it: add --destroy-data"
-            )));
+        let warnings = admit(self.runner.roots, jobs, self.order.destroy_data);
+        for text in warnings.map_err(Abort::Refused)? {
+            self.runner.outbox.warn(text)?;
         }
         let order = &self.order.plan;
         let plan = Plan {

@@ -144,51 +144,49 @@ pub fn warn(warnings: &[String], talk: Talk) {
     }
 }
 
-/// Space below which a probe of the capacity would say nothing.
+/// Free space below which a probe of it would say nothing about the device.
 const LEAST_PROBED: Bytes = Bytes::mib(64);
 
-/// Returns the quick check of a place's capacity; the reason, as one clause, if there is none.
+/// Returns the task that probes the capacity of a place.
+///
+/// # Errors
+/// The reason why the place cannot be probed, as one clause.
 pub fn probe(place: &Place, inspection: &Inspection) -> Result<Task, String> {
-    let file_system = inspection
-        .storage
-        .mount
-        .as_ref()
-        .map(|mount| &*mount.fs_type);
-    match place {
-        Place::Directory { .. }
-            if !ALLOCATING
-                .iter()
-                .any(|(kind, _)| Some(*kind) == file_system) =>
-        {
-            Err(tr!(
-                "{kind} does not allocate space without writing it: fill it, or unmount it and probe its device",
-                kind = file_system.unwrap_or("?")
-            ))
-        }
-        Place::Directory { .. } => Ok(Task::ProbeFree),
-        _ => Ok(Task::Probe),
+    if !matches!(place, Place::Directory { .. }) {
+        return Ok(Task::Probe);
     }
+    let mount = inspection.storage.mount.as_ref();
+    let file_system = mount.map_or("?", |mount| &*mount.fs_type);
+    if !ALLOCATING.iter().any(|(kind, _)| *kind == file_system) {
+        return Err(tr!(
+            "{kind} does not allocate space without writing it: fill it, or unmount it and probe its device",
+            kind = file_system
+        ));
+    }
+    Ok(Task::ProbeFree)
 }
 
 /// Plans a check of the capacity as an act of a composed run, and announces it: all of it if `full`,
 /// else a probe.
 ///
 /// # Errors
-/// The reason why it is not possible, as one clause.
+/// As for [`probe`], and if too little of a folder is free.
 pub fn capacity(full: bool, place: &Place, inspection: &Inspection) -> Result<PlannedAct, String> {
     let space = match inspection.kind {
         PathKind::Device { size } => size,
         _ => inspection.storage.available.unwrap_or(Bytes(0)),
     };
-    if space < LEAST_PROBED {
-        return Err(tr!("only {space} are free", space));
-    }
     let task = match full {
         true => Task::Fill(Fill {
             remove: matches!(place, Place::Directory { .. }),
             ..Fill::default()
         }),
-        false => probe(place, inspection)?,
+        false => match probe(place, inspection)? {
+            Task::ProbeFree if space < LEAST_PROBED => {
+                return Err(tr!("only {space} are free", space));
+            }
+            task => task,
+        },
     };
     say(&match full {
         true => tr!("first all of {space} are written and read back", space),
@@ -211,8 +209,8 @@ pub fn capacity(full: bool, place: &Place, inspection: &Inspection) -> Result<Pl
 /// Default number of passes of each kernel.
 pub const PASSES: u32 = 10;
 
-/// Returns an act for bandwidth and latency, and its steps, for use as a part of a larger run.
-pub fn short() -> (Act, Vec<Job>) {
+/// Plans bandwidth and latency of main memory as an act of a composed run.
+pub fn memory(trials: u32) -> PlannedAct {
     let work = Memory {
         bandwidth: Some(Bandwidth {
             array_bytes: None,
@@ -223,7 +221,12 @@ pub fn short() -> (Act, Vec<Job>) {
         stress: None,
     };
     let steps = steps(&work);
-    (Act::Memory(Box::new(work)), steps)
+    PlannedAct {
+        act: Act::Memory(Box::new(work)),
+        times: [estimate::of_memory(steps.len()); 2],
+        steps,
+        trials,
+    }
 }
 
 /// Returns the steps that are known: the names of others contain the target's number of CPUs, which

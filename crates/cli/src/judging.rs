@@ -635,10 +635,7 @@ fn suite(judged: &Judged) -> Suite {
 
 /// Returns the requested format; fails if a comparison cannot be written in it.
 pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
-    let wanted = match args.json {
-        true => Some(Format::Json),
-        false => args.output.wanted()?,
-    };
+    let wanted = args.output.wanted_or_json(args.json)?;
     wanted.map(writer_for).transpose()?;
     Ok(wanted)
 }

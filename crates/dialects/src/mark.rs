@@ -211,36 +211,24 @@ pub fn checked_requirements(class: SdClass) -> Vec<Requirement> {
     requirements
 }
 
-/// Use for which a card or stick is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CardUse {
-    /// System card of a Raspberry Pi or a similar board.
-    Pi,
-    /// Recording of 4K video.
-    Camera,
-    /// Apps on a card that Android adopts.
-    Android,
-    /// Medium that a system is installed or started from.
-    Boot,
-    /// Transport of large files.
-    Usb,
+assay_model::named! {
+    /// Use for which a card or stick is checked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CardUse {
+        /// System card of a Raspberry Pi or a similar board.
+        Pi = "pi",
+        /// Recording of 4K video.
+        Camera = "camera",
+        /// Apps on a card that Android adopts.
+        Android = "android",
+        /// Medium that a system is installed or started from.
+        Boot = "boot",
+        /// Transport of large files.
+        Usb = "usb",
+    }
 }
 
 impl CardUse {
-    /// Every use, in the order of listings.
-    pub const ALL: [Self; 5] = [Self::Pi, Self::Camera, Self::Android, Self::Boot, Self::Usb];
-
-    /// Returns the name of the use on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pi => "pi",
-            Self::Camera => "camera",
-            Self::Android => "android",
-            Self::Boot => "boot",
-            Self::Usb => "usb",
-        }
-    }
-
     /// Returns the requirements. Those of a Pi are the criteria of Raspberry Pi's own test of cards
     /// (agnostics), which are class A1's, and so are those of Android; a camera needs V30, the class
     /// for 4K video. For the others there is no standard: a system starts by random reads, as A1

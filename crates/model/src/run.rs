@@ -242,6 +242,18 @@ pub struct Run {
 }
 
 impl Run {
+    /// Returns the longest time without any completed I/O in a trial that gives figures, with the
+    /// name of its job; `None` if no trial has one.
+    pub fn longest_gap(&self) -> Option<(Nanos, &str)> {
+        let trials = self.trials.iter();
+        let ended = trials.filter(|trial| trial.outcome == Outcome::Completed && trial.counts());
+        let gaps = ended.filter_map(|trial| {
+            let gap = trial.measured.as_ref()?.longest_gap?;
+            Some((Nanos(gap.length_ns), &*trial.job.name))
+        });
+        gaps.max_by_key(|(length, _)| *length)
+    }
+
     /// `true` if this run was interleaved with the other one: the positions of both count in one
     /// session.
     pub fn took_turns_with(&self, other: &Self) -> bool {

@@ -1,4 +1,4 @@
-//! Works, which are more than one block job: `assay dd`, `iozone`, `androbench`, `disks`,
+//! Acts beyond jobs and streams: `assay dd`, `iozone`, `androbench`, `disks`,
 //! `capacity`, `scenario` and `watch` on the target.
 //!
 //! [`run`] carries out an act of `assay_model::act`, step by step. It does not access

@@ -3,7 +3,7 @@
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
 use crate::commands::{Command, command_of};
-use crate::driver::acts::{ActRun, all_slots, follow};
+use crate::driver::acts::{ActRun, all_slots, carry_out_slots};
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
 use crate::driver::records::{StreamTrials, entries};
 use crate::driver::runs::Done;
@@ -424,7 +424,7 @@ fn carry_out(
             ..ActRun::new(header.clone(), Some(store), acts)
         };
         let times = estimate::of_trials(&header.plan);
-        return follow(run, &header, &times, (&mut host, target));
+        return carry_out_slots(run, &header, &times, (&mut host, target));
     }
     let interrupt = host.obey_signals(Interrupts::Caught, || say(STOPPING))?;
     let mut talk = SlotTalk::new(done, acts.slots.len());

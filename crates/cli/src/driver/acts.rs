@@ -499,7 +499,7 @@ impl ComposedRun {
         store.begin_run(&header, &stored::this_process())?;
         let times = self.times_of_trials();
         let run = ActRun::new(header.clone(), Some(store), &acts);
-        follow(run, &header, &times, (&mut host, target))
+        carry_out_slots(run, &header, &times, (&mut host, target))
     }
 
     /// Estimates the time of the run, and that on slow storage if the acts make it differ.
@@ -557,7 +557,7 @@ fn has_lost_data(_: &RunHeader, so_far: SoFarOfPlan<'_>) -> bool {
 /// # Errors
 /// If signals cannot be handled, or the end cannot be stored. Other failures are in
 /// [`Done::ending`].
-pub fn follow(
+pub fn carry_out_slots(
     run: ActRun<'_>,
     header: &RunHeader,
     times: &[Nanos],

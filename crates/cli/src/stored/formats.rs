@@ -122,6 +122,14 @@ impl OutputArgs {
         Ok(format)
     }
 
+    /// Returns JSON if `json`, else the requested format; `None` if there is none.
+    pub fn wanted_or_json(&self, json: bool) -> Result<Option<Format>, Failure> {
+        match json {
+            true => Ok(Some(Format::Json)),
+            false => self.wanted(),
+        }
+    }
+
     /// Returns these arguments with another output file.
     pub fn to(&self, path: PathBuf) -> Self {
         Self {

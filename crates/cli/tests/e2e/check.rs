@@ -107,7 +107,6 @@ fn a_file_system_on_a_fake_is_found_out_by_its_free_space() {
     assert!(unmounted.is_ok());
 }
 
-/// The store has one trial less than planned at most when it is killed, and all after the resume.
 #[test]
 fn a_killed_check_is_resumed_from_the_jobs_that_are_missing() {
     needs!(root, "mkfs.ext4");

@@ -127,7 +127,7 @@ impl Theirs {
         drop(swapper);
         let said = format!("{words:?}, {swap:?}: {} {:?}", ended.out, ended.err);
         assert!(look(&self.victim) == self.before, "{said}");
-        // Steps of an act are told when they are stored, which may be at its end.
+        // Steps of an act are shown when they are stored, which may be at its end.
         let came = swaps > 0 || matches!(swap, Swap::After(_));
         assert!(came, "never swapped: {said}");
         assert!(!said.contains("/proc/self/fd"), "{said}");

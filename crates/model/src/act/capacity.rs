@@ -9,7 +9,7 @@ use crate::act::ActSpec;
 use crate::job::{Job, Rw};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Bytes of a sector of H2testw and f3, as a length in memory.
 pub const SECTOR: usize = 512;
@@ -105,10 +105,6 @@ impl ActSpec for Capacity {
 
     fn claims(&self) -> Vec<PathBuf> {
         self.touches()
-    }
-
-    fn private_folder_in(&self) -> Option<&Path> {
-        (self.task == Task::ProbeFree).then_some(&self.path)
     }
 
     fn named_folder(&mut self) -> Option<&mut PathBuf> {

@@ -13,7 +13,6 @@ use assay_model::job::{CacheState, Direction, Job, OpenSync, Purpose, Rw};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
-use assay_model::units::Nanos;
 use assay_stats::course::Course;
 use assay_stats::derive;
 use assay_stats::derive::measured_of;
@@ -153,17 +152,6 @@ impl Group {
 }
 
 impl<'a> Summary<'a> {
-    /// Returns the longest time without any I/O in a trial, with the name of its job; `None` if no
-    /// trial has such a time.
-    pub fn longest_stall(&self) -> Option<(Nanos, &'a str)> {
-        let gaps = self.jobs.iter().flat_map(|job| {
-            let measured = job.completed().filter_map(JudgedTrial::measured);
-            let gaps = measured.filter_map(|measured| measured.longest_gap);
-            gaps.map(|gap| (Nanos(gap.length_ns), &*job.job.name))
-        });
-        gaps.max_by_key(|(length, _)| *length)
-    }
-
     /// Derives and judges all trials.
     pub fn of(run: &'a Run) -> Self {
         Self::with(run, &Derived::all(run))

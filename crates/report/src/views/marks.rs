@@ -187,7 +187,7 @@ const LONG_STALL: Nanos = Nanos::secs(1);
 /// Returns the check of a card or stick: figures, then the verdict as the last line. Its capacity,
 /// its `classes`, and the use that it is checked for.
 pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Document {
-    let capacity = capacity::concluded(&Summary::of(run));
+    let capacity = capacity::concluded(run);
     // The probe has an answer, and no figures.
     let mut jobs = run.clone();
     let is_probe =
@@ -202,7 +202,7 @@ pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Docu
             None,
         ),
     };
-    let stall = summary.longest_stall();
+    let stall = jobs.longest_gap();
     let layer = run.header.storage.device();
     let worn = layer.map_or_else(Vec::new, |layer| registers::problems(&layer.identity));
     let mut facts = vec![(tr!("Capacity").to_owned(), answer.clone())];

@@ -13,7 +13,7 @@ use assay_model::act::{StepDetail, capacity};
 use assay_model::job::Job;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use rustix::fs::{FallocateFlags, fallocate, statfs, statvfs};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -117,52 +117,45 @@ const LEAST_LEFT_FREE: u64 = 16 << 20;
 /// Attempts to allocate space, each of half as much: other programs may need it meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// Probes the free space of a folder: the blocks are those of a file in the private folder, whose
-/// space is allocated and not written. The file has no name while it is probed, so that its space is
-/// free again whatever ends this process.
+/// Probes the free space of a folder: the blocks are those of a file whose space is allocated and
+/// not written. The file has no name, so the kernel frees its space however this process ends.
 pub(super) fn probe_free(
     folder: &Path,
     report: &mut CapacityReport,
     context: &mut Context<'_>,
 ) -> Result<(), ActError> {
-    let private = context.folder.ok_or_else(|| {
-        ActError::Refused(format!("there is no private folder in {}", shown(folder)))
-    })?;
-    let stat = statfs(folder)
-        .map_err(|errno| ActError::call(format!("cannot look at {}", shown(folder)), errno))?;
-    #[expect(clippy::cast_sign_loss, reason = "a magic number of 32 bits")]
-    let magic = stat.f_type as u64 & 0xffff_ffff;
-    if !ALLOCATING.iter().any(|(_, known)| *known == magic) {
-        return Err(not_allocated(folder));
-    }
-    let path = private.join("probe");
-    let file = held::create_new(&path)
-        .map_err(|errno| ActError::call(format!("cannot create {}", shown(&path)), errno))?;
-    let opened = allocate(&file, folder).and_then(|()| DirectFile::open(&path, Use::Write));
-    let removed = held::remove_file(&path);
-    let mut store = opened?;
-    removed.map_err(|error| ActError::io("remove", &path, &error))?;
-    if !store.is_direct() {
-        return Err(ActError::Refused(format!(
-            "{} has no direct I/O, and the page cache would answer for the device: fill it instead",
-            shown(folder)
-        )));
-    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT;
+    let file = held::open(folder, flags, Mode::RUSR | Mode::WUSR);
+    let file = File::from(file.map_err(|errno| {
+        let call = format!("cannot make a file with direct I/O in {}", shown(folder));
+        ActError::call(call, errno)
+    })?);
+    let bytes = allocate(&file, folder)?;
+    let mut store = DirectFile {
+        file,
+        bytes,
+        direct: true,
+    };
     probe_store(folder, &mut store, true, report, context)
 }
 
-/// Allocates most of the free space to a file.
-fn allocate(file: &File, folder: &Path) -> Result<(), ActError> {
-    let stat = statvfs(folder)
-        .map_err(|errno| ActError::call(format!("cannot look at {}", shown(folder)), errno))?;
+/// Allocates most of the free space to a file; returns its length.
+fn allocate(file: &File, folder: &Path) -> Result<u64, ActError> {
+    let look = |errno| ActError::call(format!("cannot look at {}", shown(folder)), errno);
+    #[expect(clippy::cast_sign_loss, reason = "a magic number of 32 bits")]
+    let magic = fstatfs(file).map_err(look)?.f_type as u64 & 0xffff_ffff;
+    if !ALLOCATING.iter().any(|(_, known)| *known == magic) {
+        return Err(not_allocated(folder));
+    }
+    let stat = fstatvfs(file).map_err(look)?;
     // Without the part reserved for root.
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let mut length = free - (free / LEFT_FREE).max(LEAST_LEFT_FREE).min(free);
     let mut attempt = 1;
     loop {
-        length -= length % SECTOR_BYTES;
-        match fallocate(file, FallocateFlags::empty(), 0, length.max(SECTOR_BYTES)) {
-            Ok(()) => return Ok(()),
+        length = (length - length % SECTOR_BYTES).max(SECTOR_BYTES);
+        match fallocate(file, FallocateFlags::empty(), 0, length) {
+            Ok(()) => return Ok(length),
             Err(Errno::OPNOTSUPP) => return Err(not_allocated(folder)),
             Err(Errno::NOSPC) if attempt < ATTEMPTS => {
                 attempt += 1;

@@ -33,7 +33,7 @@ impl MachineInfo for Small {
     }
 }
 
-/// What the steps of an act found.
+/// Runs an act; returns its end and the results of its steps.
 fn found(work: &Memory) -> (Result<ActReport, ActError>, Vec<MemoryStep>) {
     let (ended, details) = recorded(|context| run(work, &Small, context));
     let steps = details.into_iter().filter_map(|detail| match detail {

@@ -18,7 +18,6 @@ use assay_report::findings::capacity::{self, CapacityVerdict};
 use assay_report::gate;
 use assay_report::html;
 use assay_report::render::{Form, write_mail};
-use assay_report::summary::Summary;
 use assay_report::views::requirements::{self, RequirementRow};
 use assay_report::words::value;
 use assay_stats::figures::may_decide;
@@ -111,10 +110,7 @@ pub fn run(args: &RequireArgs) -> Result<ExitCode, Failure> {
     let (Some(word), Some(path)) = (&args.source, &args.file) else {
         return Err(Failure::usage("give a run, and --file"));
     };
-    let format = match args.json {
-        true => Some(Format::Json),
-        false => args.output.wanted()?,
-    };
+    let format = args.output.wanted_or_json(args.json)?;
     if let Some(format) = format.filter(|format| !FORMATS.contains(format)) {
         return Err(format.refused("requirements", &FORMATS));
     }
@@ -128,9 +124,9 @@ pub fn run(args: &RequireArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::in_file(path, "it has no requirement"));
     }
     let source = FigureSource::find(word, &args.store)?;
-    let earlier = match source.run {
-        Some(_) => earlier_runs(&series::open(&args.store)?, [from_ref(&source), &[]])?[0].clone(),
-        None => Earlier::default(),
+    let [earlier, _] = match source.run {
+        Some(_) => earlier_runs(&series::open(&args.store)?, [from_ref(&source), &[]])?,
+        None => Default::default(),
     };
     let checked = || {
         let rows = all.require.iter().zip(&demands);
@@ -339,7 +335,7 @@ fn scale(unit: &str, figure: &Figure) -> Option<f64> {
 
 /// Checks the capacity by the steps that read data back.
 fn genuine(row: RequirementRow, run: Option<&Run>) -> RequirementRow {
-    let concluded = run.and_then(|run| capacity::concluded(&Summary::of(run)));
+    let concluded = run.and_then(capacity::concluded);
     let Some((answer, verdict)) = concluded else {
         return RequirementRow {
             why: Some(tr!("its capacity was not checked: assay check, assay capacity").to_owned()),
@@ -359,8 +355,7 @@ fn genuine(row: RequirementRow, run: Option<&Run>) -> RequirementRow {
 
 /// Checks the longest time without I/O over all trials.
 fn stalls(row: RequirementRow, run: Option<&Run>, most: Nanos) -> RequirementRow {
-    let summary = run.map(Summary::of);
-    let Some((length, job)) = summary.as_ref().and_then(Summary::longest_stall) else {
+    let Some((length, job)) = run.and_then(Run::longest_gap) else {
         return RequirementRow {
             why: Some(tr!("no trial has the longest time without any I/O").to_owned()),
             ..row

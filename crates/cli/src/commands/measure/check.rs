@@ -38,8 +38,8 @@ Examples:
 ";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 good for the use, or not known, 1 failed, 2 wrong usage, 3 not good for the use,
-4 it does not hold its data, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
+Exit codes: 0 good or fast enough for the use, or not known, 1 failed, 2 wrong usage, 3 too slow for
+the use, 4 it does not hold its data, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
 
 /// `assay check`.

@@ -4,8 +4,8 @@
 //! memory. All are one run, so that two of them are compared in every dimension.
 
 use crate::checks::admission::{self, Need};
+use crate::checks::input;
 use crate::checks::input::{bus_mode, parse_toml};
-use crate::checks::{estimate, input};
 use crate::driver::Host;
 use crate::driver::acts::{ComposedRun, MeasureArgs, PlannedAct};
 use crate::driver::plans::{Prepared, interleaved};
@@ -204,13 +204,7 @@ fn profile_acts(
         acts.push(scenarios::planned(name, scale, trials, place, host)?);
     }
     if profile == Profile::Emcp {
-        let (act, steps) = jobs::short();
-        acts.push(PlannedAct {
-            act,
-            times: [estimate::of_memory(steps.len()); 2],
-            steps,
-            trials,
-        });
+        acts.push(jobs::memory(trials));
     }
     Ok(acts)
 }

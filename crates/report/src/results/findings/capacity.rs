@@ -46,7 +46,7 @@ pub enum CapacityVerdict {
 
 /// Answers whether the storage has the capacity that it claims; `None` if the run tested no capacity.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    let (text, verdict) = concluded(summary)?;
+    let (text, verdict) = concluded(summary.run)?;
     let mut steps = steps(summary.run);
     Some(Sentence {
         bad: verdict == CapacityVerdict::Fails || steps.any(CapacityStep::differs),
@@ -56,18 +56,18 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
 
 /// Concludes whether the storage has the capacity that it claims, in words as well; `None` if the run
 /// tested no capacity.
-pub fn concluded(summary: &Summary<'_>) -> Option<(String, CapacityVerdict)> {
-    let last = steps(summary.run).rfind(|step| step.probed.is_some() || !step.parts.is_empty())?;
-    let bad = steps(summary.run).find(|step| step.differs());
-    let decisive = bad.or_else(|| last_checked(summary.run));
+pub fn concluded(run: &Run) -> Option<(String, CapacityVerdict)> {
+    let last = steps(run).rfind(|step| step.probed.is_some() || !step.parts.is_empty())?;
+    let bad = steps(run).find(|step| step.differs());
+    let decisive = bad.or_else(|| last_checked(run));
     let step = decisive.unwrap_or(last);
-    let storage = &summary.run.header.storage;
+    let storage = &run.header.storage;
     let claimed = storage.device().and_then(|device| device.size);
     let claimed = claimed.or(storage.total);
     let text = match (&step.probed, step.total()) {
         (Some(probed), _) if probed.of_free_space => free_space_answer(probed, claimed),
         (Some(probed), _) => probe_answer(probed),
-        (None, Some(found)) if step.differs() && has_no_test_data(summary.run, &found) => {
+        (None, Some(found)) if step.differs() && has_no_test_data(run, &found) => {
             tr!("Not known: no test data was found. It was never filled, or it kept nothing")
                 .to_owned()
         }
@@ -83,7 +83,7 @@ pub fn concluded(summary: &Summary<'_>) -> Option<(String, CapacityVerdict)> {
         (None, Some(found)) => found.bytes(),
         (None, None) => 0,
     };
-    let no_data = |found: Tally| step.differs() && has_no_test_data(summary.run, &found);
+    let no_data = |found: Tally| step.differs() && has_no_test_data(run, &found);
     let verdict = match step.differs() {
         true if step.total().is_some_and(no_data) => CapacityVerdict::NotKnown,
         true => CapacityVerdict::Fails,
