@@ -246,7 +246,7 @@ impl Run {
     /// name of its job; `None` if no trial has one.
     pub fn longest_gap(&self) -> Option<(Nanos, &str)> {
         let trials = self.trials.iter();
-        let ended = trials.filter(|trial| trial.outcome == Outcome::Completed && trial.counts());
+        let ended = trials.filter(|trial| trial.gives_figures());
         let gaps = ended.filter_map(|trial| {
             let gap = trial.measured.as_ref()?.longest_gap?;
             Some((Nanos(gap.length_ns), &*trial.job.name))

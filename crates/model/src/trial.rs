@@ -122,6 +122,11 @@ impl TrialRecord {
 }
 
 impl TrialRecord {
+    /// `true` if the trial completed and contributes to figures.
+    pub fn gives_figures(&self) -> bool {
+        self.outcome == Outcome::Completed && self.counts()
+    }
+
     /// `true` if the trial contributes to figures: trials of round 0 do not.
     pub const fn counts(&self) -> bool {
         self.trial > 0

@@ -293,7 +293,7 @@ impl<'a> JobSummary<'a> {
     pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
         self.trials
             .iter()
-            .filter(|trial| trial.record.outcome == Outcome::Completed && trial.record.counts())
+            .filter(|trial| trial.record.gives_figures())
     }
 
     /// Returns true if the job is a cell of a matrix, which is shown with the other cells.

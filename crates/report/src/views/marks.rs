@@ -181,7 +181,7 @@ fn in_its_unit(requirement: &Requirement, value: f64) -> String {
     }
 }
 
-/// Length from which a stall is part of the verdict on a card.
+/// Length from which a gap between I/Os is a stall, and part of the verdict on a card.
 const LONG_STALL: Nanos = Nanos::secs(1);
 
 /// Returns the check of a card or stick: figures, then the verdict as the last line. Its capacity,
@@ -195,22 +195,22 @@ pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Docu
     jobs.trials.retain(|trial| !is_probe(trial));
     let summary = Summary::of(&jobs);
     let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
-    let (answer, holds) = match &capacity {
-        Some((answer, verdict)) => (answer.clone(), Some(*verdict)),
-        None => (
-            tr!("Not known: its capacity was not checked").to_owned(),
-            None,
-        ),
-    };
-    let stall = jobs.longest_gap();
+    let (answer, holds) = capacity.map_or_else(
+        || {
+            let unknown = tr!("Not known: its capacity was not checked");
+            (unknown.to_owned(), CapacityVerdict::NotKnown)
+        },
+        |concluded| concluded,
+    );
+    let gap = jobs.longest_gap();
     let layer = run.header.storage.device();
     let worn = layer.map_or_else(Vec::new, |layer| registers::problems(&layer.identity));
     let mut facts = vec![(tr!("Capacity").to_owned(), answer.clone())];
     let lines = digest.lines.into_iter();
     facts.extend(lines.map(|line| (line.subject, line.text)));
-    facts.extend(stall.map(|(length, job)| {
+    facts.extend(gap.map(|(length, job)| {
         let text = tr!("{length} without any I/O ({job})", length, job = clean(job));
-        (tr!("Longest stall").to_owned(), text)
+        (tr!("Longest gap").to_owned(), text)
     }));
     facts.extend((!worn.is_empty()).then(|| (tr!("Health").to_owned(), worn.join("; "))));
     let is_measured = !jobs.trials.is_empty();
@@ -219,16 +219,16 @@ pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Docu
     let mut figures = Section::new("figures", "");
     figures.facts(facts);
     document.push(figures);
-    let fails = holds == Some(CapacityVerdict::Fails);
+    let fails = holds == CapacityVerdict::Fails;
     let mut verdict = vec![answer];
     if fails {
         verdict.push(tr!("do not store anything on it").to_owned());
     } else {
         verdict.extend(classes.iter().map(|class| class.in_brief(run)));
-        let long = stall.filter(|(length, _)| *length >= LONG_STALL);
-        verdict.extend(long.map(|(length, _)| tr!("stalls for {length}", length)));
+        let stall = gap.filter(|(length, _)| *length >= LONG_STALL);
+        verdict.extend(stall.map(|(length, _)| tr!("stalls for {length}", length)));
         verdict.extend((!worn.is_empty()).then(|| tr!("worn").to_owned()));
-        let is_sound = worn.is_empty() && holds == Some(CapacityVerdict::Holds);
+        let is_sound = worn.is_empty() && holds == CapacityVerdict::Holds;
         verdict.push(purpose.suits(run, is_sound));
     }
     let is_bad = fails || purpose.finding(run) == RequirementFinding::Missed;

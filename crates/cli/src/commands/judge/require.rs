@@ -13,6 +13,7 @@ use assay_lang::{in_english, tr};
 use assay_model::figures::{Better, Figure, LEVEL};
 use assay_model::run::Run;
 use assay_model::text::clean;
+use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_report::findings::capacity::{self, CapacityVerdict};
 use assay_report::gate;
@@ -353,19 +354,30 @@ fn genuine(row: RequirementRow, run: Option<&Run>) -> RequirementRow {
     }
 }
 
-/// Checks the longest time without I/O over all trials.
+/// Checks the longest time without I/O of each trial. One that is too long decides; else each trial
+/// must have this figure.
 fn stalls(row: RequirementRow, run: Option<&Run>, most: Nanos) -> RequirementRow {
-    let Some((length, job)) = run.and_then(Run::longest_gap) else {
-        return RequirementRow {
-            why: Some(tr!("no trial has the longest time without any I/O").to_owned()),
-            ..row
-        };
+    let open = |why| RequirementRow {
+        why: Some(why),
+        ..row.clone()
+    };
+    let Some((run, (length, job))) = run.and_then(|run| Some((run, run.longest_gap()?))) else {
+        return open(tr!("no trial has the longest time without any I/O").to_owned());
+    };
+    let is_unknown = |trial: &&TrialRecord| {
+        let measured = trial.measured.as_ref();
+        trial.gives_figures() && measured.is_none_or(|measured| measured.longest_gap.is_none())
+    };
+    let decision = match run.trials.iter().find(is_unknown) {
+        Some(trial) if length < most => {
+            let job = clean(&trial.job.name);
+            return open(tr!("{job} has no longest time without any I/O", job));
+        }
+        _ if length < most => Qualification::Pass,
+        _ => Qualification::Fail,
     };
     RequirementRow {
-        decision: match length < most {
-            true => Qualification::Pass,
-            false => Qualification::Fail,
-        },
+        decision,
         why: Some(tr!(
             "the longest: {length} ({job})",
             length,

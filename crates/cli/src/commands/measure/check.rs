@@ -71,9 +71,10 @@ pub struct CheckArgs {
 }
 
 fn uses() -> impl TypedValueParser<Value = CardUse> {
-    PossibleValuesParser::new(CardUse::ALL.map(CardUse::name)).map(|name| {
+    PossibleValuesParser::new(CardUse::ALL.map(CardUse::name)).try_map(|name| {
         let mut all = CardUse::ALL.into_iter();
-        all.find(|one| one.name() == name).unwrap_or(CardUse::Pi)
+        let found = all.find(|one| one.name() == name);
+        found.ok_or_else(|| format!("there is no use {name}"))
     })
 }
 
