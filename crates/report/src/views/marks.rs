@@ -195,13 +195,10 @@ pub fn card(run: &Run, classes: &[CheckedClass], purpose: &CheckedClass) -> Docu
     jobs.trials.retain(|trial| !is_probe(trial));
     let summary = Summary::of(&jobs);
     let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
-    let (answer, holds) = capacity.map_or_else(
-        || {
-            let unknown = tr!("Not known: its capacity was not checked");
-            (unknown.to_owned(), CapacityVerdict::NotKnown)
-        },
-        |concluded| concluded,
-    );
+    let (answer, holds) = capacity.unwrap_or_else(|| {
+        let unknown = tr!("Not known: its capacity was not checked");
+        (unknown.to_owned(), CapacityVerdict::NotKnown)
+    });
     let gap = jobs.longest_gap();
     let layer = run.header.storage.device();
     let worn = layer.map_or_else(Vec::new, |layer| registers::problems(&layer.identity));
