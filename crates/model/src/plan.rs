@@ -48,6 +48,25 @@ impl Plan {
         }
     }
 
+    /// Returns the plan of an act of jobs for the `round`-th time that it is carried out, from 1: its
+    /// trials continue the numbers of the rounds before. In round 0, which conditions the storage,
+    /// all trials have the number 0.
+    pub fn in_round(&self, round: u32) -> Self {
+        let each = self.order.iter().map(|slot| slot.trial).max().unwrap_or(0);
+        let trial = |trial: u32| match round {
+            0 => 0,
+            _ => trial.saturating_add((round - 1).saturating_mul(each)),
+        };
+        let order = self.order.iter().map(|slot| Slot {
+            trial: trial(slot.trial),
+            ..*slot
+        });
+        Self {
+            order: order.collect(),
+            ..self.clone()
+        }
+    }
+
     /// The condition of a slot; `None`: as the machine is.
     pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
         self.conditions.get(slot.condition?)

@@ -41,7 +41,8 @@ pub fn parse(words: &[OsString], path: &Path) -> Result<RepeatedCommand, Failure
             let words = words.to_vec();
             let make = move |bench: &Inspection| {
                 let work = iozone::swept(&words, bench)?;
-                Ok((Act::Iozone(Box::new(work)), Vec::new()))
+                let steps = work.steps();
+                Ok((Act::Iozone(Box::new(work)), steps))
             };
             only_here(act("iozone", Feature::Works, make))
         }

@@ -16,7 +16,7 @@ use crate::stored;
 use crate::stored::KeepArgs;
 use crate::stored::lookup::{StoreArgs, run_id, whole_run};
 use crate::targets::OnArgs;
-use assay_model::act::{Act, Acts};
+use assay_model::act::{Act, Acts, record_slots};
 use assay_model::load::Load;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::text::clean;
@@ -308,7 +308,7 @@ impl Missing {
                 run.header.id
             )));
         }
-        if acts.acts.len() > 1 {
+        if record_slots(&acts.acts) {
             return Self::of_several(run, acts);
         }
         let of = |trial: &TrialRecord| (trial.trial, trial.condition.clone());
@@ -418,7 +418,7 @@ fn carry_out(
 ) -> Result<Done, Failure> {
     let Run { header, trials, .. } = run;
     store.reopen_run(&header.id, &stored::this_process(), trials.len())?;
-    if acts.acts.len() > 1 {
+    if record_slots(&acts.acts) {
         let run = ActRun {
             done: (trials, done),
             ..ActRun::new(header.clone(), Some(store), acts)

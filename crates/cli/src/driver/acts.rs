@@ -431,8 +431,18 @@ impl PlannedAct {
         }
     }
 
+    /// Returns the names of the steps.
+    pub fn step_names(&self) -> impl Iterator<Item = &str> {
+        let jobs = match &self.act {
+            Act::Jobs(plan) => plan.jobs.as_slice(),
+            _ => &[],
+        };
+        let of_jobs = jobs.iter().map(|planned| &*planned.job.name);
+        of_jobs.chain(self.steps.iter().map(|step| &*step.name))
+    }
+
     /// Number of trials of a repetition.
-    const fn trials_each(&self) -> usize {
+    pub const fn trials_each(&self) -> usize {
         match &self.act {
             Act::Jobs(plan) => plan.order.len(),
             _ => self.steps.len(),
@@ -440,7 +450,7 @@ impl PlannedAct {
     }
 
     /// Estimates the time of each trial of a repetition, in their order.
-    fn times_of_trials(&self) -> Vec<Nanos> {
+    pub fn times_of_trials(&self) -> Vec<Nanos> {
         match &self.act {
             Act::Jobs(plan) => estimate::of_trials(plan),
             _ => {
@@ -541,13 +551,9 @@ impl ComposedRun {
     }
 }
 
-/// Ends a composed run after an act that found less capacity than is claimed: such storage is not
-/// measured.
-fn has_lost_data(_: &RunHeader, so_far: SoFarOfPlan<'_>) -> bool {
-    let mut details = so_far
-        .trials
-        .iter()
-        .filter_map(|trial| trial.detail.as_deref());
+/// `true` if an act found less capacity than is claimed: such storage is not measured any further.
+pub fn has_lost_data(trials: &[TrialRecord]) -> bool {
+    let mut details = trials.iter().filter_map(|trial| trial.detail.as_deref());
     details.any(|detail| matches!(detail, StepDetail::Capacity(step) if step.differs()))
 }
 
@@ -574,7 +580,8 @@ pub fn carry_out_slots(
         header,
         next: run.done.0.len(),
     };
-    let done = run.carry_out(target, host, &interrupt, &mut talk, &mut has_lost_data);
+    let mut enough = |_: &RunHeader, so_far: SoFarOfPlan<'_>| has_lost_data(so_far.trials);
+    let done = run.carry_out(target, host, &interrupt, &mut talk, &mut enough);
     messages.clear();
     done
 }

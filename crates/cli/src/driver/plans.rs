@@ -350,7 +350,7 @@ impl Recorder<'_> {
                 let mut shown = TrialTalk {
                     progress,
                     header: execution.header,
-                    next: execution.slots,
+                    next: execution.trials().len(),
                 };
                 execution.receive(Some(self.store), &mut shown)
             }
@@ -425,19 +425,22 @@ fn order(acts: &Acts, plan: &Plan, finished: usize, trials: &[TrialRecord]) -> A
     let left = acts.slots.get(finished..).unwrap_or_default();
     let (mut order, mut seeds): (Vec<Slot>, Vec<u64>) = left.iter().copied().unzip();
     let mut all = acts.acts.clone();
-    // Of jobs that were interrupted, the agent gets those that are missing.
-    if let (Some(slot), Some(seed)) = (order.first_mut(), seeds.first_mut())
-        && let Some(Act::Jobs(jobs)) = acts.acts.get(slot.job)
-    {
-        let of_slot = |trial: &&TrialRecord| trial.slot.is_some_and(|at| at as usize == finished);
+    for (index, (slot, seed)) in order.iter_mut().zip(&mut seeds).enumerate() {
+        let Some(Act::Jobs(jobs)) = acts.acts.get(slot.job) else {
+            continue;
+        };
+        let number = finished + index;
+        let of_slot = |trial: &&TrialRecord| trial.slot.is_some_and(|at| at as usize == number);
         let there: Vec<TrialRecord> = trials.iter().filter(of_slot).cloned().collect();
-        if !there.is_empty() {
-            let rest = rest(jobs, &there);
-            // Another seed, so that offsets differ from those of the earlier trials.
-            *seed ^= jobs.seed ^ rest.seed;
-            slot.job = all.len();
-            all.push(Act::Jobs(Box::new(rest)));
+        if slot.trial == 1 && there.is_empty() {
+            continue;
         }
+        // The agent gets the trials of this round; of jobs that were interrupted, those that are
+        // missing, by another seed, so that offsets differ from those of the earlier trials.
+        let left = rest(&jobs.in_round(slot.trial), &there);
+        *seed ^= jobs.seed ^ left.seed;
+        slot.job = all.len();
+        all.push(Act::Jobs(Box::new(left)));
     }
     ActOrder {
         plan: Plan {

@@ -5,7 +5,7 @@ use crate::driver::{Host, note_in_words};
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::progress::{Forecast, Messages, SoFar, in_brief, name_of, time_left};
-use assay_model::act::{Act, ActProgress, ActReport, ProgressUnit};
+use assay_model::act::{Act, ActProgress, ActReport, ProgressUnit, record_slots};
 use assay_model::job::Job;
 use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -127,7 +127,7 @@ impl<'a> Trials<'a> {
 
     /// Accepts reports of as many streams as one of these acts has. The first `slots` slots are done.
     pub fn expecting(self, acts: &[Act], slots: usize) -> Self {
-        let slot = u32::try_from(slots).ok().filter(|_| acts.len() > 1);
+        let slot = u32::try_from(slots).ok().filter(|_| record_slots(acts));
         let streams = acts.iter().map(|act| match act {
             Act::Streams(load) => load.streams.len(),
             _ => 0,

@@ -1,5 +1,6 @@
 //! Rounds of jobs and of acts: common parts of `assay sweep` and `assay compare --paired-on`.
 
+pub mod paired;
 pub mod stopper;
 
 use crate::checks::admission::DestroyArgs;

@@ -66,11 +66,7 @@ pub fn planned(
     let found = find(name)?;
     plays_on(&found, place, place.path())?;
     let mut resolved = resolve_in(&found, place, scale, false)?;
-    for stage in &mut resolved.scenario.stages {
-        for act in &mut stage.acts {
-            act.job.name = format!("{name}.{}", act.job.name);
-        }
-    }
+    resolved.scenario.name_acts_apart();
     tools_are_there(host, &resolved.scenario)?;
     say(&clean(&tr!(
         "then the scenario {name}, which writes up to {written} each time",
@@ -78,7 +74,7 @@ pub fn planned(
         written = resolved.written
     )));
     Ok(PlannedAct {
-        steps: measured(&resolved),
+        steps: measured(&resolved.scenario),
         times: resolved.times,
         act: Act::Scenario(Box::new(resolved.scenario)),
         trials,
@@ -129,8 +125,8 @@ pub fn resolve_in(
 }
 
 /// Returns the jobs of the measured acts.
-pub fn measured(resolved: &Resolved) -> Vec<Job> {
-    let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
+pub fn measured(scenario: &Scenario) -> Vec<Job> {
+    let acts = scenario.acts().filter(|act| !act.unmeasured);
     acts.map(|act| act.job.clone()).collect()
 }
 

@@ -1,7 +1,8 @@
 //! Tests of iozone on files.
 
 use crate::act::ActSpec;
-use crate::job::OpenSync;
+use crate::job::{Job, OpenSync, Rw};
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -229,6 +230,46 @@ impl ActSpec for Iozone {
 }
 
 impl Iozone {
+    /// Returns the name of a cell's step, such as `write-65536-4`; `children`: the number of files.
+    pub fn name_of(&self, test: Test, row: IozoneRow, children: usize) -> String {
+        let name = format!("{test}-{}-{}", row.file_kib, row.record_kib);
+        match self.children.is_empty() {
+            true => name,
+            false => format!("{name}-x{children}"),
+        }
+    }
+
+    /// Returns a job for each step, in their order, with its name and sizes; the trials complete it.
+    pub fn steps(&self) -> Vec<Job> {
+        let counts = match self.children.as_slice() {
+            [] => &[1],
+            counts => counts,
+        };
+        let mut steps = Vec::new();
+        for &row in &self.rows {
+            for &children in counts {
+                steps.extend(self.tests.iter().map(|&test| {
+                    let rw = match test.writes() {
+                        true => Rw::Write,
+                        false => Rw::Read,
+                    };
+                    let name = self.name_of(test, row, children as usize);
+                    let job = Job::new(
+                        &name,
+                        rw,
+                        Bytes::kib(row.record_kib),
+                        Bytes::kib(row.file_kib),
+                    );
+                    Job {
+                        numjobs: children,
+                        ..job
+                    }
+                }));
+            }
+        }
+        steps
+    }
+
     /// Returns the file for offsets and latencies of a test; with several children, its name has a
     /// number for each. `None` without `-Q`.
     pub fn latency_path(&self, test: Test, child: usize) -> Option<PathBuf> {

@@ -493,6 +493,12 @@ pub struct Acts {
     pub steps: Vec<usize>,
 }
 
+/// `true` if trials record the slot that they belong to: the run has several acts, or jobs as an act,
+/// so that a repetition has more trials than one.
+pub fn record_slots(acts: &[Act]) -> bool {
+    acts.len() > 1 || matches!(acts, [Act::Jobs(_)])
+}
+
 impl Acts {
     /// One act, `trials` times, as the machine is.
     pub fn repeated(act: Act, trials: u32, seed: u64, destroy_data: bool) -> Self {
@@ -524,7 +530,10 @@ impl Acts {
             let slots = self.slots.iter().filter(|(slot, _)| slot.job == number);
             let trials = u32::try_from(slots.count()).unwrap_or(u32::MAX);
             match act {
-                Act::Jobs(plan) => jobs.extend(plan.jobs.iter().cloned()),
+                Act::Jobs(plan) => jobs.extend(plan.jobs.iter().map(|planned| PlannedJob {
+                    trials: planned.trials.saturating_mul(trials),
+                    ..planned.clone()
+                })),
                 _ => jobs.extend(steps.iter().cloned().map(|job| PlannedJob { job, trials })),
             }
         }
@@ -535,10 +544,13 @@ impl Acts {
             };
             let job = |job: usize| first + job;
             match &self.acts[slot.job] {
-                Act::Jobs(plan) => order.extend(plan.order.iter().map(|inner| Slot {
-                    job: job(inner.job),
-                    ..*inner
-                })),
+                Act::Jobs(plan) => {
+                    let inner = plan.in_round(slot.trial).order;
+                    order.extend(inner.into_iter().map(|inner| Slot {
+                        job: job(inner.job),
+                        ..inner
+                    }));
+                }
                 _ => order.extend((0..steps.len()).map(|step| Slot {
                     job: job(step),
                     ..slot

@@ -38,6 +38,16 @@ pub struct Scenario {
     pub allow_commands: bool,
 }
 
+impl Scenario {
+    /// Puts the name of the scenario in front of those of its acts, for a run with other acts.
+    pub fn name_acts_apart(&mut self) {
+        let name = &self.name;
+        for act in self.stages.iter_mut().flat_map(|stage| &mut stage.acts) {
+            act.job.name = format!("{name}.{}", act.job.name);
+        }
+    }
+}
+
 impl ActSpec for Scenario {
     fn writes(&self) -> Vec<PathBuf> {
         let device = self.on_device.then(|| self.path.clone());

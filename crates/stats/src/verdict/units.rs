@@ -1,9 +1,11 @@
 //! Comparison of several units of each part: the findings then hold for the parts.
 
+use super::VerdictRow;
 use super::arm::Arm;
 use super::between::{Earlier, RunVariance, SideRuns};
 use super::candidate::Level;
 use super::compare::{Comparison, Scope, compare_at};
+use super::judge::Qualification;
 use super::ranking::Ranking;
 use super::{Mean, Options};
 use crate::figures::{OR, mean_of_all};
@@ -252,6 +254,17 @@ impl Standing {
     pub fn of_comparison(comparison: &Comparison) -> Self {
         let primary = comparison.lines.iter().filter(|line| line.primary);
         Self::of(primary.map(|line| &line.verdict))
+    }
+
+    /// Counts the deciding metrics of a comparison, if the question is whether B may replace A.
+    pub fn of_replacement(comparison: &Comparison) -> Self {
+        let primary = comparison.lines.iter().filter(|line| line.primary);
+        let open = |line: &&VerdictRow| line.qualification == Qualification::Inconclusive;
+        let of = primary.clone().count();
+        Self {
+            settled: of - primary.filter(open).count(),
+            of,
+        }
     }
 
     /// Counts the pairs of a ranking of deciding figures, on the metrics measured on the device.

@@ -137,13 +137,8 @@ impl StepSetup<'_> {
             (test, false) if test.writes() => Rw::Write,
             (_, false) => Rw::Read,
         };
-        let name = format!("{test}-{}-{}", row.file_kib, row.record_kib);
         let children = self.files.len();
-        let name = if work.children.is_empty() {
-            name
-        } else {
-            format!("{name}-x{children}")
-        };
+        let name = work.name_of(test, row, children);
         let stdio = is_buffered_twice(test);
         let mapped = work.mapped.is_some() && !stdio;
         let mut job = Job::new(&name, rw, kib(row.record_kib), kib(row.file_kib));

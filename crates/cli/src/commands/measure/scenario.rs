@@ -73,7 +73,7 @@ fn play(
     let done = command.carry_out(target, |bench| {
         let place = admit(args.destroy_data, found, &bench.inspection)?;
         let resolved = resolve(args, found, &place)?;
-        let steps = measured(&resolved);
+        let steps = measured(&resolved.scenario);
         announce(args, found, &resolved, steps.len(), bench)?;
         Ok((place, Act::Scenario(Box::new(resolved.scenario)), steps))
     })?;
@@ -87,7 +87,7 @@ pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Act, Vec<Job>),
     let found = scenarios::find(name)?;
     let place = admit(true, &found, bench)?;
     let resolved = resolve(args, &found, &place)?;
-    let steps = measured(&resolved);
+    let steps = measured(&resolved.scenario);
     Ok((Act::Scenario(Box::new(resolved.scenario)), steps))
 }
 
