@@ -188,13 +188,19 @@ pub fn capacity(full: bool, place: &Place, inspection: &Inspection) -> Result<Pl
             task => task,
         },
     };
-    say(&match full {
-        true => tr!("first all of {space} are written and read back", space),
-        false => tr!(
-            "first some blocks all over {space} are written and read back",
-            space
+    let path = place.path().display();
+    say(&clean(&match full {
+        true => tr!(
+            "first all of {space} on {path} are written and read back",
+            space,
+            path
         ),
-    });
+        false => tr!(
+            "first some blocks all over {space} on {path} are written and read back",
+            space,
+            path
+        ),
+    }));
     Ok(PlannedAct {
         steps: task.steps(),
         times: estimate::of_capacity(&task, space),

@@ -1,5 +1,7 @@
 //! Verdicts on stored figures: two sides compared, conditions ranked.
 
+pub mod requirements;
+
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{say, show};
 use crate::stored::formats::{Format, OutputArgs};
@@ -14,16 +16,17 @@ use assay_report::describe::looked_at;
 use assay_report::document::Detail;
 use assay_report::gate::{Status, Suite};
 use assay_report::render::{Form, write_mail};
+use assay_report::results::requirements::RequirementRow;
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};
-use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use assay_stats::verdict::units::{
     ApartSide, MIN_UNITS, are_enough, compare_apart, compare_units, pooled,
 };
+use assay_stats::verdict::{Options, VerdictRow};
 use assay_store::{Store, StoreError};
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -360,7 +363,13 @@ pub struct Judged {
     figures: SideFigures,
     options: Options,
     comparison: Comparison,
+    /// Margins of metrics that have one of their own.
+    margins: BTreeMap<String, f64>,
     qualify: bool,
+    /// Requirements on side B.
+    pub requirements: Vec<RequirementRow>,
+    /// Way to decide what is open, as a clause.
+    pub remedy: String,
     /// `true` if outputs for gates pass when no deciding metric was judged.
     pub allow_unjudged: bool,
 }
@@ -394,7 +403,7 @@ impl Judged {
             trusted: ["A", "B"].map(|side| terms.trust.iter().any(|word| word == side)),
             same_session: same_session(&a, &b),
             same_model: same_model(&a, &b),
-            qualify: terms.qualify,
+            qualify: terms.replace,
             ..held
         };
         let apart = !options.same_session && are_runs_made_apart(&a, &b);
@@ -404,7 +413,20 @@ impl Judged {
             false => Default::default(),
         };
         let mut comparison = figures.compare(&earlier, &options);
-        if terms.qualify {
+        let margins = own_margins(&comparison, &terms.margins);
+        for (metric, margin) in &margins {
+            let options = Options {
+                margin: *margin,
+                ..options
+            };
+            let judged = figures.compare(&earlier, &options).lines.into_iter();
+            let of_metric = |line: &VerdictRow| line.metric == *metric;
+            let own = comparison.lines.iter_mut().find(|line| of_metric(line));
+            if let (Some(line), Some(judged)) = (own, judged.into_iter().find(of_metric)) {
+                *line = judged;
+            }
+        }
+        if terms.replace {
             for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
                 line.notes.retain(|note| !note.is_on_more_trials());
             }
@@ -412,7 +434,10 @@ impl Judged {
         Ok(Self {
             figures,
             comparison,
-            qualify: terms.qualify,
+            margins,
+            qualify: terms.replace,
+            requirements: Vec::new(),
+            remedy: String::new(),
             allow_unjudged: false,
             a,
             b,
@@ -446,11 +471,29 @@ impl Judged {
             comparison: &self.comparison,
             warnings: circumstance_warnings(&self.a.units, &self.b.units),
             qualify: self.qualify,
+            margins: self.margins.clone(),
+            requirements: self.requirements.clone(),
+            remedy: self.remedy.clone(),
             allow_unjudged: self.allow_unjudged,
             a_sources: self.a.units.iter().map(FigureSource::shown).collect(),
             b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
         }
     }
+}
+
+/// Returns the margins of the compared metrics that have one of their own.
+fn own_margins(comparison: &Comparison, given: &[(String, f64)]) -> BTreeMap<String, f64> {
+    let fits = |metric: &str, name: &str| match name.strip_suffix('*') {
+        Some(start) => metric.starts_with(start),
+        None => metric == name,
+    };
+    let lines = comparison.lines.iter();
+    let margins = lines.filter_map(|line| {
+        let mut given = given.iter().rev();
+        let (_, margin) = given.find(|(name, _)| fits(&line.metric, name))?;
+        Some((line.metric.clone(), *margin))
+    });
+    margins.collect()
 }
 
 /// Refuses a source that is on both sides: one measurement cannot be evidence twice.
@@ -555,7 +598,7 @@ Output file; its ending decides the format: .html, .json, .xlsx, .txt, .md, .xml
 pub struct VerdictArgs {
     #[command(flatten)]
     pub terms: Terms,
-    /// Exit with 3 if a deciding metric is slower (with --qualify: fails).
+    /// Exit with 3 if a deciding metric is slower (with --replace: fails).
     #[arg(long)]
     pub gate: bool,
     /// Let --gate, JUnit, TAP, LAVA and KCIDB pass where no deciding metric could be judged
@@ -589,9 +632,13 @@ pub struct Terms {
     /// taken to have measured what the other side did.
     #[arg(long, value_name = "SIDE", value_parser = ["A", "B"])]
     pub trust: Vec<String>,
-    /// Judge whether B can replace A: pass, fail or inconclusive for each metric.
+    /// Judge whether B may replace A: pass, fail or open for each metric, by the bound that is the
+    /// worst for B, and one answer.
     #[arg(long)]
-    pub qualify: bool,
+    pub replace: bool,
+    /// Margins of single metrics, whose names may end in `*`; the last one that fits applies.
+    #[arg(skip)]
+    pub margins: Vec<(String, f64)>,
 }
 
 type JudgedWriter = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
@@ -668,11 +715,11 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
             }
         }
         None => {
-            let detail = match args.explain {
-                true => Detail::Full,
-                false => Detail::Brief,
-            };
-            show(&views::comparison::document(&compared, detail))?;
+            show(&match (args.explain, compared.qualify) {
+                (true, _) => views::comparison::document(&compared, Detail::Full),
+                (false, true) => views::comparison::replacement(&compared),
+                (false, false) => views::comparison::document(&compared, Detail::Brief),
+            })?;
         }
     }
     if !args.gate {

@@ -21,7 +21,7 @@ use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
-use commands::judge::{compare, explain, model, rank, require, series};
+use commands::judge::{accept, compare, explain, model, rank, require, series};
 use commands::machines::targets::{list_targets, run_agent_command};
 use commands::machines::{campaign, config as settings, devices};
 use commands::measure::{
@@ -153,6 +153,7 @@ fn run_command(
         Command::Resume(args) => targets::measure(&args.on, own, args.json, |on| {
             resume::run(&args, check::present_resumed, on)
         }),
+        Command::Accept(mut args) => accept::run(&mut args),
         Command::Compare(args) => compare::run(&args, commands::repeated::parse),
         Command::Campaign(args) => campaign::run(&args),
         Command::Require(args) => require::run(&args),

@@ -1,6 +1,6 @@
 //! The page cache of one file: inspecting, emptying and filling it.
 
-use crate::{EngineError, sys};
+use crate::{EngineError, held, sys};
 use assay_model::evidence::{CacheSource, FileCache};
 use rustix::fs::{
     Access, Advice, AtFlags, CWD, SeekFrom, accessat, fadvise, fdatasync, fstat, seek,
@@ -8,7 +8,7 @@ use rustix::fs::{
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn mincore_tells(file: &File) -> bool {
         return true;
     }
     // The link resolves to this open file; EACCES checks the effective ids.
-    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let itself = held::link_to(file.as_fd());
     accessat(CWD, itself, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 

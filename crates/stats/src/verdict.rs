@@ -208,6 +208,18 @@ impl VerdictRow {
     }
 }
 
+/// Maximum number of metrics that a note names.
+const NAMED: usize = 4;
+
+/// Lists the first metrics, and counts the others.
+fn shortened(metrics: &[String]) -> String {
+    let (named, more) = metrics.split_at(metrics.len().min(NAMED));
+    match more.len() {
+        0 => named.join(", "),
+        more => tr!("{named} and {more} more", named = named.join(", "), more),
+    }
+}
+
 /// `true` if there is a verdict, or its test was made without a conclusion.
 pub(crate) const fn was_judged(verdict: &Verdict, p_adjusted: Option<f64>) -> bool {
     !matches!(verdict, Verdict::NoConclusion { .. }) || p_adjusted.is_some()
@@ -502,7 +514,7 @@ impl Display for Note {
             Self::Measured(a, b) => f.write_str(&tr!("A measured {a}, B measured {b}: not the same thing, so it is not judged", a = measured(a.as_deref()), b = measured(b.as_deref()))),
             Self::LabelNotRecorded(side, true) => f.write_str(&tr!("what {side} measured is not recorded; it is trusted to be the same", side)),
             Self::LabelNotRecorded(side, false) => f.write_str(&tr!("what {side} measured is not recorded, so it does not decide; --trust {side} lets it, if job and file are the same", side)),
-            Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
+            Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = shortened(metrics))),
             Self::NotOfDevice(what) => f.write_str(&tr!("measured: {what}; only figures of the device decide", what = measured(Some(what)))),
             Self::MeasuredNotRecorded => f.write_str(
                 tr!("imported results do not record whether they measured the device or the page cache"),

@@ -31,6 +31,7 @@ pub mod measure {
 
 /// Commands that judge and explain results.
 pub mod judge {
+    pub mod accept;
     pub mod compare;
     pub mod explain;
     pub mod model;
@@ -66,6 +67,7 @@ use assay_store::{is_address, without_secrets};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueHint};
 use dropin::androbench::AndroBenchArgs;
+use judge::accept::AcceptArgs;
 use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
 use judge::model::ModelArgs;
@@ -151,7 +153,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Judge"),
         &[
-            "compare", "require", "rank", "series", "trend", "power", "explain", "model",
+            "accept", "compare", "require", "rank", "series", "trend", "power", "explain", "model",
         ],
     ),
     (
@@ -228,6 +230,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Check a machine for what would spoil a measurement.
     Doctor(DoctorArgs),
+    /// Measure two parts in turn and decide: may B replace A?
+    Accept(Box<AcceptArgs>),
     /// Compare A with B: faster, slower, equivalent or no conclusion.
     Compare(Box<CompareArgs>),
     /// Run one command on many boards; optionally compare two parts.

@@ -225,6 +225,11 @@ pub fn resume_run(
 fn is_resumable(run: &Run) -> Result<(), Failure> {
     let id = &run.header.id;
     let refused = |why: String| Err(Failure::usage(format!("run {id} {why}")));
+    if command_of(&run.header.command) == "accept" {
+        return refused(format!(
+            "took turns with another: use assay accept --resume {id}"
+        ));
+    }
     if let Some(paired) = &run.header.paired {
         return refused(format!(
             "was measured in turn with {}: its blocks cannot be continued, so begin again",
@@ -268,11 +273,11 @@ fn is_of_jobs(words: &[String]) -> bool {
 }
 
 /// Missing part of a run.
-struct Missing {
+pub struct Missing {
     /// Number of missing slots.
     slots: usize,
     /// Number of slots that are done.
-    done: usize,
+    pub done: usize,
     /// Description for the user.
     words: String,
 }
@@ -299,7 +304,7 @@ impl Missing {
     }
 
     /// Removes the trials of the last repetition, which may be incomplete.
-    fn of_acts(run: &mut Run, acts: &Acts) -> Result<Self, Failure> {
+    pub fn of_acts(run: &mut Run, acts: &Acts) -> Result<Self, Failure> {
         if let Some(Act::Copy(copy)) = acts.acts.first()
             && (copy.input.is_none() || copy.output.is_none())
         {
@@ -379,7 +384,7 @@ fn has_gaps(run: &Run) -> Failure {
 }
 
 /// Inspects the storage again and checks that it is the same.
-fn inspect_again(destroy: &DestroyArgs, run: &Run, host: &mut Host) -> Result<(), Failure> {
+pub fn inspect_again(destroy: &DestroyArgs, run: &Run, host: &mut Host) -> Result<(), Failure> {
     let inspection = inspect(run, destroy, None, host)?;
     let (began, now) = (&run.header.system.kernel, &inspection.system.kernel);
     if began != now {

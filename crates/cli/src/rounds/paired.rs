@@ -225,32 +225,31 @@ impl Setup {
     pub fn facts(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let [a, b] = &self.headers;
         let mut told = Vec::new();
-        let knows_steps = a.plan.order.iter().any(|slot| slot.trial > 0);
         for (side, header) in [tr!("Side A"), tr!("Side B")].into_iter().zip([a, b]) {
             told.push((side, announce::storage(&header.plan.place, &header.storage)));
             if self.acts.is_none() || header.acts.is_some() {
                 told.push((tr!("Writes"), announce::writes(&header.plan)));
             }
         }
-        let trials = counted!(u64::from(self.trials), "{n} trial", "{n} trials");
+        let trials = counted!(u64::from(self.until()), "{n} trial", "{n} trials");
         let takes = match &self.acts {
-            Some(_) if a.acts.is_none() || !knows_steps => tr!(
+            Some(_) if !self.shows_trials() => tr!(
                 "{trials} of the command on each side, in turn; the duration is known after the first; seed {seed}",
                 trials,
                 seed = a.plan.seed
             ),
             _ => {
+                let steps = self.steps_in_turn();
+                let steps = steps.iter().map(|step| step.expected.0).sum::<u64>();
                 let files = [a, b].map(|header| match &header.acts {
                     Some(_) => 0,
                     None => {
                         estimate::of_plan(&header.plan).0 - sum(&estimate::of_trials(&header.plan))
                     }
                 });
-                let both = files.iter().sum::<u64>()
-                    + self.times.iter().map(|times| sum(times)).sum::<u64>();
                 tr!(
                     "about {time}, longer on slow storage: {trials} of {jobs} on each side, in turn, seed {seed}",
-                    time = announce::minutes(Nanos(both)),
+                    time = announce::minutes(Nanos(steps + files.iter().sum::<u64>())),
                     trials,
                     jobs = counted!(a.plan.jobs.len() as u64, "{n} job", "{n} jobs"),
                     seed = a.plan.seed
@@ -885,10 +884,7 @@ impl Arm<'_> {
 /// Runs both plans in turn.
 fn measure_in_turn(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     let order = order(setup.trials, setup.headers[0].plan.seed);
-    let until = setup
-        .pause
-        .map_or(order.len(), |rounds| 2 * (rounds as usize + 1));
-    let until = until.min(order.len());
+    let until = 2 * (setup.until() as usize + 1);
     let display = match setup.shows_trials() {
         true => SlotDisplay::Jobs(Progress::new(setup.steps_in_turn())),
         false => SlotDisplay::Acts(SlotTalk::new(0, order.len())),
@@ -910,6 +906,12 @@ fn measure_in_turn(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
 }
 
 impl Setup {
+    /// Number of trials of a side after which the session ends or pauses.
+    fn until(&self) -> u32 {
+        self.pause
+            .map_or(self.trials, |pause| pause.min(self.trials))
+    }
+
     /// `true` if the trials and their times are known beforehand.
     fn shows_trials(&self) -> bool {
         self.acts.is_none() || self.headers[0].acts.is_some()
@@ -919,7 +921,10 @@ impl Setup {
     fn steps_in_turn(&self) -> Vec<Step> {
         let mut all: Vec<(u32, Step)> = Vec::new();
         for ((header, times), side) in self.headers.iter().zip(&self.times).zip(Side::BOTH) {
-            for (position, step) in (0..).zip(steps(&header.plan, times)) {
+            let slots = header.plan.order.iter();
+            let planned = slots.zip(steps(&header.plan, times));
+            let planned = planned.filter(|(slot, _)| slot.trial <= self.until());
+            for (position, (_, step)) in (0..).zip(planned) {
                 let step = Step {
                     name: format!("{side}: {}", step.name),
                     // The sides differ in speed, so each has its own kinds.

@@ -26,6 +26,7 @@ use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::{Bytes, Nanos, as_u64};
 use assay_model::wire::Inspection;
+use clap::ValueEnum;
 use file::{ActWanted, ScenarioFile, Step};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -49,6 +50,40 @@ pub enum PlaceWanted {
 pub struct Moved {
     pub read: u64,
     pub written: u64,
+}
+
+/// Kind of a part, with the scenarios of products that have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Flash and LPDDR in one package, as in phones.
+    Emcp,
+    /// Embedded flash.
+    Emmc,
+    /// Cards of cameras and recorders.
+    Sd,
+    /// Sticks.
+    Usb,
+}
+
+impl Profile {
+    /// Returns the profile's scenarios for a folder.
+    pub const fn in_folder(self) -> &'static [&'static str] {
+        match self {
+            Self::Emcp | Self::Emmc => &[
+                "ota-ab",
+                "app-install",
+                "boot",
+                "database-log",
+                "log-writer",
+                "background-write",
+            ],
+            Self::Sd => &["camera-burst", "video", "log-writer", "ota-files"],
+            Self::Usb => &["flashing", "ota-files", "background-write"],
+        }
+    }
+
+    /// Scenarios for a scratch device.
+    pub const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
 }
 
 /// Plans a built-in scenario as an act of a composed run, and announces what it writes. The names of

@@ -130,7 +130,7 @@ impl Theirs {
         // Steps of an act are shown when they are stored, which may be at its end.
         let came = swaps > 0 || matches!(swap, Swap::After(_));
         assert!(came, "never swapped: {said}");
-        assert!(!said.contains("/proc/self/fd"), "{said}");
+        assert!(!said.contains("self/fd"), "{said}");
         if ended.code == Some(0) && swap != Swap::Always {
             self.tidy(&said);
         } else {
@@ -375,7 +375,7 @@ fn a_swap_of_the_folder_itself_leads_no_named_file_away() {
             let ended = running.end();
             let said = format!("{words:?} after {millis} ms: {:?}", ended.err);
             assert!(look(&theirs.victim) == theirs.before, "{said}");
-            assert!(!said.contains("/proc/self/fd"), "{said}");
+            assert!(!said.contains("self/fd"), "{said}");
             fs::remove_file(&inner).expect("a file of the test");
             fs::remove_dir_all(moved(&inner)).expect("a file of the test");
         }
@@ -485,7 +485,7 @@ fn engines_of_names_leave_what_is_behind_a_link_alone() {
         let ended = running.end();
         let said = format!("{words:?}: {:?}", ended.err);
         assert!(look(&theirs.victim) == theirs.before, "{said}");
-        assert!(!said.contains("/proc/self/fd"), "{said}");
+        assert!(!said.contains("self/fd"), "{said}");
         assert_ne!(ended.code, Some(0), "{said}");
         fs::remove_file(&deep).expect("a file of the test");
         fs::remove_dir_all(moved(&deep)).expect("a file of the test");

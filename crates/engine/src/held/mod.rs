@@ -2,7 +2,7 @@
 //!
 //! Between two uses of a path, the owner of a parent directory can rename the directory and put a
 //! link in its place; root would then write where the link points. A name in a held directory is
-//! therefore a path through the descriptor (`/proc/self/fd/N/name`). The kernel resolves it from
+//! therefore a path through the descriptor (`/proc/thread-self/fd/N/name`). The kernel resolves it from
 //! the open directory, even if that was moved or another file has its old name, so any code that
 //! takes a path can use it. Below the directory, [`open`] and the other functions here follow no
 //! link either: they resolve each component as `openat2(2)` with
@@ -27,13 +27,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Components, Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::let_sqlite_in;
 
-/// Links to the open files of this process.
-const DESCRIPTORS: &str = "/proc/self/fd";
+/// Folders of the links to the open files of this thread, and of the process. A thread can have a
+/// table of its own (`sys::own_file_table`); Linux before 3.17 has only the second folder.
+const DESCRIPTORS: [&str; 2] = ["/proc/thread-self/fd/", "/proc/self/fd/"];
+
+/// Returns the path of the link to a file that this thread has open.
+pub(crate) fn link_to(file: BorrowedFd<'_>) -> PathBuf {
+    static OF_THREADS: LazyLock<bool> = LazyLock::new(|| Path::new(DESCRIPTORS[0]).exists());
+    let folder = DESCRIPTORS[usize::from(!*OF_THREADS)];
+    Path::new(folder).join(file.as_raw_fd().to_string())
+}
 
 /// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat, exfat, ntfs3. A mount
 /// option sets the owner of all files there.
@@ -117,7 +125,7 @@ impl HeldFolder {
 
     fn hold(folder: OwnedFd, name: PathBuf) -> io::Result<Self> {
         let number = folder.as_raw_fd();
-        let path = Path::new(DESCRIPTORS).join(number.to_string());
+        let path = link_to(folder.as_fd());
         let itself = fstat(&folder)?;
         let named = rustix::fs::stat(&path);
         if !named.is_ok_and(|named| is_same(&named, &itself)) {
@@ -350,10 +358,10 @@ pub fn named(path: &Path) -> Cow<'_, Path> {
 fn find(path: &Path) -> Option<(Arc<OpenFolder>, Components<'_>)> {
     // Compares bytes first, because this runs before each call of engines that take a path per
     // I/O.
-    let names = path
-        .as_os_str()
-        .as_bytes()
-        .strip_prefix(b"/proc/self/fd/")?;
+    let path = path.as_os_str().as_bytes();
+    let names = DESCRIPTORS
+        .iter()
+        .find_map(|folder| path.strip_prefix(folder.as_bytes()))?;
     let mut names = Path::new(OsStr::from_bytes(names)).components();
     let number: RawFd = names.next()?.as_os_str().to_str()?.parse().ok()?;
     let all = HELD.read().unwrap_or_else(PoisonError::into_inner);

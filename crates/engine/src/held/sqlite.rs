@@ -73,7 +73,9 @@ unsafe extern "C" fn look(path: *const c_char, into: *mut c_void) -> c_int {
     };
     // SAFETY: `SQLite` gives a string that ends in a zero byte.
     let name = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let leads_to_open_file = name.strip_prefix(b"/proc/self").is_some_and(|rest| {
+    let of_thread = name.strip_prefix(b"/proc/thread-self");
+    let of_process = || name.strip_prefix(b"/proc/self");
+    let leads_to_open_file = of_thread.or_else(of_process).is_some_and(|rest| {
         let number = rest.strip_prefix(b"/fd/");
         rest.is_empty() || number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
     });

@@ -116,6 +116,29 @@ fn links_in_a_held_folder_are_not_followed() {
     assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 2);
 }
 
+/// A copy gives its thread such a table, and other acts follow in the same thread.
+#[test]
+fn a_thread_with_its_own_file_table_holds_folders() {
+    let above = tempdir().unwrap();
+    let held = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // Descriptors of this thread alone.
+            crate::own_file_table();
+            let held = HeldFolder::make(above.path(), "private").unwrap();
+            fs::write(held.path().join("file"), "content").unwrap();
+            assert_eq!(
+                named(&held.path().join("file")),
+                above.path().join("private/file")
+            );
+            held.remove().unwrap_err();
+            remove_file(&held.path().join("file")).unwrap();
+            held.remove()
+        });
+        thread.join().unwrap()
+    });
+    held.unwrap();
+}
+
 #[test]
 fn people_see_the_name_and_not_the_descriptor() {
     let (above, held) = made();

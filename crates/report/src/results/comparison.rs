@@ -5,6 +5,7 @@
 
 use crate::results::describe::{Jobs, is_alone, spoken};
 use crate::results::findings::losses;
+use crate::results::requirements::{RequirementRow, count};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::results::warnings::{NAMES, Warning};
@@ -12,11 +13,12 @@ use crate::words;
 use crate::words::{clean, enumerate, percent_points, sentence};
 use assay_lang::{Told, counted, tr, translated};
 use assay_model::figures;
-use assay_model::figures::{Change, Figure, LEVEL, Verdict};
+use assay_model::figures::{Better, Change, Figure, LEVEL, Verdict};
 use assay_model::run::Run;
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
+use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking};
 use assay_stats::verdict::{Note, Options, VerdictRow, power, ranking};
 use std::collections::BTreeMap;
@@ -36,6 +38,12 @@ pub struct Compared<'a> {
     pub warnings: Vec<Told>,
     /// True if the question was whether B may replace A.
     pub qualify: bool,
+    /// Margins of single metrics, as shares, where they differ from that of the options.
+    pub margins: BTreeMap<String, f64>,
+    /// Requirements on side B beside the comparison.
+    pub requirements: Vec<RequirementRow>,
+    /// Way to decide what is open, as a clause; empty if there is none.
+    pub remedy: String,
     /// True if gates pass a comparison in which no deciding metric was judged.
     pub allow_unjudged: bool,
     /// Sources of the figures of A, one for each unit.
@@ -219,6 +227,194 @@ impl<'a> Compared<'a> {
             && figures.any(|figure| figure.metric == line.metric && figure.primary)
     }
 
+    /// Returns the margin of a metric, in percent.
+    pub fn margin_percent(&self, metric: &str) -> f64 {
+        let own = self.margins.get(metric).copied();
+        100.0 * own.unwrap_or(self.options.margin)
+    }
+
+    /// Returns the metrics that would decide, but one side lacks them or has another label, each with
+    /// the reason in a clause.
+    pub fn uncompared(&self) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for (side, other, name) in [
+            (&self.a_sources, figures::Side::B, self.b),
+            (&self.b_sources, figures::Side::A, self.a),
+        ] {
+            let figures = side.iter().flat_map(|source| source.figures);
+            for figure in figures.filter(|figure| figure.primary) {
+                let mut lines = self.comparison.lines.iter();
+                let line = lines.find(|line| line.metric == figure.metric);
+                let differs =
+                    |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
+                let why = match line {
+                    None => Some(format!(
+                        "missing on side {other} ({name}), so it is not compared"
+                    )),
+                    Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
+                };
+                let is_known = found.iter().any(|(metric, _)| *metric == figure.metric);
+                if let Some(why) = why.filter(|_| !is_known) {
+                    found.push((figure.metric.clone(), why));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the deciding metrics with this qualification.
+    pub fn qualified(&self, as_one: Qualification) -> impl Iterator<Item = &VerdictRow> {
+        let lines = self.comparison.lines.iter();
+        lines.filter(move |line| line.primary && line.qualification == as_one)
+    }
+
+    /// Decides whether B may replace A: all metrics and requirements must pass.
+    pub fn replaces(&self) -> Qualification {
+        let required = |decision| self.requirements.iter().any(|row| row.decision == decision);
+        let any = |as_one| self.qualified(as_one).next().is_some() || required(as_one);
+        let is_open = any(Qualification::Inconclusive) || !self.uncompared().is_empty();
+        match () {
+            () if self.has_lost_data_on_b() || any(Qualification::Fail) => Qualification::Fail,
+            () if is_open || !any(Qualification::Pass) => Qualification::Inconclusive,
+            () => Qualification::Pass,
+        }
+    }
+
+    /// Answers whether B may replace A: the failed metrics with the bound that decided, and what is
+    /// open; not yet safe to display.
+    pub fn answer(&self) -> String {
+        let primary: Vec<&str> = self.primary_metrics().collect();
+        let name = |metric: &str| {
+            let alone = is_alone(metric, primary.iter().copied());
+            spoken(translated(metric), alone)
+        };
+        let mut failed: Vec<&VerdictRow> = self.qualified(Qualification::Fail).collect();
+        failed.sort_by(|a, b| self.excess(b).total_cmp(&self.excess(a)));
+        let failed = failed.iter().enumerate().map(|(index, line)| match index {
+            0 => format!("{}{}", name(&line.metric), self.bound_in_words(line)),
+            _ => name(&line.metric),
+        });
+        let required = |decision| {
+            let rows = self.requirements.iter();
+            rows.filter(move |row| row.decision == decision)
+                .map(|row| row.requirement.clone())
+        };
+        let failed: Vec<String> = required(Qualification::Fail).chain(failed).collect();
+        let open = self
+            .qualified(Qualification::Inconclusive)
+            .map(|line| name(&line.metric));
+        let uncompared = self
+            .uncompared()
+            .into_iter()
+            .map(|(metric, _)| name(&metric));
+        let open: Vec<String> = open
+            .chain(uncompared)
+            .chain(required(Qualification::Inconclusive))
+            .collect();
+        let passed = self.qualified(Qualification::Pass).count()
+            + count(&self.requirements, Qualification::Pass);
+        let all = passed + failed.len() + open.len();
+        let counts = match open.len() {
+            0 => tr!("{passed} of {all} pass", passed, all),
+            open => tr!("{passed} of {all} pass, {open} open", passed, all, open),
+        };
+        let remedy = match (self.remedy.is_empty(), open.is_empty()) {
+            (false, false) => format!(". {}", self.remedy),
+            _ => String::new(),
+        };
+        match self.replaces() {
+            Qualification::Pass => {
+                tr!("Yes: B may replace A: all {all} pass", all) + &self.closest(&name)
+            }
+            Qualification::Inconclusive if all == 0 => tr!("Open: nothing was compared").to_owned(),
+            Qualification::Inconclusive => tr!(
+                "Open: {counts} ({names}){remedy}",
+                counts,
+                names = shortened(&open),
+                remedy
+            ),
+            Qualification::Fail if failed.is_empty() => tr!("No: B loses data; {counts}", counts),
+            Qualification::Fail => tr!(
+                "No: B fails {names}; {counts}{remedy}",
+                names = shortened(&failed),
+                counts,
+                remedy
+            ),
+        }
+    }
+
+    fn primary_metrics(&self) -> impl Iterator<Item = &str> {
+        let lines = self.comparison.lines.iter().filter(|line| line.primary);
+        lines.map(|line| &*line.metric)
+    }
+
+    /// Returns the change at the bound that decides, in percent: the worst that B may be.
+    pub fn at_worst(line: &VerdictRow) -> Option<f64> {
+        let (low, high) = line.change?.interval?;
+        Some(match line.better? {
+            Better::Higher => low,
+            Better::Lower => high,
+        })
+    }
+
+    /// Returns the limit of the change of a metric, in percent.
+    pub fn limit(&self, line: &VerdictRow) -> Option<f64> {
+        let margin = self.margin_percent(&line.metric);
+        Some(match line.better? {
+            Better::Higher => -margin,
+            Better::Lower => margin,
+        })
+    }
+
+    /// Returns the percent points by which a change is worse than its limit; negative if it is better.
+    fn excess(&self, line: &VerdictRow) -> f64 {
+        let beyond = || Some((line.change?.percent - self.limit(line)?).abs());
+        beyond().unwrap_or(f64::INFINITY)
+    }
+
+    fn bound_in_words(&self, line: &VerdictRow) -> String {
+        let (Some(change), Some(limit)) = (line.change, self.limit(line)) else {
+            return String::new();
+        };
+        let limit = format_args!("{limit:+}");
+        match Self::at_worst(line) {
+            Some(worst) => tr!(
+                " ({change} %, at worst {worst} %; limit {limit} %)",
+                change = format_args!("{:+.1}", change.percent),
+                worst = format_args!("{worst:+.1}"),
+                limit
+            ),
+            None => tr!(
+                " ({change} %; limit {limit} %)",
+                change = format_args!("{:+.1}", change.percent),
+                limit
+            ),
+        }
+    }
+
+    /// Describes the passed metric that is nearest to its limit, as the end of a sentence.
+    fn closest(&self, name: &dyn Fn(&str) -> String) -> String {
+        let distance = |line: &&VerdictRow| {
+            let found = Self::at_worst(line).zip(self.limit(line));
+            found.map_or(f64::INFINITY, |(worst, limit)| (worst - limit).abs())
+        };
+        let mut passed: Vec<&VerdictRow> = self.qualified(Qualification::Pass).collect();
+        passed.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let nearest = passed.first().filter(|line| Self::at_worst(line).is_some());
+        nearest.map_or_else(String::new, |line| {
+            tr!(
+                "; nearest to its limit: {metric}{bound}",
+                metric = name(&line.metric),
+                bound = self.bound_in_words(line)
+            )
+        })
+    }
+
+    fn has_lost_data_on_b(&self) -> bool {
+        let mut runs = self.b_sources.iter().filter_map(|source| source.run);
+        runs.any(|run| !losses(&Summary::of(run)).is_empty())
+    }
+
     /// Explains why no deciding metric was judged, safe to display; `None` if one was, or if
     /// [`Self::allow_unjudged`] is set.
     pub fn unjudged(&self) -> Option<String> {
@@ -272,6 +468,20 @@ impl<'a> Compared<'a> {
             (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
         }
     }
+}
+
+/// Lists the first names, and counts the others.
+fn shortened(names: &[String]) -> String {
+    let mut shown = names
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > NAMED {
+        shown.push_str(&tr!(" and {more} more", more = names.len() - NAMED));
+    }
+    shown
 }
 
 /// Returns the reasons to doubt figures of a side, each once. The spread and number of trials are

@@ -12,6 +12,7 @@ pub mod key_figures;
 pub mod matrix;
 pub mod population;
 pub mod reference;
+pub mod requirements;
 pub mod summary;
 pub mod sweep;
 pub mod warnings;

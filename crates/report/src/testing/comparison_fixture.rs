@@ -12,6 +12,7 @@ use assay_stats::figures::of_trials;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::ranking::{Ranking, rank_figures};
+use std::collections::BTreeMap;
 
 /// A and B with all four words: `seq-read-1m` is slower in B, `rand-rw-4k` faster,
 /// `dd-plain` equivalent, and `rand-read-4k` varies too much for a word.
@@ -68,6 +69,9 @@ impl Sides {
             comparison: &self.comparison,
             warnings: Told::all(|| vec!["the kernel differs: 6.1.55 and 6.6.8".to_owned()]),
             qualify: false,
+            margins: BTreeMap::new(),
+            requirements: Vec::new(),
+            remedy: String::new(),
             allow_unjudged: false,
             a_sources: source("k3v9", &self.a_figures, &self.a),
             b_sources: source("last", &self.b_figures, &self.b),

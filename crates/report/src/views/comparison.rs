@@ -1,19 +1,22 @@
 //! Comparison of two sides: the verdict first, a row per metric, notes below.
 
-use super::provenance;
 use super::run::in_short;
 use super::run::page::{drawn, storage};
+use super::{provenance, requirements};
 use crate::charts::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift, tallied};
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
 use crate::results::{describe, warnings};
-use crate::words::{Tone, clean, enumerate, labels, percent_points, utc};
+use crate::words::{Fact, Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::Verdict;
+use assay_model::run::Unit;
+use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::units::MIN_UNITS;
 use assay_stats::verdict::{Note, Summary as SideSummary, VerdictRow};
+use std::collections::BTreeSet;
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a change is that of the \
@@ -49,6 +52,166 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     document
 }
 
+/// Maximum number of metrics in a brief answer whether B may replace A.
+const DECISIVE: usize = 6;
+/// Maximum number of notes in it.
+const DECISIVE_NOTES: usize = 2;
+
+/// Returns the answer whether B may replace A, for a terminal: the kinds of work by their result, the
+/// metrics that do not pass, and the answer as the last line.
+pub fn replacement(compared: &Compared<'_>) -> Document {
+    let mut document = Document::new(title(compared));
+    let mut section = Section::new("parts", "");
+    section.facts(kinds_by_result(compared));
+    document.push(section);
+    let lines = compared.comparison.lines.iter();
+    let primary: Vec<&VerdictRow> = lines.filter(|line| line.primary).collect();
+    let fails = compared.qualified(Qualification::Fail);
+    let decisive: Vec<&VerdictRow> = fails
+        .chain(compared.qualified(Qualification::Inconclusive))
+        .collect();
+    let (shown, more) = decisive.split_at(decisive.len().min(DECISIVE));
+    let mut metrics = Section::new("metrics", "");
+    if !shown.is_empty() {
+        let rows = shown
+            .iter()
+            .map(|line| row(compared, line, name(line, &primary)));
+        metrics.table(Table {
+            columns: columns(compared, Keep::IfRoom),
+            rows: rows.collect(),
+        });
+    }
+    if !compared.requirements.is_empty() {
+        metrics.table(requirements::table(&compared.requirements));
+    }
+    document.push(metrics);
+    let mut ending = Section::new("verdict", "");
+    let uncompared = compared.uncompared().into_iter();
+    let uncompared = uncompared.map(|(metric, why)| clean(&format!("{metric}: {why}")));
+    let mut notes: Vec<String> = uncompared.chain(compared.told_warnings()).collect();
+    let left_out = notes.split_off(notes.len().min(DECISIVE_NOTES)).len();
+    if left_out + more.len() > 0 {
+        notes.push(tr!(
+            "{metrics}, {notes}: --explain shows all",
+            metrics = counted!(more.len(), "{n} more metric", "{n} more metrics"),
+            notes = counted!(left_out, "{n} more note", "{n} more notes")
+        ));
+    }
+    ending.list(notes);
+    ending.say(terms(compared), Some(Tone::Soft));
+    let tone = match compared.replaces() {
+        Qualification::Fail => Tone::Bad,
+        Qualification::Pass | Qualification::Inconclusive => Tone::Strong,
+    };
+    ending.say(headline(compared), Some(tone));
+    document.push(ending);
+    document
+}
+
+/// Returns the kinds of work by their result: a kind with a failed metric fails, else one with an
+/// open metric is open. Each has the number of its metrics with that result.
+fn kinds_by_result(compared: &Compared<'_>) -> Vec<(&'static str, String)> {
+    let lines = compared.comparison.lines.iter().filter(|line| line.primary);
+    let groups = compared.jobs().grouped(lines, |line| &line.metric);
+    let results = [
+        (tr!("Fail"), Qualification::Fail),
+        (tr!("Open"), Qualification::Inconclusive),
+        (tr!("Pass"), Qualification::Pass),
+    ];
+    let count = |lines: &[&VerdictRow], one| {
+        lines
+            .iter()
+            .filter(|line| line.qualification == one)
+            .count()
+    };
+    let worst = |lines: &[&VerdictRow]| results.iter().position(|(_, one)| count(lines, *one) > 0);
+    let facts = results.iter().enumerate().map(|(index, (word, one))| {
+        let kinds = groups
+            .iter()
+            .filter(|(_, lines)| worst(lines) == Some(index));
+        let kinds = kinds.map(|(title, lines)| {
+            let (n, of) = (count(lines, *one), lines.len());
+            tr!("{title} {n} of {of}", title, n, of)
+        });
+        (*word, kinds.collect::<Vec<_>>().join(", "))
+    });
+    facts.filter(|(_, kinds)| !kinds.is_empty()).collect()
+}
+
+/// Returns the record of a decision whether B may replace A, with room for what is not known and for
+/// a signature.
+fn record(compared: &Compared<'_>) -> Section {
+    let mut section = Section::new("record", tr!("Record of the decision"));
+    let sides = [&compared.a_sources, &compared.b_sources];
+    let runs = sides.map(|sources| {
+        sources
+            .iter()
+            .filter_map(|source| source.run)
+            .collect::<Vec<_>>()
+    });
+    let devices = runs.each_ref().map(|runs| {
+        let device = runs.first().and_then(|run| run.header.storage.device());
+        device.map_or_else(Vec::new, labels::device_facts)
+    });
+    let units = runs.each_ref().map(|runs| {
+        let units = runs.iter().map(|run| Unit::of(&run.header).to_string());
+        units
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    let own = |name: &str| {
+        let of = |facts: &Vec<Fact>| {
+            let found = facts.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        devices.each_ref().map(of)
+    };
+    let dates = runs.each_ref().map(|runs| {
+        let last = runs.iter().map(|run| run.header.started_unix_ms).max();
+        last.map(utc).unwrap_or_default()
+    });
+    let mut rows = vec![(tr!("unit"), units)];
+    for name in [
+        tr!("kind"),
+        tr!("maker"),
+        tr!("model"),
+        tr!("capacity"),
+        tr!("firmware"),
+        tr!("made"),
+    ] {
+        rows.push((name, own(name)));
+    }
+    rows.push((tr!("lot"), Default::default()));
+    rows.push((tr!("runs"), compared.known_by()));
+    rows.push((tr!("measured on"), dates));
+    section.table(Table {
+        columns: vec![Column::text(""), Column::text("A"), Column::text("B")],
+        rows: rows
+            .into_iter()
+            .map(|(name, [a, b])| TableRow::new([name.to_owned(), a, b].map(Cell::Text).into()))
+            .collect(),
+    });
+    let margin = percent_points(compared.options.margin);
+    let limits = match (compared.margins.len(), compared.requirements.len()) {
+        (0, 0) => tr!("each metric at most {margin} % worse than A", margin),
+        (own, required) => tr!(
+            "each metric at most {margin} % worse than A; {own} with a margin of their own; {required} limits on B alone",
+            margin,
+            own,
+            required
+        ),
+    };
+    let line = "_".repeat(30);
+    section.facts([
+        (tr!("Limits"), limits),
+        (tr!("Decided by"), line.clone()),
+        (tr!("Date and signature"), line),
+    ]);
+    section
+}
+
 /// Returns a comparison for a mail, with the provenance of both sides.
 pub fn mail(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
@@ -58,6 +221,7 @@ pub fn mail(compared: &Compared<'_>) -> Document {
     for section in metrics(compared, Detail::Brief, Keep::IfRoom) {
         document.push(section);
     }
+    document.push(required(compared));
     document.push(all_notes(compared, true));
     for section in provenance::of_both(&compared.a_sources, &compared.b_sources) {
         document.push(section);
@@ -78,6 +242,10 @@ pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
     let lines = lines.map(|line| row(compared, line, clean(translated(&line.metric))));
     let mut document = Document::new(title(compared));
     document.push(answer(compared));
+    if compared.qualify {
+        document.push(record(compared));
+    }
+    document.push(required(compared));
     let mut metrics = Section::new("metrics", tr!("Metrics"));
     metrics.table(Table {
         columns: columns(compared, Keep::IfRoom),
@@ -216,14 +384,10 @@ pub fn headline(compared: &Compared<'_>) -> String {
 }
 
 fn judged(compared: &Compared<'_>) -> String {
-    let lines = compared.comparison.lines.iter().filter(|line| line.primary);
-    let words: Vec<&str> = lines.map(|line| line.qualification.word()).collect();
-    if !compared.qualify || words.is_empty() {
-        return compared.conclusion();
+    match compared.qualify {
+        true => compared.answer(),
+        false => compared.conclusion(),
     }
-    let of = counted!(words.len(), "{n} metric", "{n} metrics");
-    let counts = tallied(words.into_iter(), &["fail", "pass", "inconclusive"]);
-    tr!("May B take the place of A? Of {of}: {counts}.", of, counts)
 }
 
 /// Describes the question and the number of trials in a line.
@@ -337,23 +501,32 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
 
 /// Returns the columns of the table; [`row`] has their cells, in the same order.
 fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
-    vec![
+    let mut columns = vec![
         Column::text(tr!("metric")),
         Column::text(tr!("decides")).keep(Keep::Workbook),
         Column::number("A"),
         Column::number("B"),
         Column::number(tr!("change")),
-        Column::number(tr!("interval")).keep(interval),
-        Column::text(match compared.qualify {
-            true => tr!("may B replace A"),
-            false => tr!("verdict"),
-        }),
+    ];
+    match compared.qualify {
+        true => columns.extend([
+            Column::number(tr!("at worst")).keep(interval),
+            Column::number(tr!("limit")).keep(interval),
+            Column::text(tr!("result")),
+        ]),
+        false => columns.extend([
+            Column::number(tr!("interval")).keep(interval),
+            Column::text(tr!("verdict")),
+        ]),
+    }
+    columns.extend([
         Column::number(tr!("n of A")).keep(Keep::Workbook),
         Column::number(tr!("n of B")).keep(Keep::Workbook),
         Column::text(tr!("measured")).keep(Keep::Workbook),
         Column::number(tr!("p, adjusted")).keep(Keep::Workbook),
         Column::text(tr!("because")).keep(Keep::Workbook),
-    ]
+    ]);
+    columns
 }
 
 /// Returns the table of metrics, with the titles of their groups if there are several.
@@ -402,20 +575,48 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
     };
     let p = line.p_adjusted.filter(|p| p.is_finite());
     let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
-    TableRow::new(vec![
+    let mut cells = vec![
         name.into(),
         if line.primary { tr!("yes") } else { tr!("no") }.into(),
         figure(&line.a),
         figure(&line.b),
         Cell::change(line.change),
-        Cell::interval(line.change),
-        Cell::Verdict(compared.word_in_english(line)),
+    ];
+    match compared.qualify {
+        true => cells.extend([
+            percent_cell(Compared::at_worst(line)),
+            percent_cell(compared.limit(line)),
+            Cell::Verdict(match line.qualification {
+                Qualification::Inconclusive => key!("open"),
+                decided => decided.word(),
+            }),
+        ]),
+        false => cells.extend([
+            Cell::interval(line.change),
+            Cell::Verdict(compared.word_in_english(line)),
+        ]),
+    }
+    cells.extend([
         Cell::Count(n(&line.a)),
         Cell::Count(n(&line.b)),
         compared.measured(&line.metric).unwrap_or_default().into(),
         p.map_or(Cell::Empty, Cell::Probability),
         clean(&because.join("; ")).into(),
-    ])
+    ]);
+    TableRow::new(cells)
+}
+
+fn percent_cell(percent: Option<f64>) -> Cell {
+    percent.map_or(Cell::Empty, |percent| format!("{percent:+.1} %").into())
+}
+
+/// Returns the requirements on side B beside the comparison.
+fn required(compared: &Compared<'_>) -> Section {
+    let mut section = Section::new("requirements", tr!("Requirements on B"));
+    if !compared.requirements.is_empty() {
+        section.table(requirements::table(&compared.requirements));
+    }
+    section
 }
 
 /// Returns the reason why the label of a metric prevents it from deciding.
@@ -567,6 +768,10 @@ pub(crate) fn page(
     }));
     verdict.charts(gallery.changes.as_slice());
     document.push(verdict);
+    if compared.qualify {
+        document.push(record(compared));
+    }
+    document.push(required(compared));
     for section in metrics(compared, Detail::Full, Keep::IfRoom) {
         document.push(section);
     }

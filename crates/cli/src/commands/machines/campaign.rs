@@ -74,10 +74,10 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
     check_flags(&campaign.command)?;
     let format = judging::wanted(&args.shown)?.filter(|_| !(args.dry_run && args.shown.json));
-    let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
+    let asks = format.is_some() || args.shown.gate || args.shown.terms.replace;
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
-            "a campaign with one part compares nothing: -o, --format, --json, --gate and --qualify \
+            "a campaign with one part compares nothing: -o, --format, --json, --gate and --replace \
              are asked of two",
         ));
     }

@@ -12,12 +12,13 @@ use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
+use crate::scenarios::Profile;
 use crate::{config, jobs, scenarios};
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet};
 use assay_model::wire::{Feature, Inspection};
 use assay_target::Target;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -129,40 +130,6 @@ fn datasheet(path: &Path) -> Result<Datasheet, Failure> {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),
         None => Ok(sheet),
     }
-}
-
-/// Use of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Profile {
-    /// Flash and LPDDR in one package, as in phones.
-    Emcp,
-    /// Embedded flash.
-    Emmc,
-    /// Cards of cameras and recorders.
-    Sd,
-    /// Sticks.
-    Usb,
-}
-
-impl Profile {
-    /// Returns the profile's scenarios for a folder.
-    const fn in_folder(self) -> &'static [&'static str] {
-        match self {
-            Self::Emcp | Self::Emmc => &[
-                "ota-ab",
-                "app-install",
-                "boot",
-                "database-log",
-                "log-writer",
-                "background-write",
-            ],
-            Self::Sd => &["camera-burst", "video", "log-writer", "ota-files"],
-            Self::Usb => &["flashing", "ota-files", "background-write"],
-        }
-    }
-
-    /// Scenarios for a scratch device.
-    const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
 }
 
 /// Returns the acts that a profile adds to the suite in this place.

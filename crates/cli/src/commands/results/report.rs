@@ -60,7 +60,7 @@ pub struct ReportArgs {
     pub output: OutputArgs,
     /// Write a page for each stored run and import into this folder, and index.html that
     /// lists them.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "qualify"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "replace"])]
     pub all: Option<PathBuf>,
     #[command(flatten)]
     pub terms: Terms,
@@ -95,8 +95,8 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         let to = (format, &output);
         return judging::report([a, b], &args.store, &args.terms, to);
     }
-    if args.terms.qualify {
-        return Err(Failure::usage("--qualify needs two runs"));
+    if args.terms.replace {
+        return Err(Failure::usage("--replace needs two runs"));
     }
     let stored = load(&args.store, first)?;
     let standings = match WITH_POPULATION.contains(&format) {

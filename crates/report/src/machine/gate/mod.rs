@@ -23,6 +23,7 @@
 use crate::machine::json::rfc3339;
 use crate::results::comparison::Compared;
 use crate::results::findings::losses;
+use crate::results::requirements::RequirementRow;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::warnings::NAMES;
 use crate::results::{describe, warnings};
@@ -31,8 +32,8 @@ use assay_lang::{counted, in_english};
 use assay_model::figures::Verdict;
 use assay_model::run::Run;
 use assay_model::trial::Outcome;
+use assay_stats::verdict::VerdictRow;
 use assay_stats::verdict::judge::Qualification;
-use assay_stats::verdict::{Note, Side, VerdictRow};
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
 use serde_json::{Map, Value, json};
@@ -202,6 +203,7 @@ impl Suite {
         let lines = groups.into_iter().flat_map(|(_, group)| group);
         let mut cases: Vec<Case> = lines.map(|line| judged_case(line, compared)).collect();
         cases.extend(missing(compared));
+        cases.extend(requirement_cases(&compared.requirements));
         let runs = compared.b_sources.iter().filter_map(|source| source.run);
         cases.extend(runs.flat_map(|run| lost(&Summary::of(run)).collect::<Vec<_>>()));
         if let Some(why) = compared.unjudged() {
@@ -229,6 +231,42 @@ impl Suite {
     }
 }
 
+/// Returns a case for each requirement. An open one is a skipped case.
+fn requirement_cases(rows: &[RequirementRow]) -> impl Iterator<Item = Case> {
+    rows.iter().map(|row| Case {
+        job: clean(&row.requirement),
+        condition: String::new(),
+        metric: String::new(),
+        status: match row.decision {
+            Qualification::Pass => Status::Pass,
+            Qualification::Fail => Status::Fail,
+            Qualification::Inconclusive => Status::Skip,
+        },
+        word: row.word(),
+        reason: {
+            let [measured, bounds] = row.in_words();
+            let why = row.why.as_deref().map(clean).unwrap_or_default();
+            let parts = [row.word().to_owned(), measured, bounds, why];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            parts.collect::<Vec<_>>().join(", ")
+        },
+        measurement: None,
+        measured: None,
+        detail: Map::new(),
+    })
+}
+
+impl Suite {
+    /// Returns the requirements as cases of a suite.
+    pub fn of_requirements(run: Option<&Run>, name: &str, rows: &[RequirementRow]) -> Self {
+        in_english(|| Self {
+            name: format!("assay require {}", clean(name)),
+            cases: requirement_cases(rows).collect(),
+            ..Self::about(run, name)
+        })
+    }
+}
+
 fn judged_case(line: &VerdictRow, compared: &Compared<'_>) -> Case {
     let (job, metric) = line.metric.split_once(": ").unwrap_or((&line.metric, ""));
     let centre = line.b.map(|side| side.centre);
@@ -251,30 +289,10 @@ fn judged_case(line: &VerdictRow, compared: &Compared<'_>) -> Case {
 
 /// Returns cases for metrics that would decide, but one side lacks them or has another label.
 fn missing(compared: &Compared<'_>) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    for (side, other, name) in [
-        (&compared.a_sources, Side::B, compared.b),
-        (&compared.b_sources, Side::A, compared.a),
-    ] {
-        let figures = side.iter().flat_map(|source| source.figures);
-        for figure in figures.filter(|figure| figure.primary) {
-            let mut lines = compared.comparison.lines.iter();
-            let line = lines.find(|line| line.metric == figure.metric);
-            let differs =
-                |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
-            let why = match line {
-                None => Some(format!(
-                    "missing on side {other} ({name}), so it is not compared"
-                )),
-                Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
-            };
-            let has_case = |case: &Case| case.name() == clean(&figure.metric);
-            if let Some(why) = why.filter(|_| !cases.iter().any(has_case)) {
-                cases.push(skipped(&figure.metric, &why));
-            }
-        }
-    }
-    cases
+    let uncompared = compared.uncompared().into_iter();
+    uncompared
+        .map(|(metric, why)| skipped(&metric, &why))
+        .collect()
 }
 
 fn skipped(name: &str, why: &str) -> Case {

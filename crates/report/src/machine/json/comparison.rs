@@ -5,6 +5,7 @@ use super::{SCHEMA, rfc3339};
 use crate::described;
 use crate::results::changes::ListedSeries;
 use crate::results::comparison::{Compared, Power, Ranked};
+use crate::results::requirements::{RequirementRow, verdict};
 use crate::words::clean;
 use assay_lang::in_english;
 use assay_model::figures::{
@@ -97,7 +98,43 @@ fn whole(compared: &Compared<'_>) -> Value {
     if let Some(line) = &found.composite {
         document["composite"] = row(line, compared);
     }
+    if compared.qualify {
+        document["replaces"] = compared.replaces().word().into();
+        document["answer"] = clean(&compared.answer()).into();
+    }
+    if !compared.requirements.is_empty() {
+        document["requirements"] = requirement_values(&compared.requirements).into();
+    }
     document
+}
+
+/// Returns the requirements as JSON.
+pub fn requirements(id: &str, rows: &[RequirementRow]) -> Value {
+    in_english(|| {
+        json!({
+            "schema": 1,
+            "source": id,
+            "verdict": verdict(rows),
+            "requirements": requirement_values(rows),
+        })
+    })
+}
+
+/// Returns a JSON object for each requirement.
+fn requirement_values(rows: &[RequirementRow]) -> Vec<Value> {
+    let rows = rows.iter().map(|row| {
+        let figure = row.figure.as_ref();
+        json!({
+            "requirement": row.requirement,
+            "value": figure.map(|(centre, ..)| centre),
+            "low": figure.map(|(_, (low, _), _)| low),
+            "high": figure.map(|(_, (_, high), _)| high),
+            "unit": figure.map(|(.., unit)| unit),
+            "result": row.word(),
+            "why": row.why,
+        })
+    });
+    rows.collect()
 }
 
 /// Converts a ranking to one JSON object.

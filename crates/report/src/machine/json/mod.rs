@@ -8,7 +8,8 @@ mod comparison;
 mod trial;
 
 pub use comparison::{
-    ChangeEntry, PointEntry, SeriesEntry, comparison, line, news, power, ranking, series, trend,
+    ChangeEntry, PointEntry, SeriesEntry, comparison, line, news, power, ranking, requirements,
+    series, trend,
 };
 
 use crate::results::checkup::words;
