@@ -368,12 +368,13 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::UnknownArgument if name == Some("rank") && !named.starts_with('-') => {
             return "rank takes one sweep; to compare two runs: assay compare A B".to_owned();
         }
-        ErrorKind::UnknownArgument => {
-            format!(
+        ErrorKind::UnknownArgument => match renamed(&named) {
+            Some(now) => format!("{named} is called {now}"),
+            None => format!(
                 "unknown argument '{named}'{}",
                 meant(error, ContextKind::SuggestedArg, &named)
-            )
-        }
+            ),
+        },
         ErrorKind::InvalidSubcommand => {
             let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
             let near = meant(error, ContextKind::SuggestedSubcommand, &word);
@@ -405,6 +406,14 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         Some(name) => format!("{problem} (assay {name} --help shows all)"),
         None => format!("{problem} (assay --help shows all)"),
     }
+}
+
+/// Words of earlier versions, with those of today.
+const RENAMED: [(&str, &str); 1] = [("--qualify", "--replace")];
+
+fn renamed(word: &str) -> Option<&'static str> {
+    let found = RENAMED.iter().find(|(old, _)| *old == word);
+    found.map(|(_, new)| *new)
 }
 
 /// Start of clap's notation for the arguments of which `assay scenario` needs one.

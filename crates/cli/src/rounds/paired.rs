@@ -32,7 +32,7 @@ use crate::stored::AnnotationArgs;
 use crate::ui::progress::{Messages, Progress, Step, steps};
 use crate::{config, scenarios, stored};
 use assay_lang::{counted, tr};
-use assay_model::act::{Act, Acts};
+use assay_model::act::{Act, Acts, StepDetail};
 use assay_model::condition::Restore;
 use assay_model::figures::Side;
 use assay_model::job::Job;
@@ -960,14 +960,21 @@ fn enough_trials<'a>(
     }
 }
 
+/// `true` for a probe of the capacity: it has an answer, and its speed is no figure of the storage.
+pub fn is_probe(trial: &TrialRecord) -> bool {
+    matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_)))
+}
+
 /// Compares the trials so far in the same way as the final comparison.
 fn compare_so_far(
     headers: &[RunHeader; 2],
     trials: [&[TrialRecord]; 2],
     replaces: bool,
 ) -> ComparisonsSoFar {
-    let a = of_trials(&headers[0], trials[0]);
-    let b = of_trials(&headers[1], trials[1]);
+    let [a, b] = [0, 1].map(|side| {
+        let trials = trials[side].iter().filter(|trial| !is_probe(trial));
+        of_trials(&headers[side], &trials.cloned().collect::<Vec<_>>())
+    });
     let options = Options {
         same_model: true,
         qualify: replaces,

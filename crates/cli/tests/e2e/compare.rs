@@ -120,7 +120,7 @@ fn a_gate_closes_on_what_is_slower() {
     let gate = |words: &[&str]| bed.run(&[&["compare"], words].concat());
     gate(&[&a, &b]).assert_code(0);
     gate(&[&a, &b, "--gate"]).assert_code(3);
-    let qualified = gate(&[&a, &b, "--gate", "--qualify"]);
+    let qualified = gate(&[&a, &b, "--gate", "--replace"]);
     qualified.assert_code(3);
     // How many settle which is faster was not asked.
     assert!(!qualified.out.contains("more trials"), "{}", qualified.out);

@@ -92,7 +92,7 @@ fn formats_are_chosen_by_name_or_by_ending() {
     assert_eq!(printed.out, file, "the same on standard output");
     let line = bed.refused(&["compare", "last", "last", "--format", "csv"]);
     assert!(line.contains("'csv' is not a value of --format"), "{line}");
-    let line = bed.refused(&["report", "last", "--format", "tap", "--qualify"]);
+    let line = bed.refused(&["report", "last", "--format", "tap", "--replace"]);
     assert!(line.contains("two runs"), "{line}");
     let line = bed.refused(&["report", "last", "--format", "tap", "--kcidb-origin", "x"]);
     assert!(line.contains("--format kcidb"), "{line}");

@@ -2,6 +2,7 @@
 //! one program, so that it is linked once. What needs root or a tool that is
 //! not here is skipped with its reason.
 
+mod accept;
 mod androbench;
 mod apart;
 mod archives;

@@ -198,24 +198,29 @@ impl<'a> Compared<'a> {
             .collect()
     }
 
-    /// Reports the side on which a job lost data, with the first finding; not yet safe to display.
+    /// Reports the sides on which a job lost data, with the first finding; not yet safe to display.
     pub fn lost_data(&self) -> Option<String> {
-        let sides = [
-            (figures::Side::A, &self.a_sources),
-            (figures::Side::B, &self.b_sources),
-        ];
-        let lost = sides.into_iter().filter_map(|(side, sources)| {
-            let runs = sources.iter().filter_map(|source| source.run);
-            let first = runs.flat_map(|run| losses(&Summary::of(run))).next()?;
-            Some(tr!(
-                "Data was not kept on side {side}: {job}, {first}.",
-                side,
-                job = first.job,
-                first = first.first
-            ))
-        });
+        let lost = figures::Side::BOTH
+            .into_iter()
+            .filter_map(|side| self.lost_on(side));
         let lost: Vec<String> = lost.collect();
         (!lost.is_empty()).then(|| lost.join(" "))
+    }
+
+    /// Reports the first job of a side that lost data; not yet safe to display.
+    pub fn lost_on(&self, side: figures::Side) -> Option<String> {
+        let sources = match side {
+            figures::Side::A => &self.a_sources,
+            figures::Side::B => &self.b_sources,
+        };
+        let runs = sources.iter().filter_map(|source| source.run);
+        let first = runs.flat_map(|run| losses(&Summary::of(run))).next()?;
+        Some(tr!(
+            "Data was not kept on side {side}: {job}, {first}.",
+            side,
+            job = first.job,
+            first = first.first
+        ))
     }
 
     /// Returns true if only its label prevents a metric from deciding.
@@ -274,7 +279,9 @@ impl<'a> Compared<'a> {
         let any = |as_one| self.qualified(as_one).next().is_some() || required(as_one);
         let is_open = any(Qualification::Inconclusive) || !self.uncompared().is_empty();
         match () {
-            () if self.has_lost_data_on_b() || any(Qualification::Fail) => Qualification::Fail,
+            () if self.lost_on(figures::Side::B).is_some() || any(Qualification::Fail) => {
+                Qualification::Fail
+            }
             () if is_open || !any(Qualification::Pass) => Qualification::Inconclusive,
             () => Qualification::Pass,
         }
@@ -333,7 +340,9 @@ impl<'a> Compared<'a> {
                 names = shortened(&open),
                 remedy
             ),
-            Qualification::Fail if failed.is_empty() => tr!("No: B loses data; {counts}", counts),
+            Qualification::Fail if self.lost_on(figures::Side::B).is_some() => {
+                tr!("No: B does not keep its data; {counts}", counts)
+            }
             Qualification::Fail => tr!(
                 "No: B fails {names}; {counts}{remedy}",
                 names = shortened(&failed),
@@ -408,11 +417,6 @@ impl<'a> Compared<'a> {
                 bound = self.bound_in_words(line)
             )
         })
-    }
-
-    fn has_lost_data_on_b(&self) -> bool {
-        let mut runs = self.b_sources.iter().filter_map(|source| source.run);
-        runs.any(|run| !losses(&Summary::of(run)).is_empty())
     }
 
     /// Explains why no deciding metric was judged, safe to display; `None` if one was, or if

@@ -88,14 +88,18 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
     let mut ending = Section::new("verdict", "");
     let uncompared = compared.uncompared().into_iter();
     let uncompared = uncompared.map(|(metric, why)| clean(&format!("{metric}: {why}")));
-    let mut notes: Vec<String> = uncompared.chain(compared.told_warnings()).collect();
+    let lost = compared.lost_data().map(|lost| clean(&lost)).into_iter();
+    let notes = lost.chain(uncompared).chain(compared.told_warnings());
+    let mut notes: Vec<String> = notes.collect();
     let left_out = notes.split_off(notes.len().min(DECISIVE_NOTES)).len();
-    if left_out + more.len() > 0 {
-        notes.push(tr!(
-            "{metrics}, {notes}: --explain shows all",
-            metrics = counted!(more.len(), "{n} more metric", "{n} more metrics"),
-            notes = counted!(left_out, "{n} more note", "{n} more notes")
-        ));
+    let left_out = [
+        (more.len() > 0).then(|| counted!(more.len(), "{n} more metric", "{n} more metrics")),
+        (left_out > 0).then(|| counted!(left_out, "{n} more note", "{n} more notes")),
+    ];
+    let left_out: Vec<String> = left_out.into_iter().flatten().collect();
+    if !left_out.is_empty() {
+        let more = left_out.join(", ");
+        notes.push(tr!("{more}: --explain shows all", more));
     }
     ending.list(notes);
     ending.say(terms(compared), Some(Tone::Soft));
@@ -377,7 +381,8 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
 /// Returns the conclusion in a sentence or two, safe to display.
 pub fn headline(compared: &Compared<'_>) -> String {
     let words = judged(compared);
-    clean(&match compared.lost_data() {
+    let lost = compared.lost_data().filter(|_| !compared.qualify);
+    clean(&match lost {
         Some(lost) => format!("{lost} {words}"),
         None => words,
     })

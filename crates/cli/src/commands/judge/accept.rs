@@ -14,7 +14,7 @@ use crate::jobs::SuiteArgs;
 use crate::judging::requirements::Requirements;
 use crate::judging::{self, Judged, NamedSide, VerdictArgs, wanted};
 use crate::output::say;
-use crate::rounds::paired::{Repeated, Request, Setup};
+use crate::rounds::paired::{Repeated, Request, Setup, is_probe};
 use crate::rounds::{JobSource, RepeatedCommand, RoundArgs, Trials, from_file};
 use crate::scenarios::Profile;
 use crate::stored::lookup::FigureSource;
@@ -23,7 +23,6 @@ use crate::targets::{self, OnArgs};
 use crate::ui::parse_time;
 use crate::{config, stored};
 use assay_lang::tr;
-use assay_model::act::StepDetail;
 use assay_model::figures::Side;
 use assay_model::run::{Run, RunStatus, Stopping};
 use assay_model::text::clean;
@@ -313,11 +312,10 @@ fn conclude_measured(
     answer
 }
 
-/// Removes the figures of a probe: it has an answer, and its speed is no figure of the part.
+/// Removes the figures of a probe.
 fn without_probe(mut source: FigureSource) -> FigureSource {
     let trials = source.run.iter().flat_map(|run| &run.trials);
-    let probes =
-        trials.filter(|trial| matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_))));
+    let probes = trials.filter(|trial| is_probe(trial));
     let probes: Vec<String> = probes
         .map(|trial| format!("{}: ", trial.job.name))
         .collect();

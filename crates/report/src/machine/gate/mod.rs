@@ -1,7 +1,7 @@
 //! Output for gates and test farms: a list of cases, each with a status. A status is derived from
 //! an existing verdict, never determined here.
 //!
-//! | | comparison | with `--qualify` | run |
+//! | | comparison | with `--replace` | run |
 //! |---|---|---|---|
 //! | pass | faster, equivalent | pass | |
 //! | fail | slower | fail | |
