@@ -157,15 +157,20 @@ impl<'a> SlotConditions<'a> {
         slot: &Slot,
         restore: &Restore,
     ) -> Result<Vec<InForce>, String> {
+        let stop = &runner.controls.stop;
         let Some((conditions, storage)) = &mut self.set else {
-            return Ok(Vec::new());
+            if *restore == Restore::default() {
+                return Ok(Vec::new());
+            }
+            let storage = stack::resolve(runner.roots, runner.plan.place.path());
+            let storage = storage.map_err(|error| error.to_string())?;
+            return before_trial(runner.roots, &storage, restore, stop);
         };
         let mut in_force = conditions.enter(slot.condition)?;
         let mounted = conditions.mount_point();
         let mounted = mounted.map(|point| stack::resolve(runner.roots, point));
         let mounted = mounted.transpose().map_err(|error| error.to_string())?;
         let storage = mounted.as_ref().unwrap_or(storage);
-        let stop = &runner.controls.stop;
         in_force.extend(before_trial(runner.roots, storage, restore, stop)?);
         Ok(in_force)
     }

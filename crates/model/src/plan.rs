@@ -270,6 +270,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn trials_of_a_plan_in_rounds_go_on_counting() {
+        let place = Place::Directory { path: "/f".into() };
+        let order = [(0, 1), (1, 1), (1, 2), (0, 2)];
+        let order = order.map(|(job, trial)| Slot::plain(job, trial)).into();
+        let plan = Plan {
+            order,
+            ..Plan::once(String::new(), place)
+        };
+        let trials = |round| -> Vec<u32> {
+            let order = plan.in_round(round).order;
+            order.iter().map(|slot| slot.trial).collect()
+        };
+        assert_eq!(trials(0), [0, 0, 0, 0]);
+        assert_eq!(trials(1), [1, 1, 2, 2]);
+        assert_eq!(trials(3), [5, 5, 6, 6]);
+    }
+
+    #[test]
     fn two_conditions_come_in_blocks_of_four() {
         let order = rounds(1, 2, 8, 7);
         let conditions: Vec<_> = order.iter().map(|slot| slot.condition).collect();

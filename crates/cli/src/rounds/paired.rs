@@ -990,3 +990,18 @@ fn compare_so_far(
         spread: Spread::of(spreads(&[a, b].concat())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_where_the_next_trial_begins() {
+        let ends = |trials: &[u32]| turn_ends(trials.iter().copied());
+        assert_eq!(ends(&[0, 0, 1, 1, 2, 2]), [2, 4, 6]);
+        // A probe before the first turn belongs to it.
+        assert_eq!(ends(&[1, 0, 0, 1, 1]), [3, 5]);
+        assert_eq!(ends(&[0]), [1]);
+        assert_eq!(ends(&[]), [0; 0]);
+    }
+}

@@ -898,6 +898,41 @@ mod tests {
         assert_eq!(mixed.compared().contradiction(), None);
     }
 
+    #[test]
+    fn the_answer_names_the_bound_that_decides() {
+        let sides = Sides::new();
+        let asked = |comparison: &Comparison, qualify| {
+            let compared = Compared {
+                comparison,
+                qualify,
+                ..sides.compared()
+            };
+            (compared.replaces(), compared.answer())
+        };
+        let (decision, answer) = asked(&sides.comparison, true);
+        assert_eq!(decision, Qualification::Fail);
+        assert!(answer.starts_with("No: B fails seq-read-1m (-"), "{answer}");
+        assert!(answer.contains(" %, at worst -"), "{answer}");
+        assert!(answer.contains("; limit -5 %); "), "{answer}");
+        let mut open = sides.comparison.clone();
+        open.lines
+            .retain(|line| line.qualification != Qualification::Fail);
+        let (decision, answer) = asked(&open, true);
+        assert_eq!(decision, Qualification::Inconclusive);
+        assert!(
+            answer.starts_with("Open: ") && answer.contains(" open ("),
+            "{answer}"
+        );
+        let mut passed = open;
+        passed
+            .lines
+            .retain(|line| line.qualification == Qualification::Pass);
+        // The metrics that were removed are there on both sides, and were not compared.
+        let (decision, answer) = asked(&passed, true);
+        assert_eq!(decision, Qualification::Inconclusive, "{answer}");
+        assert!(answer.contains("seq-read-1m"), "{answer}");
+    }
+
     /// Beside metrics that cannot be judged for another reason.
     #[test]
     fn too_few_trials_are_told_once() {

@@ -88,9 +88,8 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
     let mut ending = Section::new("verdict", "");
     let uncompared = compared.uncompared().into_iter();
     let uncompared = uncompared.map(|(metric, why)| clean(&format!("{metric}: {why}")));
-    let lost = compared.lost_data().map(|lost| clean(&lost)).into_iter();
-    let notes = lost.chain(uncompared).chain(compared.told_warnings());
-    let mut notes: Vec<String> = notes.collect();
+    let notes = lost(compared).into_iter().chain(uncompared);
+    let mut notes: Vec<String> = notes.chain(compared.told_warnings()).collect();
     let left_out = notes.split_off(notes.len().min(DECISIVE_NOTES)).len();
     let left_out = [
         (more.len() > 0).then(|| counted!(more.len(), "{n} more metric", "{n} more metrics")),
@@ -690,6 +689,7 @@ fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let between = of_all.filter(|note| matches!(note, Note::BetweenRuns(..)));
     let mut notes: Vec<String> = between.map(|note| clean(&note.to_string())).collect();
     let first = notes.clone();
+    notes.extend(lost(compared).filter(|_| compared.qualify));
     notes.extend(shared.told().map(|note| clean(&note)));
     if singly {
         notes.extend(reasons(compared, &shared));
@@ -699,6 +699,11 @@ fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     notes.extend(drift(compared.comparison).map(|drift| clean(&drift)));
     section.list(notes);
     section
+}
+
+/// Reports lost data, safe to display.
+fn lost(compared: &Compared<'_>) -> Option<String> {
+    compared.lost_data().map(|lost| clean(&lost))
 }
 
 /// Returns the reasons of deciding metrics, each with the metrics that it applies to.

@@ -13,13 +13,16 @@ use std::sync::atomic::AtomicBool;
 #[derive(Default)]
 struct Recorder {
     calls: Vec<&'static str>,
+    names: Vec<String>,
     ended: Vec<(Outcome, StepOutcome)>,
     /// A file that somebody cuts when the clock starts, and to which length.
     cuts: Option<(PathBuf, u64)>,
 }
 
 impl Observer for Recorder {
-    fn begins(&mut self, _step: crate::ObservedStep<'_>) {}
+    fn begins(&mut self, step: crate::ObservedStep<'_>) {
+        self.names.push(step.job.name.clone());
+    }
 
     fn clock_starts(&mut self, _step: crate::ObservedStep<'_>) {
         if let Some((path, length)) = &self.cuts {
@@ -98,6 +101,28 @@ fn what_was_measured_before_a_failure_is_told_with_it() {
     let first = &measured.errors.first[0];
     assert_eq!((first.offset, first.length), (32 << 10, 4 << 10));
     assert!(came.detail.is_none());
+}
+
+#[test]
+fn the_steps_are_known_beforehand() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let mut several = work(&path, &[Test::Write, Test::Read]);
+    several.rows.push(IozoneRow {
+        file_kib: 64,
+        record_kib: 16,
+    });
+    let single = several.clone();
+    several.files.push(folder.path().join("other"));
+    several.children = vec![2, 1];
+    for work in [single, several] {
+        let mut recorder = Recorder::default();
+        carry_out(&work, &mut recorder).unwrap();
+        let steps = work.steps();
+        let planned: Vec<String> = steps.iter().map(|job| job.name.clone()).collect();
+        assert_eq!(recorder.names, planned);
+        assert!(planned.len() >= 4);
+    }
 }
 
 #[test]
