@@ -164,7 +164,8 @@ impl<'a> SlotConditions<'a> {
             }
             let storage = stack::resolve(runner.roots, runner.plan.place.path());
             let storage = storage.map_err(|error| error.to_string())?;
-            return before_trial(runner.roots, &storage, restore, stop);
+            let prepared = before_trial(runner.roots, &storage, restore, stop)?;
+            return Ok(prepared.into_iter().collect());
         };
         let mut in_force = conditions.enter(slot.condition)?;
         let mounted = conditions.mount_point();

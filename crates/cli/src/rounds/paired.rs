@@ -105,7 +105,7 @@ pub struct Setup {
 }
 
 /// What both sides carry out.
-struct Content {
+struct SessionPlan {
     plans: [Plan; 2],
     acts: Option<[Acts; 2]>,
     times: [Vec<Nanos>; 2],
@@ -165,7 +165,7 @@ impl Setup {
                 commands_in_turn(request, (each, *probes), [&mut a, &mut b], seed)?
             }
         };
-        let Content {
+        let SessionPlan {
             plans: [plan_a, plan_b],
             acts,
             times,
@@ -356,7 +356,7 @@ fn jobs_in_turn(
     source: &JobSource,
     sides: [&Admitted; 2],
     seed: u64,
-) -> Result<Content, Failure> {
+) -> Result<SessionPlan, Failure> {
     let jobs = common_jobs(request.rounds, source, sides)?;
     let once = estimate::of_jobs(&jobs.all, false, &request.rounds.restore());
     let round = Nanos(once.0.saturating_mul(2));
@@ -378,7 +378,7 @@ fn jobs_in_turn(
             schedule.trials,
         )
     });
-    Ok(Content {
+    Ok(SessionPlan {
         times: plans.each_ref().map(estimate::of_trials),
         plans,
         acts: None,
@@ -392,7 +392,7 @@ fn act_in_turn(
     planned: [Vec<PlannedAct>; 2],
     sides: [&Admitted; 2],
     seed: u64,
-) -> Result<Content, Failure> {
+) -> Result<SessionPlan, Failure> {
     let cost = Cost {
         step: 2,
         ..Cost::UNKNOWN
@@ -407,7 +407,7 @@ fn commands_in_turn(
     (each, probes): (&[Vec<RepeatedCommand>; 2], bool),
     [a, b]: [&mut Admitted; 2],
     seed: u64,
-) -> Result<Content, Failure> {
+) -> Result<SessionPlan, Failure> {
     let mut planned: [Vec<PlannedAct>; 2] = Default::default();
     if probes {
         let probed = [&*a, &*b].map(|side| jobs::capacity(false, &side.place, &side.inspection));
@@ -485,7 +485,7 @@ fn in_rounds(
     sides: [&Admitted; 2],
     seed: u64,
     schedule: Schedule,
-) -> Content {
+) -> SessionPlan {
     let destroy_data = request.rounds.destroy.destroy_data.is_some();
     let both = [0, 1].map(|side: usize| {
         let planned = &planned[side];
@@ -516,7 +516,7 @@ fn in_rounds(
         (plan, acts, times.collect())
     });
     let [(plan_a, acts_a, times_a), (plan_b, acts_b, times_b)] = both;
-    Content {
+    SessionPlan {
         plans: [plan_a, plan_b],
         acts: Some([acts_a, acts_b]),
         times: [times_a, times_b],

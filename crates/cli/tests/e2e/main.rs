@@ -15,10 +15,16 @@ mod capacity;
 mod check;
 mod claims;
 mod compare;
-mod contradiction;
 mod contrib;
 mod cut_short;
-mod dd;
+/// `assay dd` beside the installed GNU dd: the same bytes, blocks, exit codes and lines.
+mod dd {
+    mod both;
+    mod cases;
+    mod refused;
+    mod signals;
+    mod steps;
+}
 mod device;
 mod devices;
 mod disks;
@@ -54,7 +60,6 @@ mod mem;
 mod model;
 mod names;
 mod nightly;
-mod openmetrics;
 mod outputs;
 mod over_adb;
 mod over_ssh;
@@ -91,5 +96,4 @@ mod sweep_mkfs;
 mod sweep_work;
 mod traits;
 mod untouched;
-mod user;
 mod watch;

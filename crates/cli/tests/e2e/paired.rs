@@ -417,3 +417,42 @@ fn a_command_that_uses_nothing_on_a_side_is_refused() {
     let line = bed.refused(&words);
     assert!(line.contains("'capacity' cannot be repeated"), "{line}");
 }
+
+/// Milliseconds of a day.
+const DAY: u64 = 86_400_000;
+
+/// Returns the time of day of a moment such as `2026-01-02T03:04:05.678Z`, in milliseconds.
+fn millis_of_day(moment: &str) -> u64 {
+    let number = |from: usize, to: usize| moment[from..to].parse::<u64>().expect("a number");
+    let seconds = (number(11, 13) * 60 + number(14, 16)) * 60 + number(17, 19);
+    seconds * 1000 + number(20, 23)
+}
+
+#[test]
+fn a_repeated_command_waits_before_each_trial() {
+    let bed = Bed::new();
+    let (a, b) = (bed.folder_named("a"), bed.folder_named("b"));
+    let words = [
+        "compare",
+        "--paired-on",
+        text(&a),
+        text(&b),
+        "--trials",
+        "4",
+        "--idle",
+        "400ms",
+    ];
+    let command = ["--", "dd", "if=/dev/zero", "of=copied", "bs=4k", "count=1"];
+    let ended = bed.run(&[&words[..], &command].concat());
+    ended.assert_code(0);
+    for id in ids(&ended) {
+        let run = bed.stored(&id);
+        let trials = run["trials"].as_array().expect("a list");
+        let began = |trial: &Value| millis_of_day(trial["started"].as_str().expect("a time"));
+        assert_eq!(trials.len(), 5);
+        for pair in trials.windows(2) {
+            let between = (began(&pair[1]) + DAY - began(&pair[0])) % DAY;
+            assert!(between >= 400, "{between} ms between two trials of a side");
+        }
+    }
+}

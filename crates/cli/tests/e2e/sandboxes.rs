@@ -1,10 +1,12 @@
 //! In a sandbox that filters system calls (seccomp): what it refuses, or kills for, is
 //! an engine less, and not the end of a measurement.
 
-use crate::assay::text;
+use crate::assay::{Bed, Running, label, test_folders, text, trial, undisturbed};
 use crate::over_ssh::Machine;
-use assay_testkit::needs;
-use std::fs;
+use assay_testkit::{Volume, needs, or_skip};
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 /// Becomes the words behind it, under a filter that does the first of them, a number,
 /// to who calls `io_uring_setup(2)`.
@@ -60,5 +62,59 @@ fn a_filter_that_kills_or_refuses_costs_an_engine_only() {
         let words = ["io_uring does not work here"];
         assert!(refused.says(&words), "{action}: {:#?}", refused.err);
         machine.assert_clean();
+    }
+}
+
+/// Without root there may be less evidence, but no wrong word.
+#[test]
+fn a_user_without_rights_gets_true_labels_or_the_reason_why_not() {
+    needs!(root, "mkfs.ext4", "setpriv");
+    let volume = or_skip!(Volume::new("ext4", 256));
+    let open = Permissions::from_mode(0o755);
+    fs::set_permissions(volume.scratch().path(), open).unwrap();
+    let folder = volume.point().join("theirs");
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).unwrap();
+
+    let bed = Bed::new();
+    let jobs = "ladder-*,read-cached,read-buffered,seq-read-1m";
+    let words = [
+        "qualify",
+        text(&folder),
+        "--quick",
+        "--json",
+        "--size",
+        "32M",
+        "--trials",
+        "1",
+        "--only",
+        jobs,
+    ];
+    let measure = || {
+        let ended = Running::start(&mut bed.command_of_nobody(&words)).end();
+        ended.assert_code(0);
+        assert!(test_folders(&folder).is_empty());
+        ended.json()
+    };
+    // A sync(2) of others writes the page cache back.
+    let is_pure = |run: &Value| label(run, "ladder-plain", "write").0 != "mixed";
+    let run = undisturbed(measure, is_pure);
+    assert_eq!(run["system"]["root"], false);
+    for (job, direction, truth) in [
+        ("ladder-plain", "write", "page-cache"),
+        ("ladder-fdatasync", "write", "device"),
+        ("ladder-direct", "write", "device-unflushed"),
+        ("ladder-dsync", "write", "device"),
+        ("read-cached", "read", "page-cache"),
+        ("read-buffered", "read", "device"),
+        ("seq-read-1m", "read", "device"),
+    ] {
+        let (label, because) = label(&run, job, direction);
+        if label == "unknown" {
+            let why = &trial(&run, job)["evidence"][direction]["why"];
+            assert!(why.as_str().is_some_and(|why| !why.is_empty()), "{job}");
+        } else {
+            assert_eq!(label, truth, "{job}: {because}");
+        }
     }
 }
