@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_counted_and_told() {
+    fn failed_programs_are_counted_and_listed() {
         let outcome = |number, verdict| ProgramResult {
             number,
             name: "t.fio".to_owned(),

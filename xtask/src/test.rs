@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_test_shows_of_its_own_program_does_not_count() {
+    fn test_counts_in_the_output_of_a_failed_test_are_ignored() {
         let tally = read(
             "     Running unittests src/lib.rs (target/debug/deps/kit-0a1b)\n\
              \nrunning 2 tests\ntest a ... FAILED\ntest b ... ok\n\nfailures:\n\n---- a stdout ----\n\

@@ -517,7 +517,7 @@ fn admit(roots: &Roots, work: &dyn ActSpec, destroy_data: bool) -> Result<Vec<St
     if written.is_empty() {
         return Ok(Vec::new());
     }
-    let owned = KernelOwned::look(roots);
+    let owned = KernelOwned::scan(roots);
     let mut warnings = Vec::new();
     for path in written {
         match device(&path) {

@@ -5,8 +5,8 @@
 //!
 //! A condition is set when it differs from the one in force, and read back before every trial.
 //! Settings are restored in reverse order; a setting that the kernel changes along with another one
-//! is recorded before it, and so restored after it. Restored values are checked only at the end,
-//! because the kernel may accept one only after another.
+//! is recorded before it, and so restored after it. Restored values are checked after the last one
+//! is written: the kernel may reset or reject one until another is restored (`vm.dirty_bytes`).
 //!
 //! A file system is a setting too: it is made and mounted, and undone by unmounting it.
 //!
@@ -35,8 +35,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Sets each condition once and undoes it. Returns the path where a run under them would
-/// work.
+/// Sets each condition once and undoes it. Returns the path to measure: the mount point that a
+/// condition makes, else `path`.
 ///
 /// # Errors
 /// The first condition that cannot be set, in one line.
@@ -50,7 +50,7 @@ pub(crate) fn rehearse(
     let storage = stack::resolve(roots, path).map_err(|error| error.to_string())?;
     can_restore(roots, &storage, restore)?;
     let mut conditions = Conditions::new(roots, &storage, run_id, conditions, journals())?;
-    // No stop is possible here: the end of the host ends the session afterwards.
+    // A rehearsal on request cannot be stopped; if the host ends, the session ends after it.
     conditions.rehearse(&AtomicBool::new(false))?;
     Ok(conditions.mount_point().unwrap_or(path).to_owned())
 }
@@ -62,7 +62,7 @@ pub(crate) struct Conditions<'a> {
     all: &'a [Condition],
     knobs: HashMap<Subject, Vec<Knob>>,
     /// Changed knobs, restored in reverse order.
-    turned: Vec<Turned>,
+    changed: Vec<ChangedKnob>,
     journal: Option<Journal>,
     /// Folder of the journals.
     journals: PathBuf,
@@ -71,24 +71,24 @@ pub(crate) struct Conditions<'a> {
 
 /// A knob that was changed, directly or by a change of another knob.
 #[derive(Clone, Debug)]
-struct Turned {
+struct ChangedKnob {
     knob: Knob,
     /// Value before the change; `None` for a command.
     old: Option<String>,
     /// Value last set; `None` if the knob was not set itself.
     last: Option<String>,
     /// The last attempt to set it was successful.
-    made: bool,
+    is_set: bool,
 }
 
-impl Turned {
+impl ChangedKnob {
     /// Creates the entry of a knob that is not changed yet.
     fn new(knob: Knob, old: Option<String>) -> Self {
         Self {
             knob,
             old,
             last: None,
-            made: false,
+            is_set: false,
         }
     }
 }
@@ -111,7 +111,7 @@ impl<'a> Conditions<'a> {
             run_id,
             all,
             knobs,
-            turned: Vec::new(),
+            changed: Vec::new(),
             journal: None,
             journals,
             in_force: None,
@@ -136,20 +136,21 @@ impl<'a> Conditions<'a> {
     /// The first condition that cannot be set, in one line.
     pub(crate) fn rehearse(&mut self, stop: &AtomicBool) -> Result<(), String> {
         let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
-        let mut made = Ok(());
+        let mut outcome = Ok(());
         for condition in self.all {
             let settings = condition.settings.iter();
-            let quiet: Vec<&Setting> = settings.filter(|s| !is_command(s)).collect();
-            made = self.make(&quiet).and_then(|()| self.look(&quiet).map(drop));
-            if made.is_err() || stop.load(Ordering::Relaxed) {
+            let others: Vec<&Setting> = settings.filter(|s| !is_command(s)).collect();
+            let set = self.set_all(&others);
+            outcome = set.and_then(|()| self.verify(&others).map(drop));
+            if outcome.is_err() || stop.load(Ordering::Relaxed) {
                 break;
             }
         }
         let problems = self.put_all_back();
         if problems.is_empty() {
-            return made;
+            return outcome;
         }
-        let first = made.err().into_iter();
+        let first = outcome.err().into_iter();
         Err(first.chain(problems).collect::<Vec<_>>().join("; "))
     }
 
@@ -166,16 +167,16 @@ impl<'a> Conditions<'a> {
         let settings: Vec<&Setting> = condition.settings.iter().collect();
         let known = self.in_force == Some(index);
         // Settings that another program has changed since the last trial are set again.
-        if !known || self.look(&settings).is_err() {
+        if !known || self.verify(&settings).is_err() {
             self.in_force = None;
-            self.make(&settings)?;
+            self.set_all(&settings)?;
             self.in_force = Some(index);
         }
-        self.look(&settings)
+        self.verify(&settings)
     }
 
     /// Reads the settings in force, and compares them with the condition.
-    fn look(&self, settings: &[&Setting]) -> Result<Vec<InForce>, String> {
+    fn verify(&self, settings: &[&Setting]) -> Result<Vec<InForce>, String> {
         let mut found = Vec::new();
         for setting in settings {
             for knob in self.knobs_of(setting) {
@@ -209,11 +210,11 @@ impl<'a> Conditions<'a> {
     }
 
     /// Writes the journal, then changes the settings in their order.
-    fn make(&mut self, settings: &[&Setting]) -> Result<(), String> {
+    fn set_all(&mut self, settings: &[&Setting]) -> Result<(), String> {
         let wanted = self.wanted(settings);
-        self.note(&wanted)?;
+        self.record(&wanted)?;
         for (knob, value) in wanted {
-            self.turn(&knob, &value)?;
+            self.set_knob(&knob, &value)?;
         }
         Ok(())
     }
@@ -238,10 +239,11 @@ impl<'a> Conditions<'a> {
 
     /// Records changes in the journal. A knob that changes together with another is
     /// recorded before it, and thus restored after it.
-    fn note(&mut self, wanted: &[(Knob, String)]) -> Result<(), String> {
+    fn record(&mut self, wanted: &[(Knob, String)]) -> Result<(), String> {
         let mut entries = Vec::new();
+        // The CPU affinity ends with this process, so it needs no journal.
         for (knob, value) in wanted.iter().filter(|(knob, _)| *knob != Knob::Affinity) {
-            if !self.turned.iter().any(|turned| turned.knob == *knob) {
+            if !self.changed.iter().any(|known| known.knob == *knob) {
                 for with in companions(knob) {
                     // A value that cannot be read cannot be restored either.
                     if let Ok(old @ Some(_)) = read(self.roots, &with) {
@@ -249,9 +251,9 @@ impl<'a> Conditions<'a> {
                     }
                 }
             }
-            let known = self.turned.iter().find(|turned| turned.knob == *knob);
+            let known = self.changed.iter().find(|known| known.knob == *knob);
             let old = match known {
-                Some(turned) => turned.old.clone(),
+                Some(changed) => changed.old.clone(),
                 None => read(self.roots, knob).map_err(|error| error.to_string())?,
             };
             entries.push(KnobChange::new(knob.clone(), old, value.clone()));
@@ -274,46 +276,45 @@ impl<'a> Conditions<'a> {
             }
         }
         for entry in entries {
-            if !self.turned.iter().any(|turned| turned.knob == entry.knob) {
-                self.turned.push(Turned::new(entry.knob, entry.old));
+            if !self.changed.iter().any(|known| known.knob == entry.knob) {
+                self.changed.push(ChangedKnob::new(entry.knob, entry.old));
             }
         }
         Ok(())
     }
 
-    fn turn(&mut self, knob: &Knob, value: &str) -> Result<(), String> {
+    fn set_knob(&mut self, knob: &Knob, value: &str) -> Result<(), String> {
         let roots = self.roots;
-        let known = self.turned.iter().position(|turned| turned.knob == *knob);
+        let known = self.changed.iter().position(|one| one.knob == *knob);
         let at = match known {
             Some(at) => at,
-            // Only the CPU affinity is not in the journal: it ends with this process.
             None => {
                 let old = read(roots, knob).map_err(|error| error.to_string())?;
-                self.turned.push(Turned::new(knob.clone(), old));
-                self.turned.len() - 1
+                self.changed.push(ChangedKnob::new(knob.clone(), old));
+                self.changed.len() - 1
             }
         };
-        let turned = &mut self.turned[at];
-        // Other knobs have a single value; these have an effect that must be undone
-        // before the next one.
-        let adds_up = matches!(
+        let changed = &mut self.changed[at];
+        // Commands, mounts and file systems accumulate: undo the last value before the next is
+        // set. A file knob is only overwritten.
+        let accumulates = matches!(
             knob,
             Knob::Command { .. } | Knob::Mount { .. } | Knob::FileSystem { .. }
         );
-        if let (true, Some(last)) = (adds_up, &turned.last) {
-            if turned.made && last == value {
+        if let (true, Some(last)) = (accumulates, &changed.last) {
+            if changed.is_set && last == value {
                 return Ok(());
             }
-            kernel::undo(roots, knob, turned.old.as_deref(), last)
+            kernel::undo(roots, knob, changed.old.as_deref(), last)
                 .map_err(|error| error.to_string())?;
         }
-        turned.made = false;
+        changed.is_set = false;
         if let Knob::FileSystem { device, .. } = knob {
             is_free(roots, device).map_err(|refusal| refusal.message)?;
         }
-        turned.last = Some(value.to_owned());
+        changed.last = Some(value.to_owned());
         let made = kernel::set(roots, knob, value).map(drop);
-        turned.made = made.is_ok();
+        changed.is_set = made.is_ok();
         made.map_err(|error| error.to_string())
     }
 
@@ -333,8 +334,8 @@ impl<'a> Conditions<'a> {
 impl Conditions<'_> {
     fn put_all_back(&mut self) -> Vec<String> {
         self.in_force = None;
-        let turned = std::mem::take(&mut self.turned);
-        put_back(self.roots, &turned)
+        let changed = std::mem::take(&mut self.changed);
+        put_back(self.roots, &changed)
     }
 
     /// Checks that the condition of a trial that just ended is still in force.
@@ -346,7 +347,7 @@ impl Conditions<'_> {
             return Ok(());
         };
         let settings: Vec<&Setting> = condition.settings.iter().collect();
-        let held = self.look(&settings).map(drop);
+        let held = self.verify(&settings).map(drop);
         held.map_err(|error| format!("the condition changed during the trial: {error}"))
     }
 }
@@ -360,7 +361,7 @@ impl Drop for Conditions<'_> {
 
 /// A knob in a journal, with all values that the run set.
 struct Left {
-    turned: Turned,
+    changed: ChangedKnob,
     all: Vec<String>,
     with: Option<Knob>,
 }
@@ -368,7 +369,7 @@ struct Left {
 /// Time limit for an agent whose host was killed to undo its own settings.
 pub(crate) const ENDING: Duration = Duration::from_secs(30);
 /// Interval between two checks of the journals of such agents.
-const LOOKS: Duration = Duration::from_millis(50);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Undoes the settings of killed runs, newest change first, and removes their journals. An agent
 /// whose host was killed undoes its own settings; those still in force after `limit` are
@@ -378,7 +379,7 @@ pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> V
     let since = Instant::now();
     let mut held = orphaned(roots, folder);
     while !held.is_empty() && since.elapsed() < limit {
-        sleep(LOOKS);
+        sleep(RECHECK_INTERVAL);
         held = orphaned(roots, folder);
     }
     let mut all: Vec<Undone> = held
@@ -400,11 +401,11 @@ pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> V
 fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
     let mut all: Vec<Left> = Vec::new();
     for entry in lines.into_iter().map(|line| line.entry) {
-        let index = match all.iter().position(|left| left.turned.knob == entry.knob) {
+        let index = match all.iter().position(|left| left.changed.knob == entry.knob) {
             Some(index) => index,
             None => {
                 all.push(Left {
-                    turned: Turned::new(entry.knob, None),
+                    changed: ChangedKnob::new(entry.knob, None),
                     all: Vec::new(),
                     with: entry.with,
                 });
@@ -413,8 +414,8 @@ fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
         };
         let left = &mut all[index];
         // The last entry counts: after a rehearsal everything was restored.
-        left.turned.old = entry.old;
-        left.turned.last.clone_from(&entry.new);
+        left.changed.old = entry.old;
+        left.changed.last.clone_from(&entry.new);
         left.all.extend(entry.new);
     }
     all
@@ -429,7 +430,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
     let mut undone = Vec::new();
     let mut kept: Vec<&Knob> = Vec::new();
     for left in knobs.iter().rev() {
-        let knob = &left.turned.knob;
+        let knob = &left.changed.knob;
         // If another program has changed a knob, it also owns the knobs that change with it.
         if left.with.as_ref().is_some_and(|with| kept.contains(&with)) {
             continue;
@@ -439,7 +440,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
             KnobState::AsSet if is_held => Some(format!(
                 "its agent, process {pid}, has set it and does not end: end it, then measure again"
             )),
-            KnobState::AsSet => put_one_back(roots, &left.turned).err(),
+            KnobState::AsSet => put_one_back(roots, &left.changed).err(),
             KnobState::Changed(now) => {
                 kept.push(knob);
                 Some(format!("it is '{now}' now, which assay had not set"))
@@ -448,7 +449,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
         undone.push(Undone {
             run_id: run_id.clone(),
             knob: knob.to_string(),
-            old: left.turned.old.clone(),
+            old: left.changed.old.clone(),
             problem,
         });
     }
@@ -456,7 +457,7 @@ fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
     let is_back = |undone: &Undone| {
         let left = knobs
             .iter()
-            .find(|left| left.turned.knob.to_string() == undone.knob);
+            .find(|left| left.changed.knob.to_string() == undone.knob);
         left.is_some_and(|left| matches!(state(roots, left), KnobState::AsBefore))
     };
     for undone in undone.iter_mut().filter(|undone| undone.problem.is_some()) {
@@ -477,7 +478,7 @@ enum KnobState {
 }
 
 fn state(roots: &Roots, left: &Left) -> KnobState {
-    let Turned { knob, old, .. } = &left.turned;
+    let ChangedKnob { knob, old, .. } = &left.changed;
     match knob {
         Knob::Command { .. } => return KnobState::AsSet,
         // The file system may exist, mounted or not; any file system mounted there is assay's.
@@ -589,34 +590,32 @@ fn file_system(roots: &Roots, storage: &Storage, journals: &Path) -> Result<Knob
 /// Restores knobs from the last to the first, then checks all of them: a value may be
 /// accepted only after another one (`vm.dirty_bytes` rejects 0; setting `vm.dirty_ratio`
 /// resets it).
-fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
+fn put_back(roots: &Roots, changed: &[ChangedKnob]) -> Vec<String> {
     let mut problems: HashMap<&Knob, String> = HashMap::new();
-    for turned in turned.iter().rev() {
-        if let Err(problem) = put_one_back(roots, turned) {
-            problems.insert(&turned.knob, problem);
+    for changed in changed.iter().rev() {
+        if let Err(problem) = put_one_back(roots, changed) {
+            problems.insert(&changed.knob, problem);
         }
     }
-    let is_back = |turned: &Turned| match (&turned.knob, &turned.old, read(roots, &turned.knob)) {
-        (Knob::Command { .. } | Knob::FileSystem { .. }, _, _) => {
-            !problems.contains_key(&turned.knob)
-        }
+    let is_back = |one: &ChangedKnob| match (&one.knob, &one.old, read(roots, &one.knob)) {
+        (Knob::Command { .. } | Knob::FileSystem { .. }, _, _) => !problems.contains_key(&one.knob),
         (_, Some(old), Ok(Some(now))) => *old == now,
         // There is nothing to compare, or the device and its settings are gone.
         _ => true,
     };
-    let missed = turned.iter().filter(|turned| !is_back(turned));
-    let words = missed.map(|turned| {
-        let old = turned.old.as_deref().unwrap_or("what it was");
-        let why = problems.get(&turned.knob).map_or("", String::as_str);
-        format!("{} could not be put back to '{old}': {why}", turned.knob)
+    let missed = changed.iter().filter(|changed| !is_back(changed));
+    let words = missed.map(|changed| {
+        let old = changed.old.as_deref().unwrap_or("what it was");
+        let why = problems.get(&changed.knob).map_or("", String::as_str);
+        format!("{} could not be put back to '{old}': {why}", changed.knob)
     });
     words.collect()
 }
 
-fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
-    let Turned {
+fn put_one_back(roots: &Roots, changed: &ChangedKnob) -> Result<(), String> {
+    let ChangedKnob {
         knob, old, last, ..
-    } = turned;
+    } = changed;
     if let (Knob::Command { .. } | Knob::FileSystem { .. }, None) = (knob, last) {
         return Ok(());
     }

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_message_is_refused() {
+    fn a_malformed_frame_is_refused() {
         let mut long: &[u8] = &[255, 255, 255, 255];
         assert!(matches!(
             receive::<ToAgent>(&mut long),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_named() {
+    fn an_unexpected_json_value_is_named_in_the_error() {
         let error = |json: &str| from_slice::<Vec<Outside>>(json.as_bytes()).unwrap_err();
         for (json, expected) in [
             ("[", "EOF"),

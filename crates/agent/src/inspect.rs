@@ -315,7 +315,7 @@ fn missing_facilities(roots: &Roots) -> Vec<MissingFacility> {
     let is_own = |meta: Metadata| user.is_root() || meta.uid() == user.as_raw();
     let program = File::open("/proc/self/exe").ok();
     let program = program.filter(|file| file.metadata().is_ok_and(is_own));
-    let no_cachestat = program.is_some_and(|file| page_cache::look_at(&file, 0, 0).is_none());
+    let no_cachestat = program.is_some_and(|file| page_cache::cached_range(&file, 0, 0).is_none());
     let answers = [
         (Facility::IoUring, engine(EngineKind::IoUring)),
         (Facility::Libaio, engine(EngineKind::Libaio)),

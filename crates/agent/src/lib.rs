@@ -13,9 +13,9 @@
 #[cfg(feature = "works")]
 mod act;
 mod conditions;
+mod exit_watchdog;
 pub mod frame;
 mod inspect;
-mod last_resort;
 #[cfg(feature = "works")]
 mod load;
 mod messages;

@@ -81,11 +81,11 @@ fn private_folder(load: &mut Load) -> Result<Option<Workspace>, Refusal> {
 /// Sends a report, one message per stream.
 fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError> {
     for evidence in &mut report.evidence {
-        sayable(&mut evidence.evidence.storage.path);
+        replace_invalid_utf8(&mut evidence.evidence.storage.path);
     }
     for mut stream in std::mem::take(&mut report.streams) {
         for (path, _) in &mut stream.files {
-            sayable(path);
+            replace_invalid_utf8(path);
         }
         outbox.send(&FromAgent::LoadStream(Box::new(stream)))?;
     }
@@ -94,7 +94,7 @@ fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError
 
 /// Converts a name that is not valid UTF-8 (a directory may hold any bytes), as messages are
 /// text. Otherwise a name could prevent the report of hours of measurement.
-fn sayable(path: &mut PathBuf) {
+fn replace_invalid_utf8(path: &mut PathBuf) {
     if let Cow::Owned(name) = named(path) {
         *path = name;
     }
@@ -110,9 +110,9 @@ fn sayable(path: &mut PathBuf) {
 /// If the load would write a device or a file that is in use, trim a file, or write
 /// although it must only read.
 fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> {
-    let streams = load.streams.iter().map(Touching::look);
+    let streams = load.streams.iter().map(Touching::of);
     let streams = streams.collect::<Result<Vec<_>, _>>()?;
-    let owned = KernelOwned::look(roots);
+    let owned = KernelOwned::scan(roots);
     let outputs = outputs(load);
     outputs
         .iter()
@@ -150,7 +150,7 @@ struct Touching<'a> {
 }
 
 impl<'a> Touching<'a> {
-    fn look(stream: &'a Stream) -> Result<Self, Refusal> {
+    fn of(stream: &'a Stream) -> Result<Self, Refusal> {
         let replays = stream.trace.read.is_some();
         let traced = replays.then(|| traced_files(&stream.trace)).transpose();
         traced
@@ -342,10 +342,10 @@ mod tests {
     #[test]
     fn any_name_can_be_said() {
         let mut path = PathBuf::from("/a/é");
-        sayable(&mut path);
+        replace_invalid_utf8(&mut path);
         assert_eq!(path, PathBuf::from("/a/é"));
         let mut path = PathBuf::from(OsStr::from_bytes(b"/a/\xff"));
-        sayable(&mut path);
+        replace_invalid_utf8(&mut path);
         assert_eq!(path.to_str(), Some("/a/\u{fffd}"));
     }
 
@@ -486,13 +486,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_is_replayed_on_counts_as_written() {
+    fn the_device_that_a_trace_trims_counts_as_written() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         fs::write(&log, "fio version 2 iolog\n/dev/x add\n/dev/x trim 0 512\n").unwrap();
         let mut stream = Stream::new("replay");
         stream.trace.read = Some(log);
-        let written = |stream: &Stream| Touching::look(stream).unwrap().written();
+        let written = |stream: &Stream| Touching::of(stream).unwrap().written();
         assert_eq!(written(&stream), [PathBuf::from("/dev/x")]);
         stream.trace.redirect = Some("/dev/y".into());
         assert_eq!(written(&stream), [PathBuf::from("/dev/y")]);

@@ -2,8 +2,8 @@
 //! signal. Output: written by a separate thread, so that a host that reads slowly never delays a
 //! trial or the evidence for it.
 
+use crate::exit_watchdog::ExitWatchdog;
 use crate::frame::{FrameError, encode, receive_small};
-use crate::last_resort::LastResort;
 use assay_engine::load::Controls;
 #[cfg(feature = "works")]
 use assay_model::act::ActOrder;
@@ -44,7 +44,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Ending {
     events: Sender<Result<Event, End>>,
     stops: Stops,
-    last_resort: LastResort,
+    exit_watchdog: ExitWatchdog,
 }
 
 impl Inbox {
@@ -58,12 +58,12 @@ impl Inbox {
         let ending = Ending {
             events,
             stops: Stops::default(),
-            last_resort: LastResort::default(),
+            exit_watchdog: ExitWatchdog::default(),
         };
         let at_end = ending.clone();
         let read = move || {
             at_end.end(listen(&mut reader, &at_end));
-            at_end.last_resort.host_gone();
+            at_end.exit_watchdog.host_gone();
         };
         Builder::new().spawn(read).map_err(no_thread)?;
         let inbox = Self {
@@ -95,15 +95,15 @@ impl Inbox {
 impl Ending {
     /// Stops all runs, and ends the session.
     pub(crate) fn end(&self, how: End) {
-        self.last_resort.ending();
+        self.exit_watchdog.ending();
         self.stops.end();
         // Without a receiver, the session is over already.
         let _ = self.events.send(Err(how));
     }
 
     /// Returns the last resort, which ends the process if the session does not end.
-    pub(crate) fn last_resort(&self) -> LastResort {
-        self.last_resort.clone()
+    pub(crate) fn exit_watchdog(&self) -> ExitWatchdog {
+        self.exit_watchdog.clone()
     }
 }
 
@@ -118,7 +118,7 @@ fn listen(reader: &mut impl Read, session: &Ending) -> End {
                 match request {
                     ToAgent::Cancel => {
                         stops.cancel();
-                        session.last_resort.cancelled();
+                        session.exit_watchdog.cancelled();
                     }
                     ToAgent::ReportNow => stops.report_now(),
                     _ => {}
@@ -214,8 +214,8 @@ impl Outbox {
         self.send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 
-    /// Sends the progress; replaces an older progress message that was not written yet.
-    pub(crate) fn tell(&self, message: &FromAgent) {
+    /// Posts the progress; replaces an older progress message that was not written yet.
+    pub(crate) fn post(&self, message: &FromAgent) {
         // A progress message always fits into a frame.
         self.shared.lock().progress = encode(message).ok();
         self.shared.changed.notify_one();
@@ -329,7 +329,7 @@ impl EndingSignals {
     /// # Errors
     /// If no thread can be started.
     pub(crate) fn catch(ending: Ending) -> io::Result<Self> {
-        Self::obey(ending, &[SIGINT, SIGTERM])
+        Self::handle(ending, &[SIGINT, SIGTERM])
     }
 
     /// Catches both, but handles only SIGTERM: the host handles SIGINT.
@@ -337,21 +337,21 @@ impl EndingSignals {
     /// # Errors
     /// If no thread can be started.
     pub(crate) fn catch_but_interrupts(ending: Ending) -> io::Result<Self> {
-        Self::obey(ending, &[SIGTERM])
+        Self::handle(ending, &[SIGTERM])
     }
 
     /// Handles SIGHUP as well, unless the process ignores it, as under `nohup`.
-    fn obey(ending: Ending, obeyed: &'static [i32]) -> io::Result<Self> {
-        let obeys_hangup = !is_ignored(SIGHUP);
+    fn handle(ending: Ending, handled: &'static [i32]) -> io::Result<Self> {
+        let with_hangup = !is_ignored(SIGHUP);
         // Cannot fail for these signals. Without handlers, the next start cleans up.
         let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
             return Ok(Self(None));
         };
         let handle = signals.handle();
         let wait = move || {
-            let obeys = |signal: &i32| obeyed.contains(signal) || *signal == SIGHUP && obeys_hangup;
+            let obeys = |signal: &i32| handled.contains(signal) || *signal == SIGHUP && with_hangup;
             for signal in signals.forever().filter(obeys) {
-                ending.last_resort().signalled(signal);
+                ending.exit_watchdog().signalled(signal);
                 ending.end(Ok(()));
             }
         };

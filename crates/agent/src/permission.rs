@@ -100,7 +100,7 @@ pub(crate) fn is_no_data(owned: &KernelOwned<'_>, path: &Path) -> Result<(), Ref
 /// The reason why it must not be written.
 pub fn admit_output(path: &Path) -> Result<(), String> {
     let roots = Roots::default();
-    is_no_data(&KernelOwned::look(&roots), path).map_err(|refusal| refusal.message)
+    is_no_data(&KernelOwned::scan(&roots), path).map_err(|refusal| refusal.message)
 }
 
 pub(crate) fn refuse(message: String) -> Refusal {
@@ -118,7 +118,7 @@ pub(crate) struct Inspected(BTreeMap<PathBuf, Storage>);
 
 impl Inspected {
     /// Records a device, unless one with the same path is recorded.
-    pub(crate) fn note(&mut self, inspection: &Inspection) {
+    pub(crate) fn record(&mut self, inspection: &Inspection) {
         if let PathKind::Device { .. } = inspection.kind {
             let Inspection { path, storage, .. } = inspection;
             self.0

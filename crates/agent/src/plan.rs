@@ -15,7 +15,6 @@ use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::trial::TrialRecord;
-use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Refusal, RunEnd, SlotEnd};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
@@ -259,8 +258,8 @@ impl<'a> Runner<'a> {
         let file = made.map_err(|errno| EngineError::file("create", path, errno.into()))?;
         let seed = SplitMix64::new(self.plan.seed).next_u64();
         let total = self.plan.file_size;
-        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
-        layout::write(&file, path, total, seed, &self.controls.stop, &mut tell)
+        let mut send = |done| self.outbox.post(&FromAgent::Preparing { done, total });
+        layout::write(&file, path, total, seed, &self.controls.stop, &mut send)
     }
 
     fn run_trials(
@@ -275,7 +274,7 @@ impl<'a> Runner<'a> {
             }
             let planned = self.planned(slot)?;
             self.started(slot)?;
-            let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
+            let mut send = |progress: Progress| self.outbox.post(&message(progress));
             let prepared = conditions.enter(slot.condition).and_then(|mut in_force| {
                 let Bench {
                     roots,
@@ -287,7 +286,7 @@ impl<'a> Runner<'a> {
                 Ok(in_force)
             });
             let EndedTrial { mut record, fatal } = match &prepared {
-                Ok(_) => bench.run(&planned.job, slot.trial, position, &mut tell),
+                Ok(_) => bench.run(&planned.job, slot.trial, position, &mut send),
                 Err(error) => EndedTrial {
                     record: self.not_begun(slot, position, error)?,
                     fatal: Fatal::of(error, None, bench.roots, bench.storage),
@@ -355,7 +354,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn told(progress: Progress) -> FromAgent {
+fn message(progress: Progress) -> FromAgent {
     FromAgent::Progress {
         elapsed_ns: progress.elapsed_ns,
         bytes: progress.bytes,

@@ -69,6 +69,7 @@ fn grace(seconds: &OsStr) -> Duration {
 /// standard error of the link, for its last messages.
 fn start_kept() -> io::Result<()> {
     let mut words: Vec<OsString> = env::args_os().skip(1).collect();
+    // Counted from the end: the program `assay` has one more word before the role.
     let role = words.iter_mut().rev().nth(2);
     *role.ok_or(ErrorKind::InvalidInput)? = KEPT.into();
     Command::new(env::current_exe()?)
@@ -79,17 +80,15 @@ fn start_kept() -> io::Result<()> {
         .map(drop)
 }
 
-/// Time within which a host normally reconnects; later, its cable is probably unplugged. Another
-/// host that wants to use the machine meanwhile does not wait longer.
+/// Longest time that another host waits for the absent one to reconnect, which normally takes less.
 const COMING_BACK: Duration = Duration::from_secs(10);
 /// Time limit for the first byte of a connection, which is its purpose.
 const PURPOSE: Duration = Duration::from_secs(10);
 
 /// Serves until the host ends the session or is absent for too long, then removes the folder.
 ///
-/// Messages are kept in memory while there is no connection, and so is the record of the trial in
-/// progress: nothing else may write to the storage under test. The next trial begins only when the
-/// host has that record, as always.
+/// Without a connection, messages and the record of the current trial stay in memory: writing them
+/// could change what is measured. The next trial begins only when the host has that record.
 fn run_kept(folder: &Path, times: Times) -> io::Result<()> {
     // A new session protects this process from signals to the processes of the link.
     let _ = setsid();
@@ -111,7 +110,7 @@ fn run_kept(folder: &Path, times: Times) -> io::Result<()> {
 struct RelayListener {
     link: Link,
     times: Times,
-    inside: Arc<Mutex<Option<UnixStream>>>,
+    relay: Arc<Mutex<Option<UnixStream>>>,
 }
 
 impl RelayListener {
@@ -119,7 +118,7 @@ impl RelayListener {
         Self {
             link,
             times,
-            inside: Arc::default(),
+            relay: Arc::default(),
         }
     }
 
@@ -140,17 +139,17 @@ impl RelayListener {
     }
 
     fn end(&self, stream: &mut UnixStream) {
-        let answer = self.future();
+        let answer = self.answer_to_sibling();
         let _ = stream.write_all(&[answer]);
         if answer == ENDS {
             self.link.give_up(None);
         }
     }
 
-    /// Returns the answer to a sibling: the agent continues, ends, or does not know yet whether a
-    /// host is there. A broken connection may stay open for many minutes, but a running host sends
-    /// a keep-alive packet at every interval.
-    fn future(&self) -> u8 {
+    /// Returns the answer to another agent on this machine that asks whether this one is abandoned:
+    /// it continues, ends, or does not know yet whether a host is there. A broken connection may
+    /// stay open for many minutes, but a running host sends a keep-alive packet at every interval.
+    fn answer_to_sibling(&self) -> u8 {
         let (silent, times) = (self.link.silent_for(), self.times);
         match self.link.is_connected() {
             true if silent < 2 * times.sign => GOES_ON,
@@ -161,12 +160,12 @@ impl RelayListener {
     }
 
     fn accept(&self, stream: &UnixStream) {
-        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = inside.take() {
+        let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = relay.take() {
             let _ = before.shutdown(Shutdown::Both);
         }
-        *inside = stream.try_clone().ok();
-        drop(inside);
+        *relay = stream.try_clone().ok();
+        drop(relay);
         // An error means that the peer is not a link of this version; the connection is closed as
         // well.
         let _ = self.link.carry(stream, stream);
@@ -200,6 +199,7 @@ fn run_relay(folder: &Path, patience: Duration) -> io::Result<()> {
         let _ = pump(io::stdin(), to_agent);
         exit(LINK_ENDED);
     })?;
+    // If the agent still listens, only this connection has ended, for example for a newer relay.
     if pump(agent, io::stdout()).is_err() || connect(folder).is_ok() {
         exit(LINK_ENDED);
     }
@@ -244,16 +244,16 @@ mod tests {
     /// Collects the successive answers to a sibling, without repetitions.
     fn answers(listener: &RelayListener, last: u8) -> Vec<u8> {
         let since = Instant::now();
-        let mut answers = vec![listener.future()];
+        let mut answers = vec![listener.answer_to_sibling()];
         while answers.last() != Some(&last) && since.elapsed() < Duration::from_secs(60) {
-            answers.push(listener.future());
+            answers.push(listener.answer_to_sibling());
             answers.dedup();
         }
         answers
     }
 
     #[test]
-    fn a_connection_that_says_nothing_is_no_host() {
+    fn an_open_but_silent_connection_does_not_keep_the_agent() {
         let times = Times {
             grace: Duration::from_secs(3600),
             sign: Duration::from_millis(20),
@@ -261,9 +261,9 @@ mod tests {
         };
         let (link, _reader, _writer) = link(times);
         let listener = RelayListener::new(link, times);
-        let (relay, _cable_is_out) = UnixStream::pair().unwrap();
-        let inside = listener.clone();
-        std::thread::spawn(move || inside.accept(&relay));
+        let (relay, _peer) = UnixStream::pair().unwrap();
+        let accepting = listener.clone();
+        std::thread::spawn(move || accepting.accept(&relay));
         let answers = answers(&listener, ENDS);
         assert!(listener.link.is_connected());
         assert!(answers.ends_with(&[ASK_AGAIN, ENDS]), "{answers:?}");

@@ -3,9 +3,9 @@
 #[cfg(feature = "works")]
 use crate::act;
 use crate::conditions;
+use crate::exit_watchdog::ExitWatchdog;
 use crate::frame::FrameError;
 use crate::inspect::{checkup, inspect, is_simulated, list_devices};
-use crate::last_resort::LastResort;
 use crate::messages::{Ending, EndingSignals, Event, Inbox, Outbox};
 use crate::permission::{Inspected, refuse};
 use crate::plan::Runner;
@@ -22,7 +22,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
-/// Refusal of other requests: the host then starts another agent for them.
+/// Refusal of acts by an agent that was built without them.
 #[cfg(not(feature = "works"))]
 const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing else: \
                        the larger one does (assay-agent-MACHINE-sqlite)";
@@ -62,8 +62,8 @@ pub(crate) fn serve_from(
 }
 
 /// Serves like [`serve`], for an agent that was started in the foreground of a terminal
-/// and communicates over two inherited descriptors. A Ctrl-C reaches the host too, which
-/// then decides.
+/// and communicates over two inherited descriptors. Ctrl-C also reaches the host, so the
+/// agent catches and ignores it: the host handles it.
 ///
 /// # Errors
 /// As in [`serve`], and if one of the descriptors is not open.
@@ -82,15 +82,15 @@ fn serve_until(
     assay_probe::hindrances::watch_for_stops();
     // Users send SIGUSR1 to a copying program to see its progress. The signal must not
     // end an agent that has no progress to report.
-    assay_engine::survive_wakes()?;
+    assay_engine::handle_sigusr1()?;
     let (inbox, ending) = Inbox::open(reader)?;
-    let last_resort = ending.last_resort();
+    let exit_watchdog = ending.exit_watchdog();
     let signals = catch(ending.clone())?;
     let outbox = Outbox::open(writer, ending)?;
     let mut session = Session {
         outbox,
         inbox,
-        last_resort: last_resort.clone(),
+        exit_watchdog: exit_watchdog.clone(),
         roots: Roots {
             loop_file,
             ..Roots::default()
@@ -109,7 +109,7 @@ fn serve_until(
     }
     // Waits until all messages are written.
     drop(session.outbox);
-    last_resort.session_over();
+    exit_watchdog.session_over();
     drop(signals);
     ended
 }
@@ -117,7 +117,7 @@ fn serve_until(
 struct Session {
     outbox: Outbox,
     inbox: Inbox,
-    last_resort: LastResort,
+    exit_watchdog: ExitWatchdog,
     roots: Roots,
     inspected: Inspected,
     /// Folder to which the agent was pushed.
@@ -131,8 +131,8 @@ impl Session {
                 Event::Run(plan, controls) => self.runner(&plan, &controls).jobs()?,
                 #[cfg(feature = "works")]
                 Event::RunActs(order, controls) => {
-                    let last_resort = self.last_resort.clone();
-                    let _under_way = last_resort.acts_begin(&order);
+                    let exit_watchdog = self.exit_watchdog.clone();
+                    let _under_way = exit_watchdog.acts_begin(&order);
                     act::run(self.runner(&order.plan, &controls), &order)?;
                 }
                 Event::Request(request) => self.answer(&request)?,
@@ -160,7 +160,7 @@ impl Session {
             ToAgent::Hello(_) => FromAgent::Hello(greeting()),
             ToAgent::Inspect { path } => match inspect(&self.roots, path) {
                 Ok(inspection) => {
-                    self.inspected.note(&inspection);
+                    self.inspected.record(&inspection);
                     FromAgent::Inspected(Box::new(inspection))
                 }
                 Err(refusal) => FromAgent::Refused(refusal),
@@ -194,7 +194,7 @@ impl Session {
             },
             #[cfg(not(feature = "works"))]
             ToAgent::RunActs { .. } => FromAgent::Refused(refuse(PLANS_ONLY.to_owned())),
-            // A run is an event of its own; the others came too late for one.
+            // `Event::Run` handles Run; the others have no effect when no run is in progress.
             ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::ReportNow | ToAgent::Cancel => {
                 return Ok(());
             }
@@ -206,7 +206,7 @@ impl Session {
 
     fn offers(&self, path: &Path, subjects: &[Subject]) -> FromAgent {
         if is_simulated(path) {
-            let why = "a simulated device has no settings of a kernel: compare two of them";
+            let why = "a simulated device has no kernel settings to vary: to compare, measure two simulated devices";
             return FromAgent::Refused(refuse(why.to_owned()));
         }
         let offered = stack::resolve(&self.roots, path)

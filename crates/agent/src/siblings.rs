@@ -20,7 +20,7 @@ use std::{fs, io};
 const PREFIX: &str = "assay-agent-";
 /// Time limit for an agent to end a trial, undo settings and remove test files.
 const ENDING: Duration = Duration::from_secs(60);
-const LOOKS: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time limit for the answer of another agent.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -49,7 +49,7 @@ fn end(folder: &Path) -> bool {
         if since.elapsed() > ENDING {
             return false;
         }
-        sleep(LOOKS);
+        sleep(POLL_INTERVAL);
     }
     true
 }
@@ -59,7 +59,7 @@ fn end(folder: &Path) -> bool {
 fn is_ending(folder: &Path) -> bool {
     loop {
         match ask(folder) {
-            Ok(ASK_AGAIN) => sleep(LOOKS),
+            Ok(ASK_AGAIN) => sleep(POLL_INTERVAL),
             answer => return answer.is_ok_and(|answer| answer == ENDS),
         }
     }

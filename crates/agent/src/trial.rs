@@ -268,7 +268,7 @@ impl Observer for TrialWatch<'_> {
         // No samples during the ramp.
         if self.is_open && self.after.is_none() {
             let roots = self.machine.roots();
-            self.sampler.look(progress.elapsed_ns, || glance(roots));
+            self.sampler.sample(progress.elapsed_ns, || glance(roots));
         }
         (self.tell)(progress);
     }

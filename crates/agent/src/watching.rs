@@ -41,7 +41,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Writes to another disk below this size are not reported, in bytes.
 const MUCH_BYTES: u64 = 1 << 20;
 
-/// Runs the observation; passes each sample to `tell`.
+/// Runs the observation; passes each message to `sink`.
 ///
 /// # Errors
 /// If the device is not known, or the command cannot be started.
@@ -49,19 +49,19 @@ pub(crate) fn run(
     roots: &Roots,
     watch: &Watch,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(WatchMessage),
+    sink: &mut dyn FnMut(WatchMessage),
 ) -> Result<WatchReport, ActError> {
-    let looked = looked_at(roots, watch.device.as_deref(), &watch.command)?;
+    let selection = select_device(roots, watch.device.as_deref(), &watch.command)?;
     let mut watching = Watching {
         roots,
         watch,
-        looked,
+        selection,
         stop,
-        tell,
+        sink,
         began: Instant::now(),
         samples: 0,
         due: Duration::ZERO,
-        said_at_ns: None,
+        last_sample_ns: None,
     };
     if watch.command.is_empty() {
         watching.alone();
@@ -81,27 +81,27 @@ pub(crate) enum WatchMessage {
 struct Watching<'a> {
     roots: &'a Roots,
     watch: &'a Watch,
-    looked: Looked,
+    selection: Selection,
     stop: &'a AtomicBool,
-    tell: &'a mut dyn FnMut(WatchMessage),
+    sink: &'a mut dyn FnMut(WatchMessage),
     began: Instant,
     /// Samples sent so far.
     samples: u32,
-    /// Time at which the next sample is due.
+    /// Time from `began` to the next sample.
     due: Duration,
-    /// Time of the last sample.
-    said_at_ns: Option<u64>,
+    /// Time from `began` to the last sample sent, in nanoseconds.
+    last_sample_ns: Option<u64>,
 }
 
 impl Watching<'_> {
     /// Takes samples until stopped, or until the requested number is reached.
     fn alone(&mut self) {
-        self.say_what_is_shown();
-        self.say(self.look(Phase::Alone));
+        self.report_selection();
+        self.send(self.read_counters(Phase::Alone));
         let wanted = self.watch.samples.unwrap_or(u64::MAX);
         while u64::from(self.samples) < wanted && !self.stopped() {
             match self.until_due() {
-                Duration::ZERO => self.say(self.look(Phase::Alone)),
+                Duration::ZERO => self.send(self.read_counters(Phase::Alone)),
                 time => std::thread::sleep(time.min(POLL)),
             }
         }
@@ -110,12 +110,12 @@ impl Watching<'_> {
     fn with_command(&mut self) -> Result<WatchReport, ActError> {
         let everywhere = written_by_disk(self.roots);
         let files = NamedFiles::before(self.roots, &self.watch.command);
-        let before = self.look(Phase::Command);
+        let before = self.read_counters(Phase::Command);
         let shown = before.disks.clone();
         let mut pending = Pending::after(&before, counters::dirty_page_age_ns(self.roots));
         let mut command = Command::start(&self.watch.command)?;
-        self.say_what_is_shown();
-        self.say(before);
+        self.report_selection();
+        self.send(before);
         let end = loop {
             match command.wait(self.until_due().min(POLL)) {
                 Waited::Ended(end) => break end.since(self.began),
@@ -123,13 +123,13 @@ impl Watching<'_> {
                 Waited::Runs => {}
             }
             if self.until_due() == Duration::ZERO {
-                let now = self.look(Phase::Command);
-                pending.look(&now, now.at_ns);
-                self.say(now);
+                let now = self.read_counters(Phase::Command);
+                pending.record(&now, now.at_ns);
+                self.send(now);
             }
         };
         let drain = self.drain(&mut pending, &end, &files);
-        self.say_who_wrote_more(&everywhere, &shown);
+        self.report_busier_disk(&everywhere, &shown);
         Ok(WatchReport {
             ended: Some(end),
             drain: Some(drain),
@@ -140,14 +140,15 @@ impl Watching<'_> {
     /// Waits until the command's dirty pages are written.
     fn drain(&mut self, pending: &mut Pending, end: &CommandEnd, files: &NamedFiles) -> Drain {
         let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
-        let mut now = self.look(Phase::Draining);
-        // Writes found now happened before the command ended.
-        pending.look(&now, end.at_ns);
-        self.say(now.clone());
+        let mut now = self.read_counters(Phase::Draining);
+        // Writes since the last sample are dated to the command's end, just before this sample.
+        pending.record(&now, end.at_ns);
+        self.send(now.clone());
         let drain = loop {
             if let Some(drain) = pending.drained(&now, end) {
                 break drain;
             }
+            // The named files account for all its dirty pages, even if others keep pages dirty.
             if files.unwritten(self.roots, &self.watch.command) == Some(0) {
                 break Drain::Left {
                     at_ns: now.at_ns,
@@ -162,23 +163,23 @@ impl Watching<'_> {
                 break Drain::TimedOut { unwritten_bytes };
             }
             if self.until_due() == Duration::ZERO {
-                self.say(now.clone());
+                self.send(now.clone());
             }
             std::thread::sleep(self.until_due().min(POLL));
-            now = self.look(Phase::Draining);
-            pending.look(&now, now.at_ns);
+            now = self.read_counters(Phase::Draining);
+            pending.record(&now, now.at_ns);
         };
-        if self.said_at_ns != Some(now.at_ns) {
-            self.say(now);
+        if self.last_sample_ns != Some(now.at_ns) {
+            self.send(now);
         }
         drain
     }
 
-    fn look(&self, phase: Phase) -> WatchSample {
+    fn read_counters(&self, phase: Phase) -> WatchSample {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let names = match &self.looked {
-            Looked::At(name) | Looked::AtNamed { device: name, .. } => vec![name.clone()],
-            Looked::AtAll { .. } => counters::disks(self.roots),
+        let names = match &self.selection {
+            Selection::At(name) | Selection::AtNamed { device: name, .. } => vec![name.clone()],
+            Selection::AtAll { .. } => counters::disks(self.roots),
         };
         let disks = names.iter();
         WatchSample {
@@ -193,27 +194,27 @@ impl Watching<'_> {
         }
     }
 
-    fn say(&mut self, sample: WatchSample) {
+    fn send(&mut self, sample: WatchSample) {
         self.samples = self.samples.saturating_add(1);
-        self.said_at_ns = Some(sample.at_ns);
+        self.last_sample_ns = Some(sample.at_ns);
         self.due = next_due(self.began.elapsed(), self.watch.interval_ns);
-        (self.tell)(WatchMessage::Sample(Box::new(sample)));
+        (self.sink)(WatchMessage::Sample(Box::new(sample)));
     }
 
-    fn say_what_is_shown(&mut self) {
-        let remark = match &self.looked {
-            Looked::At(_) => return,
-            Looked::AtNamed { device, path } => format!(
+    fn report_selection(&mut self) {
+        let remark = match &self.selection {
+            Selection::At(_) => return,
+            Selection::AtNamed { device, path } => format!(
                 "watching {device}, which {} is on; --device names another",
                 path.display()
             ),
-            Looked::AtAll { because } => because.clone(),
+            Selection::AtAll { because } => because.clone(),
         };
-        (self.tell)(WatchMessage::Remark(remark));
+        (self.sink)(WatchMessage::Remark(remark));
     }
 
-    /// Reports another disk with many more writes, which the command may have caused.
-    fn say_who_wrote_more(&mut self, before: &[(String, u64)], shown: &[DiskCounters]) {
+    /// Reports another disk to which over ten times as much, and over 1 MiB, was written.
+    fn report_busier_disk(&mut self, before: &[(String, u64)], shown: &[DiskCounters]) {
         let written = |(name, before): &(String, u64)| {
             let now = counters::disk(self.roots, name)?.counters.write_bytes;
             Some((name.clone(), now.saturating_sub(*before)))
@@ -230,7 +231,7 @@ impl Watching<'_> {
             && bytes / 10 > of_shown
             && bytes > MUCH_BYTES
         {
-            (self.tell)(WatchMessage::Remark(format!(
+            (self.sink)(WatchMessage::Remark(format!(
                 "{} was written to {name} meanwhile, and {} to {}: if that was the command, \
                  watch it with --device {name}",
                 Bytes(bytes),
@@ -275,8 +276,8 @@ struct Command {
     asked_to_end: bool,
 }
 
-/// Child process behind a lock. The holder of the lock reaps the child, which frees its process id
-/// for another process, or signals it.
+/// Child process behind a lock. Signal and reap the child only with the lock held: after the reap,
+/// its process id may belong to another process.
 #[derive(Clone)]
 struct SharedChild(Arc<Mutex<Child>>);
 
@@ -310,14 +311,14 @@ impl Command {
             ActError::Refused(format!("cannot start {program}: {error}"))
         })?;
         let child = SharedChild(Arc::new(Mutex::new(child)));
-        let (tell, ended) = channel();
+        let (sender, ended) = channel();
         let waited_for = child.clone();
         let wait = move || {
             waited_for.await_end();
             let at = Instant::now();
             let status = waited_for.lock().wait();
             // Without a receiver, the session is over.
-            let _ = tell.send(EndedCommand { at, status });
+            let _ = sender.send(EndedCommand { at, status });
         };
         Builder::new().spawn(wait).map_err(|error| {
             child.signal(Signal::KILL);
@@ -397,7 +398,7 @@ const NEAREST: usize = 4;
 
 /// Watched device.
 #[derive(Debug)]
-enum Looked {
+enum Selection {
     /// The device of that kernel name.
     At(String),
     /// The device of this path of the command; the current directory is on another one.
@@ -411,21 +412,21 @@ enum Looked {
 ///
 /// # Errors
 /// If the name does not exist, or no device is behind it.
-fn looked_at(
+fn select_device(
     roots: &Roots,
     named: Option<&Path>,
     command: &[OsString],
-) -> Result<Looked, ActError> {
+) -> Result<Selection, ActError> {
     let Some(path) = named else {
         let here = name_of(&storage_of(roots, Path::new(".")));
         let on_device = |path: PathBuf| Some((name_of(&storage_of(roots, &path)).ok()?, path));
         let of_command = paths(command).into_iter().rev().find_map(on_device);
         return Ok(match (of_command, here) {
             (Some((device, path)), here) if here.as_ref() != Ok(&device) => {
-                Looked::AtNamed { device, path }
+                Selection::AtNamed { device, path }
             }
-            (_, Ok(name)) => Looked::At(name),
-            (_, Err(why)) => Looked::AtAll {
+            (_, Ok(name)) => Selection::At(name),
+            (_, Err(why)) => Selection::AtAll {
                 because: format!(
                     "no device behind the current directory: {why}; each row shows the disk that \
                      moved most so far, which others may have used: name one with --device"
@@ -435,16 +436,16 @@ fn looked_at(
     };
     let name = path.to_str().filter(|name| !name.contains('/'));
     if let Some(name) = name.filter(|name| counters::is_device(roots, name)) {
-        return Ok(Looked::At(name.to_owned()));
+        return Ok(Selection::At(name.to_owned()));
     }
     if !path.exists() {
         return Err(ActError::Refused(nothing_there(roots, path)));
     }
     name_of(&storage_of(roots, path))
-        .map(Looked::At)
+        .map(Selection::At)
         .map_err(|why| {
             ActError::Refused(format!(
-                "no device to look at behind {}: {why}; name another with --device",
+                "no device to watch behind {}: {why}; name another with --device",
                 path.display()
             ))
         })
@@ -586,7 +587,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn missed_samples_are_not_made_up_for() {
+    fn missed_samples_are_not_repeated() {
         let due = |millis| next_due(Duration::from_millis(millis), 1_000_000_000);
         assert_eq!(due(1), Duration::from_secs(1));
         assert_eq!(due(1000), Duration::from_secs(2));
@@ -601,12 +602,12 @@ mod tests {
         };
         let mut samples = 0;
         let stop = AtomicBool::new(false);
-        let mut tell = |told| {
-            samples += u32::from(matches!(told, WatchMessage::Sample(_)));
+        let mut sink = |message| {
+            samples += u32::from(matches!(message, WatchMessage::Sample(_)));
             stop.store(samples == 3, Ordering::Relaxed);
             assert!(samples < 4, "it goes on");
         };
-        run(&Roots::default(), &watch, &stop, &mut tell).unwrap();
+        run(&Roots::default(), &watch, &stop, &mut sink).unwrap();
         assert_eq!(samples, 3);
     }
 
@@ -666,14 +667,14 @@ mod tests {
     fn a_name_that_is_none_is_refused_with_the_nearest() {
         let (_folder, roots) = machine(&["mmcblk0", "mmcblk0p1", "mmcblk1", "sda", "vda", "zram0"]);
         for named in ["mmcblk2", "/dev/mmcblk2"] {
-            let refused = looked_at(&roots, Some(Path::new(named)), &[]).unwrap_err();
+            let refused = select_device(&roots, Some(Path::new(named)), &[]).unwrap_err();
             let text = refused.to_string();
             assert!(text.contains(named), "{text}");
             let nearest = "nearest devices are mmcblk0, mmcblk1, mmcblk0p1";
             assert!(text.contains(nearest), "{text}");
         }
         let (_folder, roots) = machine(&[]);
-        let refused = looked_at(&roots, Some(Path::new("nope")), &[]).unwrap_err();
+        let refused = select_device(&roots, Some(Path::new("nope")), &[]).unwrap_err();
         assert!(refused.to_string().contains("no device with counters"));
     }
 

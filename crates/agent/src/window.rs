@@ -10,7 +10,7 @@ use assay_model::storage::Storage;
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{self, look_around, snapshot, with_surroundings};
+use assay_probe::snapshot::{self, add_machine_state, snapshot, with_surroundings};
 use rustix::fs::{Mode, OFlags, SeekFrom, ioctl_getflags, seek};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
@@ -131,7 +131,7 @@ impl<'a> Machine<'a> {
             Some((taken, known)) if taken.elapsed() <= MOMENT => known.clone(),
             _ => {
                 let mut read = Snapshot::default();
-                look_around(self.roots, &mut read);
+                add_machine_state(self.roots, &mut read);
                 self.surroundings = Some((Instant::now(), read.clone()));
                 read
             }
@@ -356,10 +356,10 @@ impl Files {
 
     /// Reads the cached pages of the files, and of their parts.
     fn read_cached(&self, snapshot: &mut Snapshot) {
-        snapshot.file_cache = self.pages(|file, _| page_cache::look(file));
+        snapshot.file_cache = self.pages(|file, _| page_cache::cached_pages(file));
         if FOR_ACTS && self.reads.parts {
             snapshot.region_cache =
-                self.pages(|file, (at, length)| page_cache::look_at(file, at, length));
+                self.pages(|file, (at, length)| page_cache::cached_range(file, at, length));
         }
     }
 
@@ -474,7 +474,7 @@ pub(crate) fn pages(paths: &[impl AsRef<Path>]) -> Option<FileCache> {
     for path in paths {
         files.add(path.as_ref(), (0, 0));
     }
-    files.pages(|file, _| page_cache::look(file))
+    files.pages(|file, _| page_cache::cached_pages(file))
 }
 
 /// Returns the holes in a part of a file: offset and length, where length 0 extends to the end.
@@ -565,11 +565,11 @@ impl Default for Sampler {
 impl Sampler {
     /// Takes a glance if one is due, `elapsed_ns` after the clock started. When there are
     /// too many, every other one is dropped and the interval is doubled.
-    pub(crate) fn look(&mut self, elapsed_ns: u64, look: impl FnOnce() -> Glance) {
+    pub(crate) fn sample(&mut self, elapsed_ns: u64, glance: impl FnOnce() -> Glance) {
         if elapsed_ns < self.due_ns {
             return;
         }
-        self.taken.push(look());
+        self.taken.push(glance());
         if self.taken.len() >= MOST {
             let mut keep = false;
             self.taken.retain(|_| {
@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_of_a_folder_is_not_known() {
+    fn the_cached_pages_of_a_folder_are_unknown() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("one"), vec![1; 1 << 20]).unwrap();
         assert_eq!(pages(&[folder.path()]), None);
@@ -629,11 +629,11 @@ mod tests {
 
     /// Simulates progress four times a second; returns the times of the glances, in
     /// seconds.
-    fn looked(seconds: u64) -> Vec<u64> {
+    fn glance_times(seconds: u64) -> Vec<u64> {
         let mut glances = Sampler::default();
         for quarter in 1..=4 * seconds {
             let elapsed_ns = quarter * 250_000_000;
-            glances.look(elapsed_ns, || Glance {
+            glances.sample(elapsed_ns, || Glance {
                 at_ns: elapsed_ns,
                 ..Glance::default()
             });
@@ -644,14 +644,14 @@ mod tests {
 
     #[test]
     fn it_looks_once_a_second_and_not_at_all_in_a_short_trial() {
-        assert!(looked(0).is_empty());
-        assert_eq!(looked(3), [1, 2, 3]);
+        assert!(glance_times(0).is_empty());
+        assert_eq!(glance_times(3), [1, 2, 3]);
     }
 
     #[test]
     fn a_long_trial_is_looked_at_evenly_and_keeps_few() {
         for seconds in [299, 300, 301, 599, 3_600, 100_000] {
-            let times = looked(seconds);
+            let times = glance_times(seconds);
             assert!(times.len() < MOST, "{seconds} s: {}", times.len());
             let steps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
             assert!(

@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_assay_did_not_make_stays() {
+    fn a_folder_that_assay_did_not_make_is_kept() {
         let parent = tempfile::tempdir().unwrap();
         let strange = parent.path().join(".assay-mine");
         fs::create_dir(&strange).unwrap();

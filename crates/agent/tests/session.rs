@@ -402,7 +402,7 @@ fn a_stream_cut_within_a_message_is_an_error_and_ends_the_run() {
 }
 
 #[test]
-fn what_is_not_a_message_ends_the_session_and_the_host_is_told() {
+fn a_malformed_message_ends_the_session_with_a_refusal() {
     let mut host = Host::start();
     host.raw(&[2, 0, 0, 0, b'h', b'i']);
     match host.receive() {

@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_not_read() {
+    fn a_file_longer_than_the_limit_is_refused() {
         assert!(Machine.read(Path::new("/dev/zero")).is_err());
         assert_eq!(Machine.read(Path::new("/dev/null")).unwrap(), b"");
         let longest = usize::try_from(input::LONGEST).unwrap();

@@ -17,7 +17,7 @@ const MAX_WIDTH: usize = 120;
 static TALK_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Prints a message on standard error, wrapped at the width of a terminal. A failed write is not
-/// an error, but is recorded ([`talk_was_lost`]).
+/// an error, but is recorded ([`message_was_lost`]).
 pub fn say(text: &str) {
     let mut talk = io::stderr().lock();
     let fits = |line: &str| talk_columns().is_none_or(|columns| width(line) <= columns);
@@ -50,7 +50,7 @@ fn note_loss(said: &io::Result<()>) {
 }
 
 /// `true` if a message so far could not be written.
-pub fn talk_was_lost() -> bool {
+pub fn message_was_lost() -> bool {
     TALK_LOST.load(Ordering::Relaxed)
 }
 

@@ -33,7 +33,7 @@ mod verify;
 
 pub use engines::{MappedFile, discard_range, usable};
 pub use measure::{Observer, Progress, Start, measure};
-pub use sys::{StartLine, Waker, inherited, own_file_table, survive_wakes, thread_cpu_use};
+pub use sys::{StartLine, Waker, handle_sigusr1, inherited, own_file_table, thread_cpu_use};
 
 use crate::held::shown;
 use assay_model::job::EngineKind;
@@ -144,15 +144,15 @@ impl EngineError {
 }
 
 /// Number of checks of a device that returned an error, and the time between two.
-const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const CHECKS: u32 = 10;
+const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
 /// Returns true if a device disappears within half a second. When a device is unplugged, its
 /// first errors arrive before the kernel removes it.
 pub fn goes_away(is_gone: impl Fn() -> bool) -> bool {
-    (0..LOOKS).any(|look| {
-        if look > 0 {
-            std::thread::sleep(BETWEEN_LOOKS);
+    (0..CHECKS).any(|check| {
+        if check > 0 {
+            std::thread::sleep(BETWEEN_CHECKS);
         }
         is_gone()
     })

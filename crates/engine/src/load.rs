@@ -349,7 +349,7 @@ impl Turns {
     }
 
     /// Sends a turn and waits until the counters have been read, or the receiver is gone.
-    fn tell(&self, turn: Turn) {
+    fn send(&self, turn: Turn) {
         let (answer, waits) = channel();
         if (self.send)(turn, answer) {
             // No value is ever sent: the other end is dropped.

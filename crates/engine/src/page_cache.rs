@@ -17,13 +17,13 @@ use std::time::Duration;
 /// device. It uses `cachestat(2)` if present (Linux 6.5), else `mincore(2)`, which does not report
 /// dirty pages, and only answers the file's owner or a process that may write it. `None` if neither
 /// works. The file's position may change.
-pub fn look(file: &File) -> Option<FileCache> {
-    look_at(file, 0, 0).or_else(|| look_without_cachestat(file))
+pub fn cached_pages(file: &File) -> Option<FileCache> {
+    cached_range(file, 0, 0).or_else(|| cached_pages_by_mincore(file))
 }
 
 /// Returns the cached part of a range of a file, from `cachestat(2)` only. A `length` of 0 means to
 /// the end of the file.
-pub fn look_at(file: &File, offset: u64, length: u64) -> Option<FileCache> {
+pub fn cached_range(file: &File, offset: u64, length: u64) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
     let stat = sys::cachestat(file, offset, length).ok()?;
     Some(FileCache {
@@ -34,8 +34,8 @@ pub fn look_at(file: &File, offset: u64, length: u64) -> Option<FileCache> {
     })
 }
 
-fn look_without_cachestat(file: &File) -> Option<FileCache> {
-    if !mincore_tells(file) {
+fn cached_pages_by_mincore(file: &File) -> Option<FileCache> {
+    if !mincore_reports(file) {
         return None;
     }
     let page = rustix::param::page_size();
@@ -53,7 +53,7 @@ fn look_without_cachestat(file: &File) -> Option<FileCache> {
 /// Returns true if `mincore(2)` reports the truth about this file: since Linux 5.2 it shows every
 /// page as cached to a process that neither owns the file nor may write it (`can_do_mincore` of
 /// mm/mincore.c).
-fn mincore_tells(file: &File) -> bool {
+fn mincore_reports(file: &File) -> bool {
     let Ok(stat) = fstat(file) else {
         return false;
     };
@@ -83,7 +83,7 @@ pub fn evict(file: &File, path: &Path) -> Result<(), EngineError> {
         fdatasync(file).map_err(|errno| EngineError::file("write back", path, errno.into()))?;
         // The kernel may ignore the advice; the evidence records the result.
         let _ = fadvise(file, 0, None, Advice::DontNeed);
-        if left == 0 || look(file).is_none_or(|cache| cache.cached_bytes == 0) {
+        if left == 0 || cached_pages(file).is_none_or(|cache| cache.cached_bytes == 0) {
             break;
         }
         std::thread::sleep(HELD);
@@ -127,7 +127,7 @@ mod tests {
         for at in [0, 1, 7, 999, 1000] {
             file.write_all_at(&[1], at * page).unwrap();
         }
-        let found = look_without_cachestat(&file).unwrap();
+        let found = cached_pages_by_mincore(&file).unwrap();
         assert_eq!(found.source, CacheSource::Mincore);
         assert_eq!(found.cached_bytes, 5 * page);
         assert_eq!((found.dirty_bytes, found.writeback_bytes), (None, None));
@@ -144,9 +144,9 @@ mod tests {
         if let Ok(path) = std::env::var(AS_NOBODY) {
             assert!(!geteuid().is_root());
             let foreign = File::open(path).unwrap();
-            assert_eq!(look_without_cachestat(&foreign), None);
+            assert_eq!(cached_pages_by_mincore(&foreign), None);
             let own = tempfile::tempfile().unwrap();
-            assert!(look_without_cachestat(&own).is_some());
+            assert!(cached_pages_by_mincore(&own).is_some());
             return;
         }
         if !geteuid().is_root() {
@@ -155,7 +155,7 @@ mod tests {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         rustix::fs::chmod(file.path(), rustix::fs::Mode::from_raw_mode(0o644)).unwrap();
-        assert!(look_without_cachestat(file.as_file()).is_some());
+        assert!(cached_pages_by_mincore(file.as_file()).is_some());
         let this = "page_cache::tests::mincore_is_not_believed_about_a_file_of_somebody_else";
         let mut again = std::process::Command::new("/proc/self/exe");
         std::os::unix::process::CommandExt::uid(&mut again, 65_534);
@@ -178,6 +178,6 @@ mod tests {
     #[test]
     fn an_empty_file_has_no_pages() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(look_without_cachestat(&file).unwrap().cached_bytes, 0);
+        assert_eq!(cached_pages_by_mincore(&file).unwrap().cached_bytes, 0);
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct SharedGaps {
 struct HandedIn {
     gaps: Vec<Span>,
     /// Time until which the worker has reported all of its gaps, in nanoseconds.
-    told_until_ns: u64,
+    confirmed_until_ns: u64,
 }
 
 /// Overlap of the gaps of all workers.
@@ -88,15 +88,15 @@ impl SharedGaps {
 
     /// Computes where the gaps reported so far overlap. Holds each worker's lock
     /// only while it moves that worker's gaps out.
-    pub(crate) fn look(&self) {
+    pub(crate) fn intersect(&self) {
         let mut overlap = lock(&self.overlap);
-        let mut told_until_ns = u64::MAX;
+        let mut confirmed_until_ns = u64::MAX;
         for worker in &self.workers {
             let mut worker = lock(worker);
-            told_until_ns = told_until_ns.min(worker.told_until_ns);
+            confirmed_until_ns = confirmed_until_ns.min(worker.confirmed_until_ns);
             overlap.pending.append(&mut worker.gaps);
         }
-        overlap.sweep(told_until_ns, self.workers.len());
+        overlap.sweep(confirmed_until_ns, self.workers.len());
         let longest_ns = overlap.longest.map_or(0, Span::length_ns);
         self.threshold_ns.fetch_max(longest_ns, Ordering::Relaxed);
         if overlap.pending.len() > MAX_PENDING {
@@ -107,7 +107,7 @@ impl SharedGaps {
     /// Returns the longest gap of all workers, once every worker has ended; `None`
     /// if there was no gap, or none that is provably the longest.
     pub(crate) fn longest(&self) -> Option<Span> {
-        self.look();
+        self.intersect();
         let longest = lock(&self.overlap).longest?;
         (longest.length_ns() > self.dropped_ns.load(Ordering::Relaxed)).then_some(longest)
     }
@@ -128,12 +128,12 @@ impl Overlap {
     /// Processes all pending gaps up to the time until which every worker has
     /// reported. At that time a worker completed something (or ended, which counts
     /// as a gap until the end of time), so no shared gap extends across it.
-    fn sweep(&mut self, told_until_ns: u64, workers: usize) {
+    fn sweep(&mut self, confirmed_until_ns: u64, workers: usize) {
         let mut edges = Vec::new();
         for gap in &self.pending {
-            if gap.from_ns < told_until_ns {
+            if gap.from_ns < confirmed_until_ns {
                 edges.push((gap.from_ns, 1));
-                edges.push((gap.to_ns.min(told_until_ns), -1));
+                edges.push((gap.to_ns.min(confirmed_until_ns), -1));
             }
         }
         // Ends before begins: gaps that only touch do not overlap.
@@ -152,7 +152,7 @@ impl Overlap {
         }
         let longest_ns = self.longest.map_or(0, Span::length_ns);
         self.pending.retain_mut(|gap| {
-            gap.from_ns = gap.from_ns.max(told_until_ns);
+            gap.from_ns = gap.from_ns.max(confirmed_until_ns);
             gap.length_ns() > longest_ns
         });
     }
@@ -178,7 +178,7 @@ impl WorkerGaps {
     /// Starts the measured time; earlier gaps are ignored.
     pub(crate) fn begin(&mut self, measured_from_ns: u64) {
         self.threshold_ns = 0;
-        self.told_until(measured_from_ns);
+        self.confirm_until(measured_from_ns);
     }
 
     /// Returns true if a gap of that length is worth reporting.
@@ -193,7 +193,7 @@ impl WorkerGaps {
     pub(crate) fn add(&mut self, gap: Span) {
         let mut mine = lock(&self.shared.workers[self.number]);
         mine.gaps.push(gap);
-        mine.told_until_ns = gap.to_ns;
+        mine.confirmed_until_ns = gap.to_ns;
         if mine.gaps.len() > MAX_HANDED_IN {
             self.shared.drop_shorter_half(&mut mine.gaps);
         }
@@ -208,8 +208,8 @@ impl WorkerGaps {
     /// Confirms that all gaps that ended by `time_ns` were reported or are not of
     /// interest. An I/O ended at that time, so no gap extends across it.
     #[cold]
-    pub(crate) fn told_until(&mut self, time_ns: u64) {
-        lock(&self.shared.workers[self.number]).told_until_ns = time_ns;
+    pub(crate) fn confirm_until(&mut self, time_ns: u64) {
+        lock(&self.shared.workers[self.number]).confirmed_until_ns = time_ns;
         let shared_ns = self.shared.threshold_ns.load(Ordering::Relaxed);
         self.threshold_ns = self.threshold_ns.max(shared_ns);
     }
@@ -222,7 +222,7 @@ impl WorkerGaps {
             from_ns: end_ns,
             to_ns: u64::MAX,
         });
-        mine.told_until_ns = u64::MAX;
+        mine.confirmed_until_ns = u64::MAX;
     }
 }
 
@@ -493,8 +493,8 @@ impl Recorder {
     /// Reports to the other workers that this one is not in a gap that began before its
     /// last completion.
     #[cold]
-    pub(crate) fn tell_gaps(&mut self) {
-        self.gaps.told_until(self.last_completion_ns);
+    pub(crate) fn confirm_gaps(&mut self) {
+        self.gaps.confirm_until(self.last_completion_ns);
     }
 
     /// Marks the worker as ended.

@@ -416,7 +416,7 @@ impl Waker {
 ///
 /// # Errors
 /// If the kernel refuses the signal handler.
-pub fn survive_wakes() -> io::Result<()> {
+pub fn handle_sigusr1() -> io::Result<()> {
     catch(libc::SA_RESTART)
 }
 

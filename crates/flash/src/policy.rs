@@ -94,8 +94,8 @@ impl FromStr for Policy {
             Some(Ok(after @ 1..=1000)) => Ok(Self::Open { after, waits: true }),
             _ => Err(FlashError(format!(
                 "no policy is called '{word}': there are closed, cmd23, queued, open (as \
-                 published), open-safe (without its holes) and open-after-N (1 to 1000 requests \
-                 in a row first)"
+                 in the patch of 2021), open-safe (rule violations fixed) and open-after-N \
+                 (1 to 1000 requests in a row first)"
             ))),
         }
     }

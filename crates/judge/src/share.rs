@@ -241,7 +241,7 @@ impl Case<'_> {
         let of = written.max(job);
         let dirty = self.left_dirty();
         // Bytes that the kernel wrote back after the clock stopped would count as written in time.
-        let sure = if self.looked_too_late() {
+        let sure = if self.counters_read_too_late() {
             device.least.min(self.flushed_on_the_way())
         } else {
             device.least
@@ -323,7 +323,7 @@ impl Case<'_> {
 
     /// Returns the reason why the share of writes is a range.
     pub(super) fn why_unclear(&self) -> &'static str {
-        if self.looked_too_late() {
+        if self.counters_read_too_late() {
             tr!(
                 "the counters were read long after the clock stopped, and the kernel went on writing"
             )

@@ -283,7 +283,7 @@ impl Case<'_> {
     /// `true` if the time between the clock and the counters around it is so long that the kernel
     /// can have written back a relevant share: more than 1 minus [`DEVICE_SHARE`] of the clock's
     /// time. Direct writes, and writes that ended with a flush, are complete when the clock stops.
-    pub(super) fn looked_too_late(&self) -> bool {
+    pub(super) fn counters_read_too_late(&self) -> bool {
         if self.job.direct || self.ended_durable() {
             return false;
         }

@@ -4,8 +4,8 @@
 //!
 //! To add a counter: add a field of `Snapshot`, an `Option` that old records may lack. Read it in
 //! `assay_probe::snapshot`: in `counters` if it belongs to one trial however short, in
-//! `look_around` if it belongs to the machine and may be a moment old. Test it with a folder of
-//! files for a kernel that has it and one that lacks it. Give it a value in
+//! `add_machine_state` if it belongs to the machine and may be a moment old. Test it with a folder
+//! of files for a kernel that has it and one that lacks it. Give it a value in
 //! `report::testing::fixture`, write it in `report::machine::json::evidence` and in `docs/json.md`,
 //! and show it in `report::views::run::evidence`. `docs/evidence.md` has the order of reading;
 //! `cargo xtask agent-size` checks the size of the agents.

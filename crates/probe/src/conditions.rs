@@ -144,10 +144,10 @@ impl ConditionError {
 }
 
 /// Interval at which the command's exit is polled.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time allowed for the last output to arrive after the exit, in case an orphaned process still
 /// holds the stream.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const OUTPUT_LIMIT: Duration = Duration::from_millis(500);
 
 /// Runs a command to its end; kills it and all processes that it started if it does not end within
 /// `limit`. Its standard output is discarded, since it may be in another language.
@@ -170,7 +170,7 @@ fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
         Some(status) => status.to_string(),
         None => format!("it did not end within {limit}, and was killed"),
     };
-    let said = said.and_then(|said| said.recv_timeout(LAST_WORDS).ok());
+    let said = said.and_then(|said| said.recv_timeout(OUTPUT_LIMIT).ok());
     Err(match said.as_deref().map(str::trim) {
         Some(line) if !line.is_empty() => format!("{how} ({line})"),
         _ => how,
@@ -193,7 +193,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
             child.wait()?;
             return Ok(None);
         }
-        sleep(LOOK_AGAIN);
+        sleep(POLL_INTERVAL);
     }
 }
 

@@ -81,7 +81,7 @@ impl Parts<'_> {
         }
         let source = Path::new(&entry.mount.source);
         let node = FileKind::BlockDevice(device.number);
-        source.starts_with("/dev") && self.files.look(source).is_ok_and(|f| f.kind == node)
+        source.starts_with("/dev") && self.files.stat(source).is_ok_and(|f| f.kind == node)
     }
 
     fn part(&self, entry: &MountEntry, device: &Device) -> MountedPart {

@@ -19,9 +19,9 @@ use std::{fs, io, thread};
 
 /// Number of scans after which a process counts as keeping a device open. Some programs open a
 /// device for a moment without using it (`losetup --find` tries one loop device after the other).
-pub(crate) const LOOKS: usize = 5;
+pub(crate) const SCANS: usize = 5;
 /// Time between two scans.
-pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+pub(crate) const BETWEEN_SCANS: Duration = Duration::from_millis(100);
 
 /// Kind of a file, as far as storage is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(crate) trait Files {
     ///
     /// # Errors
     /// Errors of `realpath(3)` and `stat(2)`.
-    fn look(&self, path: &Path) -> io::Result<ExistingFile>;
+    fn stat(&self, path: &Path) -> io::Result<ExistingFile>;
 
     /// Returns the device whose node is open behind a link of `/proc/PID/fd`; `None` for anything
     /// else.
@@ -105,7 +105,7 @@ pub(crate) struct KernelFiles;
 impl Files for KernelFiles {
     /// Queries everything through one open file, because another file may take the path a moment
     /// later.
-    fn look(&self, path: &Path) -> io::Result<ExistingFile> {
+    fn stat(&self, path: &Path) -> io::Result<ExistingFile> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         let metadata = file.metadata()?;
@@ -183,11 +183,11 @@ impl Files for KernelFiles {
 /// # Errors
 /// Errors of `open(2)`, except that the device is busy.
 pub fn held_exclusively(node: &Path) -> io::Result<bool> {
-    for _ in 1..LOOKS {
+    for _ in 1..SCANS {
         if !is_claimed(node)? {
             return Ok(false);
         }
-        thread::sleep(BETWEEN_LOOKS);
+        thread::sleep(BETWEEN_SCANS);
     }
     is_claimed(node)
 }
@@ -349,13 +349,13 @@ pub(crate) struct Opener {
 
 /// Returns the [`writers`] that persist for about half a second.
 pub(crate) fn lasting_writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
-    lasting(|| writers(roots, files, own_pids), BETWEEN_LOOKS)
+    lasting(|| writers(roots, files, own_pids), BETWEEN_SCANS)
 }
 
-/// Returns the entries found by each of [`LOOKS`] scans; stops early if none remain.
+/// Returns the entries found by each of [`SCANS`] scans; stops early if none remain.
 fn lasting(mut look: impl FnMut() -> Vec<Opener>, pause: Duration) -> Vec<Opener> {
     let mut found = look();
-    for _ in 1..LOOKS {
+    for _ in 1..SCANS {
         if found.is_empty() {
             break;
         }
@@ -526,8 +526,8 @@ a broken line
             pid,
             name: None,
         };
-        let mut looks = vec![vec![opener(1), opener(2)]; LOOKS];
-        looks[LOOKS - 1].remove(0);
+        let mut looks = vec![vec![opener(1), opener(2)]; SCANS];
+        looks[SCANS - 1].remove(0);
         let mut next = looks.clone().into_iter();
         let found = lasting(|| next.next().unwrap(), Duration::ZERO);
         assert_eq!(found, [opener(2)]);

@@ -153,13 +153,13 @@ impl MadeUp {
 }
 
 impl Files for MadeUp {
-    fn look(&self, path: &Path) -> io::Result<ExistingFile> {
+    fn stat(&self, path: &Path) -> io::Result<ExistingFile> {
         let found = self.0.get(path).cloned();
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn block_device(&self, descriptor: &Path) -> Option<DeviceNumber> {
-        match self.look(&fs::read_link(descriptor).ok()?).ok()?.kind {
+        match self.stat(&fs::read_link(descriptor).ok()?).ok()?.kind {
             FileKind::BlockDevice(device) => Some(device),
             _ => None,
         }

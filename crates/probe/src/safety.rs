@@ -275,7 +275,7 @@ impl<'a> Search<'a> {
         if !path.is_absolute() {
             return false;
         }
-        match self.files.look(path) {
+        match self.files.stat(path) {
             Ok(found) => found.kind == FileKind::BlockDevice(device.number),
             Err(_) => path.strip_prefix("/dev").is_ok_and(|rest| {
                 let name = rest.to_string_lossy();
@@ -336,7 +336,7 @@ impl Search<'_> {
             }
         }
         if let Some(file) = disk.backing_file() {
-            match self.files.look(&file).map(|found| found.kind) {
+            match self.files.stat(&file).map(|found| found.kind) {
                 Ok(FileKind::BlockDevice(number)) => {
                     if let Some(below) = Device::numbered(self.roots, number) {
                         self.below_loop(disk, &below);
@@ -445,7 +445,7 @@ fn loops(roots: &Roots) -> Vec<Device> {
 /// `true` if both paths name the same file, by file system and inode number; a file that is not
 /// visible or was removed is matched by its name.
 fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
-    let found = |path: &Path| files.look(path).ok().map(|found| inode_of(&found));
+    let found = |path: &Path| files.stat(path).ok().map(|found| inode_of(&found));
     one == other || found(one).is_some_and(|inode| found(other) == Some(inode))
 }
 
@@ -501,19 +501,19 @@ pub struct FileUse {
 
 impl<'a> KernelOwned<'a> {
     /// Scans all loop devices and swap files. Unreadable ones are missed.
-    pub fn look(roots: &'a Roots) -> Self {
-        Self::look_with(roots, &KernelFiles)
+    pub fn scan(roots: &'a Roots) -> Self {
+        Self::scan_with(roots, &KernelFiles)
     }
 
-    fn look_with(roots: &'a Roots, files: &'a dyn Files) -> Self {
+    fn scan_with(roots: &'a Roots, files: &'a dyn Files) -> Self {
         let swaps = swaps(roots).unwrap_or_default().into_iter();
-        let swaps = swaps.filter_map(|path| files.look(Path::new(&path)).ok());
+        let swaps = swaps.filter_map(|path| files.stat(Path::new(&path)).ok());
         let swaps = swaps.map(|file| FileInUse {
             file,
             user: User::Swap,
         });
         let loops = loops(roots).into_iter().filter_map(|device| {
-            let file = files.look(&device.backing_file()?).ok()?;
+            let file = files.stat(&device.backing_file()?).ok()?;
             let user = User::Loop(device);
             Some(FileInUse { file, user })
         });
@@ -529,7 +529,7 @@ impl<'a> KernelOwned<'a> {
         if self.entries.is_empty() {
             return Vec::new();
         }
-        let Ok(found) = self.files.look(path) else {
+        let Ok(found) = self.files.stat(path) else {
             return Vec::new();
         };
         self.uses(|file| inode_of(file) == inode_of(&found))
@@ -537,7 +537,7 @@ impl<'a> KernelOwned<'a> {
 
     /// Returns the uses of files below this folder.
     pub fn uses_below(&self, folder: &Path) -> Vec<FileUse> {
-        match self.files.look(folder) {
+        match self.files.stat(folder) {
             Ok(folder) => self.uses(|file| file.path.starts_with(&folder.path)),
             Err(_) => Vec::new(),
         }
@@ -753,7 +753,7 @@ mod files_tests {
     }
 
     fn uses(machine: &Machine, files: &MadeUp, path: &str) -> Vec<FileUse> {
-        KernelOwned::look_with(&machine.roots, files).uses_of(Path::new(path))
+        KernelOwned::scan_with(&machine.roots, files).uses_of(Path::new(path))
     }
 
     #[test]
@@ -796,7 +796,7 @@ mod files_tests {
             files
                 .with("/", FileKind::Directory, "8:1")
                 .with("/home", FileKind::Directory, "8:1");
-        let owned = KernelOwned::look_with(&machine.roots, &files);
+        let owned = KernelOwned::scan_with(&machine.roots, &files);
         assert_eq!(owned.uses_below(Path::new("/")).len(), 2);
         assert!(owned.uses_below(Path::new("/home")).is_empty());
     }

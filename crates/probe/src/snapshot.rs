@@ -17,12 +17,12 @@ use std::path::Path;
 /// first: the devices' counters and this process's own I/O.
 pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
     let mut snapshot = counters(roots, storage);
-    look_around(roots, &mut snapshot);
+    add_machine_state(roots, &mut snapshot);
     snapshot
 }
 
 /// Takes only the counters that show where bytes went: the devices' counters, this process's own
-/// I/O, and memory. Used for steps that are shorter than a call of [`look_around`].
+/// I/O, and memory. Used for steps that are shorter than a call of [`add_machine_state`].
 pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     Snapshot {
         at_ns: time_ns(ClockId::Monotonic),
@@ -37,8 +37,8 @@ pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     }
 }
 
-/// Reads the values that are cheap enough to read while the clock runs: a file of `/proc` and the
-/// sensors, which takes tens of microseconds if sensors respond at once.
+/// Reads the values that are cheap enough to read while the clock runs, `/proc/meminfo` and the
+/// thermal zones: tens of microseconds, longer if a sensor's driver waits for its hardware.
 pub fn glance(roots: &Roots) -> Glance {
     let memory = memory(roots);
     let zones = thermal(roots).into_iter();
@@ -50,8 +50,9 @@ pub fn glance(roots: &Roots) -> Glance {
     }
 }
 
-/// Adds the state of the machine: pressure, context switches, frequencies, temperatures.
-pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
+/// Adds the state of the machine: pressure, context switches, frequencies, temperatures, and
+/// hindrances (suspends, stops of the agent, stolen CPU time, limits of control groups).
+pub fn add_machine_state(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.pressure = pressure(roots);
     snapshot.context_switches = context_switches(roots);
     snapshot.cpus = cpus(roots);
@@ -59,7 +60,7 @@ pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.hindrances = Some(hindrances(roots));
 }
 
-/// Returns `counters` with the state of the machine from `around`, as read by [`look_around`]
+/// Returns `counters` with the state of the machine from `around`, as read by [`add_machine_state`]
 /// before.
 pub fn with_surroundings(counters: Snapshot, around: Snapshot) -> Snapshot {
     Snapshot {
@@ -114,6 +115,7 @@ fn pressure(roots: &Roots) -> Option<Pressure> {
     Some(Pressure {
         io_some_us: total(&io, "some")?,
         io_full_us: total(&io, "full")?,
+        // The kernel defines no "full" pressure of the CPU for the whole system.
         cpu_some_us: total(&read("cpu")?, "some")?,
         memory_some_us: total(&read("memory")?, "some")?,
     })

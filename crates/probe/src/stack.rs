@@ -81,7 +81,7 @@ impl<'a> View<'a> {
     pub(crate) fn resolve(&self, path: &Path) -> Result<Storage, ResolveError> {
         let found = self
             .files
-            .look(path)
+            .stat(path)
             .map_err(|source| ResolveError::new(path, source))?;
         match found.kind {
             FileKind::BlockDevice(number) => {
@@ -346,7 +346,7 @@ impl View<'_> {
         let told = told.map(|(number, inode)| (DeviceNumber::from_raw(number), inode));
         // Another file may have the name by now, or in this mount namespace.
         let is_it = |found: &ExistingFile| told.is_none_or(|it| it == (found.device, found.inode));
-        let found = self.files.look(&name).ok();
+        let found = self.files.stat(&name).ok();
         match found.as_ref().map(|found| (found, found.kind)) {
             Some((_, FileKind::BlockDevice(number))) => {
                 Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
@@ -476,12 +476,12 @@ fn upper_folder(
         let Ok(below_mount) = folder.strip_prefix(below_root) else {
             break;
         };
-        let Ok(shown) = files.look(&entry.mount.point.join(below_mount)) else {
+        let Ok(shown) = files.stat(&entry.mount.point.join(below_mount)) else {
             continue;
         };
         let there = uppers
             .iter()
-            .filter_map(|upper| files.look(&upper.join(folder)).ok());
+            .filter_map(|upper| files.stat(&upper.join(folder)).ok());
         let there: Vec<ExistingFile> = there.collect();
         if !there.is_empty() {
             let mut there = there.into_iter();
@@ -507,7 +507,7 @@ fn layer_of(
         .chain(option(entry, "datadir+="));
     let layers: Vec<PathBuf> = option(entry, "upperdir=").chain(lower).collect();
     let there = layers.iter();
-    let there = there.filter_map(|layer| files.look(&layer.join(inside)).ok());
+    let there = there.filter_map(|layer| files.stat(&layer.join(inside)).ok());
     let there: Vec<ExistingFile> = there.collect();
     let real = there.iter().find(|real| same(found, real));
     let real = real.or_else(|| data_of(&there, found));
@@ -648,7 +648,7 @@ fn f2fs_paths(device: &Path) -> Option<Vec<PathBuf>> {
 
 /// Returns the block device whose node is at a path.
 fn device_at(roots: &Roots, files: &dyn Files, path: &Path) -> Option<Device> {
-    match files.look(path).ok()?.kind {
+    match files.stat(path).ok()?.kind {
         FileKind::BlockDevice(number) => Device::numbered(roots, number),
         _ => None,
     }

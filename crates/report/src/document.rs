@@ -82,7 +82,7 @@ pub enum Block {
     Curve {
         /// Text before the line.
         name: String,
-        /// Values from left to right; 0 is a stall.
+        /// Rates from left to right, in any unit; 0 is a stall, `None` is not measured.
         values: Vec<Option<f64>>,
         /// Text after the line.
         end: String,
@@ -143,11 +143,11 @@ pub enum Keep {
 /// A row of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableRow {
-    /// One cell per column, in their order. In a shorter row the last cell is text in place of
-    /// figures; a row of one cell is a heading.
+    /// One cell per column, in their order. A row may be shorter: its last cell then spans
+    /// the remaining columns. A row of one cell is a heading.
     pub cells: Vec<Cell>,
-    /// Explanation below the row; on a page it is in the row's last cell, in a workbook only if no
-    /// column is for workbooks alone.
+    /// Explanation of the row. Text shows it below the row, a page in the last cell. A workbook
+    /// shows it unless the table has a `Workbook` column.
     pub note: Option<String>,
 }
 
@@ -167,7 +167,7 @@ pub enum Cell {
         /// Unit of the value.
         unit: String,
     },
-    /// Lowest and highest value of several trials, in the unit of their median.
+    /// Median, lowest and highest value of several trials, printed with the median's prefix.
     Spread {
         /// The unit of all values.
         unit: Unit,
@@ -231,7 +231,7 @@ impl Document {
         }
     }
 
-    /// Adds a section after the one with this id, or after all others.
+    /// Adds a section, even an empty one, after the one with this id, or after all others.
     pub fn push_after(&mut self, id: &str, section: Section) {
         let found = self.sections.iter().position(|before| before.id == id);
         let at = found.map_or(self.sections.len(), |at| at + 1);

@@ -13,7 +13,7 @@ const BINS_LOG2: u32 = 6;
 /// Bins per octave.
 const BINS_PER_OCTAVE: u64 = 1 << BINS_LOG2;
 /// Number of bins; the last one holds `u64::MAX`.
-pub const BINS: u32 = bucket_index(u64::MAX) + 1;
+pub const BINS: u32 = bin_index(u64::MAX) + 1;
 /// Length of the table: [`BINS`] rounded up to a power of two, so that a mask instead of a branch
 /// proves every index to be in range.
 const SLOTS: usize = (BINS as usize).next_power_of_two();
@@ -21,12 +21,12 @@ const SLOTS: usize = (BINS as usize).next_power_of_two();
 /// Returns the bin of a latency, `0..BINS`; monotonic in `ns`.
 ///
 /// ```
-/// use assay_stats::histogram::bucket_index;
-/// assert_eq!(bucket_index(100), 100);
-/// assert_eq!(bucket_index(1_000_000), bucket_index(1_000_001));
+/// use assay_stats::histogram::bin_index;
+/// assert_eq!(bin_index(100), 100);
+/// assert_eq!(bin_index(1_000_000), bin_index(1_000_001));
 /// ```
 #[inline]
-pub const fn bucket_index(ns: u64) -> u32 {
+pub const fn bin_index(ns: u64) -> u32 {
     // The number of low bits that a bin ignores: 0 below 2 * BINS_PER_OCTAVE.
     let shift = (u64::BITS - 1 - BINS_LOG2) - (ns | BINS_PER_OCTAVE).leading_zeros();
     // The remaining value is below 2 * BINS_PER_OCTAVE, with its top bit set if shift > 0.
@@ -39,11 +39,11 @@ pub const fn bucket_index(ns: u64) -> u32 {
 /// no such bin.
 ///
 /// ```
-/// use assay_stats::histogram::{bucket_bounds, bucket_index};
-/// assert_eq!(bucket_bounds(bucket_index(1_000)), Some((1_000, 1_007)));
-/// assert_eq!(bucket_bounds(u32::MAX), None);
+/// use assay_stats::histogram::{bin_bounds, bin_index};
+/// assert_eq!(bin_bounds(bin_index(1_000)), Some((1_000, 1_007)));
+/// assert_eq!(bin_bounds(u32::MAX), None);
 /// ```
-pub const fn bucket_bounds(index: u32) -> Option<(u64, u64)> {
+pub const fn bin_bounds(index: u32) -> Option<(u64, u64)> {
     if index >= BINS {
         return None;
     }
@@ -93,7 +93,7 @@ impl Histogram {
     /// Adds one latency.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.bins[bucket_index(ns) as usize & (SLOTS - 1)] += 1;
+        self.bins[bin_index(ns) as usize & (SLOTS - 1)] += 1;
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -252,15 +252,15 @@ mod tests {
     fn bins_tile_all_of_u64_without_gap_or_overlap() {
         let mut next = Some(0);
         for index in 0..BINS {
-            let (low, high) = bucket_bounds(index).unwrap();
+            let (low, high) = bin_bounds(index).unwrap();
             assert_eq!(Some(low), next, "bin {index}");
             assert!(low <= high, "bin {index}");
-            assert_eq!(bucket_index(low), index);
-            assert_eq!(bucket_index(high), index);
+            assert_eq!(bin_index(low), index);
+            assert_eq!(bin_index(high), index);
             next = high.checked_add(1);
         }
         assert_eq!(next, None, "the last bin ends at u64::MAX");
-        assert_eq!(bucket_bounds(BINS), None);
+        assert_eq!(bin_bounds(BINS), None);
     }
 
     #[test]
@@ -272,9 +272,9 @@ mod tests {
     #[test]
     fn below_128_ns_bins_are_exact_and_above_64_an_octave() {
         for ns in 0..128 {
-            assert_eq!(bucket_bounds(bucket_index(ns)), Some((ns, ns)));
+            assert_eq!(bin_bounds(bin_index(ns)), Some((ns, ns)));
         }
-        let octave = |ns: u64| bucket_index(2 * ns) - bucket_index(ns);
+        let octave = |ns: u64| bin_index(2 * ns) - bin_index(ns);
         assert!((7..63).all(|power| octave(1 << power) == 64));
     }
 
@@ -296,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_middle_of_a_bin_is_within_one_in_128(ns in latency()) {
-            let (low, high) = bucket_bounds(bucket_index(ns)).unwrap();
+            let (low, high) = bin_bounds(bin_index(ns)).unwrap();
             let middle = low + (high - low) / 2;
             prop_assert!(low <= ns && ns <= high);
             prop_assert!(u128::from(middle.abs_diff(ns)) * 128 <= u128::from(ns));
@@ -304,7 +304,7 @@ mod tests {
 
         #[test]
         fn the_index_never_falls(a in latency(), b in latency()) {
-            prop_assert_eq!(bucket_index(a.min(b)), bucket_index(a).min(bucket_index(b)));
+            prop_assert_eq!(bin_index(a.min(b)), bin_index(a).min(bin_index(b)));
         }
 
         #[test]

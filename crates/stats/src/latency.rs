@@ -1,7 +1,7 @@
 //! Evaluation of a stored latency distribution: mean, deviation, percentiles, curve.
 
 use crate::course::interval_ranks;
-use crate::histogram::{Percentile, bucket_bounds, bucket_index};
+use crate::histogram::{Percentile, bin_bounds, bin_index};
 use crate::summary::Summary;
 use assay_model::evidence::LatencyRecord;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl<'a> Distribution<'a> {
     /// the sum overflowed (584 years).
     pub fn mean_ns(&self) -> Option<f64> {
         let LatencyRecord { count, sum_ns, .. } = *self.record;
-        // The result is rounded once: the quotient and the remainder are exact.
+        // Quotient and remainder are integers, so the error is about one unit in the last place.
         (count > 0 && sum_ns < u64::MAX)
             .then(|| (sum_ns / count) as f64 + (sum_ns % count) as f64 / count as f64)
     }
@@ -74,8 +74,8 @@ impl<'a> Distribution<'a> {
 
     /// Returns the latency that a share of the operations does not exceed: the middle of the first
     /// bin at which the cumulative count reaches p * n, limited to minimum and maximum, so that
-    /// p100 is the exact maximum. The error is at most 1/128. `None` when there was no operation.
-    /// Check [`Percentile::estimable`] before showing it.
+    /// p100 is the exact maximum. The relative error is at most 1/128. `None` when there was no
+    /// operation. Check [`Percentile::estimable`] before showing it.
     pub fn percentile_ns(&self, percentile: Percentile) -> Option<u64> {
         if percentile == Percentile::P100 {
             return self.max_ns();
@@ -83,27 +83,27 @@ impl<'a> Distribution<'a> {
         self.at_rank(percentile.rank(self.record.count))
     }
 
-    /// Returns the latency of the operation of this rank, from 1, in ascending order; the error is
-    /// at most 1/128.
+    /// Returns the latency of the operation of this rank, from 1, in ascending order; the relative
+    /// error is at most 1/128.
     pub(crate) fn at_rank(&self, rank: u64) -> Option<u64> {
         let mut cumulative = 0;
         let &(index, _) = self.record.bins.iter().find(|(_, operations)| {
             cumulative += operations;
             cumulative >= rank
         })?;
-        let (low, high) = bucket_bounds(index)?;
+        let (low, high) = bin_bounds(index)?;
         let middle = low + (high - low) / 2;
         Some(middle.clamp(self.record.min_ns, self.record.max_ns))
     }
 
     /// Returns the cumulative distribution, one point per bin in use: `fraction` of the operations
-    /// took at most `value_ns`. Both are exact; between two points the precision is 1/64.
+    /// took at most `value_ns`. Both are exact; between points the relative precision is 1/64.
     pub fn cumulative(&self) -> Vec<CumulativePoint> {
         let mut cumulative = 0;
         let bins = self.record.bins.iter();
         bins.filter_map(|&(index, operations)| {
             cumulative += operations;
-            let (_, high) = bucket_bounds(index)?;
+            let (_, high) = bin_bounds(index)?;
             Some(CumulativePoint {
                 value_ns: high.min(self.record.max_ns),
                 fraction: cumulative as f64 / self.record.count as f64,
@@ -208,7 +208,7 @@ fn check_bins(record: &LatencyRecord) -> Result<(), DamagedRecord> {
     let mut previous = None;
     let mut in_bins = 0;
     for &(index, operations) in &record.bins {
-        bucket_bounds(index).ok_or(DamagedRecord::NoSuchBin(index))?;
+        bin_bounds(index).ok_or(DamagedRecord::NoSuchBin(index))?;
         if previous >= Some(index) || operations == 0 {
             return Err(DamagedRecord::BadBin(index));
         }
@@ -233,22 +233,21 @@ fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
         ..
     } = *record;
     let (Some(&(first, _)), Some(&(last, _))) = (record.bins.first(), record.bins.last()) else {
+        // A record without bins must be empty; any other field that is set counts as a wrong sum.
         return fits(*record == LatencyRecord::default(), "sum");
     };
-    fits(bucket_index(min_ns) == first, "minimum")?;
-    fits(bucket_index(max_ns) == last && min_ns <= max_ns, "maximum")?;
+    fits(bin_index(min_ns) == first, "minimum")?;
+    fits(bin_index(max_ns) == last && min_ns <= max_ns, "maximum")?;
     let times_count = |ns: u64| u64::try_from(u128::from(ns) * u128::from(count));
     let least = times_count(min_ns).unwrap_or(u64::MAX);
     let most = times_count(max_ns).unwrap_or(u64::MAX);
     fits((least..=most).contains(&sum_ns), "sum")?;
     // An overflowed sum has no meaning, and neither has its sum of squares.
     if sum_ns < u64::MAX {
-        let squares_least = squared_deviations(record).is_some();
-        let squares_most = u128::from(sum_ns) * u128::from(max_ns);
-        fits(
-            squares_least && record.sum_sq_ns2 <= squares_most,
-            "sum of squares",
-        )?;
+        let above_least = squared_deviations(record).is_some();
+        // Each x is at most the maximum, so the sum of x^2 is at most max * sum.
+        let most = u128::from(sum_ns) * u128::from(max_ns);
+        fits(above_least && record.sum_sq_ns2 <= most, "sum of squares")?;
     }
     Ok(())
 }
@@ -258,7 +257,7 @@ fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
 pub struct Tail {
     /// Percentile.
     pub percentile: Percentile,
-    /// Number of trials with such operations.
+    /// Number of trials with at least one operation.
     pub trials: usize,
     /// Number of operations of all trials.
     pub operations: u64,
@@ -529,7 +528,7 @@ mod damage_tests {
         );
         assert_eq!(
             damaged(|r| r.bins.swap(0, 1)),
-            DamagedRecord::BadBin(bucket_index(100))
+            DamagedRecord::BadBin(bin_index(100))
         );
         assert_eq!(
             damaged(|r| r.bins.push((3_000, 0))),

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_not_summarized() {
+    fn a_value_that_is_not_a_number_is_not_summarized() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(Summary::of(&[1.0, bad, 2.0]), None);
         }

@@ -447,7 +447,7 @@ impl Note {
         }
     }
 
-    fn told_of(&self, mean: Mean) -> String {
+    fn text_about(&self, mean: Mean) -> String {
         let (one, several) = (mean.word(1), mean.word(2));
         match self {
             Self::Few(n) => tr!(
@@ -579,8 +579,8 @@ impl Display for Note {
             Self::NoComposite => f.write_str(
                 tr!("no composite: it takes the values of all trials, as many for each primary metric"),
             ),
-            Self::Of(mean, note) => f.write_str(&note.told_of(*mean)),
-            Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: what is found holds for these units; three of each stand for the parts", a, b)),
+            Self::Of(mean, note) => f.write_str(&note.text_about(*mean)),
+            Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: the verdict holds for these units only; one on the parts needs three units of each", a, b)),
         }
     }
 }

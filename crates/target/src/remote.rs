@@ -406,7 +406,7 @@ impl<P: Program> Links<P> {
     fn go_again(&self) -> Option<AgentSession> {
         let target = self.remote.program.target();
         let grace = self.times.grace.as_secs();
-        self.tell(&format!(
+        self.report(&format!(
             "{target}: connection lost; reconnecting for at most {grace} s"
         ));
         let mut pause = FIRST_PAUSE;
@@ -417,7 +417,7 @@ impl<P: Program> Links<P> {
             }
             match self.remote.reach_again(&self.folder, ATTEMPT) {
                 Ok(session) => {
-                    self.tell(&format!("{target}: connected again"));
+                    self.report(&format!("{target}: connected again"));
                     return Some(session);
                 }
                 Err(failed) if matches!(failed.fault, Fault::Gone) => {
@@ -434,7 +434,7 @@ impl<P: Program> Links<P> {
         None
     }
 
-    fn tell(&self, line: &str) {
+    fn report(&self, line: &str) {
         (self.remote.tell)(line);
     }
 }
@@ -636,7 +636,7 @@ const LINES: usize = 40;
 /// Bytes kept of each line.
 const WIDTH: usize = 400;
 /// Time limit for the last messages after the program has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const OUTPUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Last lines on standard error of the program that reaches a machine; these include those of
 /// the remote shell.
@@ -676,7 +676,7 @@ impl Complaints {
         complaints
     }
 
-    /// Waits until the stream is read to its end, at most [`LAST_WORDS`]: a process that the
+    /// Waits until the stream is read to its end, at most [`OUTPUT_LIMIT`]: a process that the
     /// program left may hold the stream open.
     pub(crate) fn await_end(&self) {
         let reading = self
@@ -686,7 +686,7 @@ impl Complaints {
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(reading) = reading.as_ref() {
             // An error means that the reading thread has ended.
-            let _ = reading.recv_timeout(LAST_WORDS);
+            let _ = reading.recv_timeout(OUTPUT_LIMIT);
         }
     }
 

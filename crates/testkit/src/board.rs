@@ -45,7 +45,7 @@ fn program_there(program: &str) -> String {
 /// Time limit for a boot, which takes about 10 s on an idle machine.
 pub(crate) const BOOT: Duration = Duration::from_secs(300);
 pub(crate) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
-/// Line on the console that ends the boot.
+/// Line that the board prints on the console when it has booted.
 const UP: &str = "the board is up";
 
 /// Runs the emulator; kills it and removes its folder at the end of input, that is, when the
@@ -115,6 +115,7 @@ impl Board {
         let cards = Cards::new(&parts.scratch, usb)?;
         write_client(&parts)?;
         let mut keeper = keep(&parts, &cards)?;
+        // The keeper removes the folder, not this process.
         let folder = parts.scratch.keep();
         await_boot(&mut keeper)?;
         let board = Self {
@@ -147,7 +148,7 @@ impl Board {
         prepared.with_file_name("agents")
     }
 
-    /// Search path with an `ssh` that has the board's host key.
+    /// Search path with an `ssh` that learns the board's host key at the first connection.
     #[must_use]
     pub fn search_path(&self) -> String {
         let path = crate::search_path();
@@ -156,9 +157,9 @@ impl Board {
 
     /// Search path with an `ssh` that expects another host key.
     #[must_use]
-    pub fn search_path_of_a_stranger(&self) -> String {
+    pub fn search_path_with_wrong_host_key(&self) -> String {
         let path = crate::search_path();
-        format!("{}:{path}", self.folder.join("stranger").display())
+        format!("{}:{path}", self.folder.join("wrong").display())
     }
 
     /// Runs a shell script on the board and returns its output.
@@ -278,17 +279,18 @@ pub(crate) fn free_port() -> Result<u16, Unavailable> {
         .map_err(|error| Unavailable(format!("no free port: {error}")))
 }
 
-/// Writes two `ssh` programs with private settings: one with the board's host key, one with
-/// another key.
+/// Writes two `ssh` programs with private settings: one learns the board's host key at the first
+/// connection, the other expects a wrong one.
 fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     let failed = |error: io::Error| Unavailable(format!("cannot set up ssh: {error}"));
     let key = parts.key().map_err(failed)?;
-    let learned = fs::read_to_string(parts.prepared.join(KEY).with_extension("pub"));
-    let other_key = format!("[127.0.0.1]:{} {}", parts.port, learned.map_err(failed)?);
-    let known = parts.scratch.join("known_hosts_of_a_stranger");
+    // Any key other than the board's serves as the wrong one; the client's own is at hand.
+    let wrong_key = fs::read_to_string(parts.prepared.join(KEY).with_extension("pub"));
+    let other_key = format!("[127.0.0.1]:{} {}", parts.port, wrong_key.map_err(failed)?);
+    let known = parts.scratch.join("known_hosts_wrong");
     fs::write(&known, other_key).map_err(failed)?;
     let hosts = parts.scratch.join("known_hosts");
-    for (folder, hosts, check) in [("bin", hosts, "accept-new"), ("stranger", known, "yes")] {
+    for (folder, hosts, check) in [("bin", hosts, "accept-new"), ("wrong", known, "yes")] {
         let folder = parts.scratch.join(folder);
         fs::create_dir(&folder).map_err(failed)?;
         write(&folder, &key, &hosts, check)?;

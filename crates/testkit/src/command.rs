@@ -331,7 +331,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn what_a_command_says_is_kept_either_way() {
+    fn the_output_of_a_command_is_kept_on_success_and_failure() {
         assert_eq!(run(&["echo", "hello"]).unwrap(), "hello");
         let failed = run(&["sh", "-c", "echo no >&2; exit 3"]).unwrap_err();
         assert_eq!(failed.0, "sh -c echo no >&2; exit 3: no");

@@ -17,7 +17,7 @@ use std::{fs, io};
 /// Size of a sector, in bytes.
 const SECTOR: usize = 512;
 
-/// Mapping of addresses to memory.
+/// Kinds of false capacity, named as in f3probe. Addresses and sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Lie {
     /// Each address has its own sector.
@@ -68,9 +68,8 @@ impl Fake {
         let real = match lie {
             Lie::None => bytes,
             Lie::Limbo(real) | Lie::Wraparound(real) | Lie::Chain(real, _) => real,
-            // Room for the sectors that addresses above the real capacity
-            // share.
-            Lie::Sink(real) => real + (1 << 20),
+            // The eight sectors that addresses above the real capacity share.
+            Lie::Sink(real) => real + 4096,
         };
         let mut memory = vec![0; usize::try_from(real).expect("it fits into memory")];
         for (number, sector) in (0_u8..251).cycle().zip(memory.chunks_mut(SECTOR)) {
@@ -188,7 +187,7 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// device is over that file.
 #[derive(Debug)]
 pub struct FakeDevice {
-    // Fields are dropped in this order.
+    // Dropped in this order: each uses the next (loop device, mount, nbdfuse, storage).
     device: LoopDevice,
     _mount: Undo,
     _nbdfuse: Process,
@@ -435,7 +434,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_written_beyond_the_end_goes_over_the_begin() {
+    fn writes_beyond_a_wraparound_overwrite_the_beginning() {
         const MIB: usize = 1 << 20;
         needs!(root, "nbdfuse", "losetup");
         let scratch = or_skip!(Scratch::new());

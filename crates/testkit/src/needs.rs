@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_tool_is_named() {
         assert_eq!(missing(&["sh"]), None);
         let why = missing(&["sh", "no-such-tool"]);
         assert_eq!(why.as_deref(), Some("no-such-tool is not installed"));

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_flushed_survives_and_of_the_rest_some() {
+    fn flushed_writes_survive_and_others_survive_in_part() {
         let mut kept = drive(Flushes::Honoured);
         written(&mut kept, false);
         assert_eq!(there(&kept), 0);

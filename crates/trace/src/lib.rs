@@ -823,7 +823,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_passed_over() {
+    fn lines_without_an_event_are_skipped() {
         let lines = [
             "# tracer: nop",
             "CPU0 (8,0):",

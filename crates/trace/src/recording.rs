@@ -534,7 +534,7 @@ x-1 [0] 5.000009: block_rq_complete: 8,0 W () 8 + 8 [0]
     }
 
     #[test]
-    fn what_is_no_trace_is_named() {
+    fn a_file_that_is_no_trace_is_refused_with_the_reason() {
         for (text, words) in [
             ("", "neither an iolog"),
             ("hello\nworld\n", "neither an iolog"),
@@ -570,7 +570,7 @@ x-1 [0] 5.000009: block_rq_complete: 8,0 W () 8 + 8 [0]
     }
 
     #[test]
-    fn what_fits_stays_where_it_was() {
+    fn offsets_that_fit_are_unchanged() {
         let recording = recording("1 a write 8192 4096\n2 a read 0 4096\n");
         let fitted = fit(&recording, 12_288, Shrink::Wrap).unwrap();
         assert_eq!((offsets(&fitted), fitted.moved), (vec![8192, 0], 0));

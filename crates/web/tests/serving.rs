@@ -559,7 +559,7 @@ fn slow_and_huge_clients_stop_nobody() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_the_form_that_was_asked_for() {
+fn errors_have_the_requested_format() {
     let bed = Bed::with_run();
     let page = bed.get("/runs/nothing");
     assert_eq!(page.status, 404);

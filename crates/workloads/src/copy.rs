@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_did_not_make_it_does_not_remove() {
+    fn a_copy_removes_only_the_output_that_it_made() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out");
         fs::write(&output, "somebody else's").unwrap();
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_removed_is_told() {
+    fn an_output_that_cannot_be_removed_is_noted() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("gone");
         let ((), recording) = with_context(|context| tidy(&removing(&output), context));

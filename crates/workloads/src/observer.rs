@@ -413,11 +413,11 @@ impl ProgressReporter {
             return;
         }
         self.told = now;
-        self.tell(context, done);
+        self.report_now(context, done);
     }
 
     /// Reports the progress now, for callers that keep the interval themselves.
-    pub(crate) fn tell(&self, context: &mut Context<'_>, done: u64) {
+    pub(crate) fn report_now(&self, context: &mut Context<'_>, done: u64) {
         context.observer.progress(&ActProgress {
             step: self.step.clone(),
             steps_done: self.steps_done,

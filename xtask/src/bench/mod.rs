@@ -59,8 +59,7 @@ impl ScratchFile {
     }
 }
 
-/// Loop device over a file in memory: the fastest block device without
-/// hardware.
+/// Loop device over a file in tmpfs, so that no disk limits the rate.
 struct FastDevice {
     // Dropped before the file, to detach the device first.
     device: LoopDevice,
@@ -90,7 +89,7 @@ fn warm(path: &Path, size: Bytes) -> Result<()> {
 
 /// Returns the folder for benchmark files, which is next to the build, on a
 /// real disk.
-fn folder() -> Result<PathBuf> {
+fn scratch_parent() -> Result<PathBuf> {
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     fs::create_dir_all(&folder)?;
@@ -111,12 +110,12 @@ struct FioResult {
 }
 
 /// Returns true if fio can be run.
-fn available() -> bool {
+fn fio_is_installed() -> bool {
     Command::new("fio").arg("--version").output().is_ok()
 }
 
-/// Runs the job in fio with fio's defaults.
-fn run(job: &Job, path: &Path) -> Result<FioResult> {
+/// Runs the job in fio, without additional arguments.
+fn run_fio(job: &Job, path: &Path) -> Result<FioResult> {
     run_with(Command::new("fio"), job, path, &[])
 }
 
@@ -132,6 +131,7 @@ fn run_with(mut command: Command, job: &Job, path: &Path, more: &[&str]) -> Resu
         .arg(format!("--ioengine={}", job.ioengine))
         .arg(format!("--iodepth={}", job.iodepth))
         .arg(format!("--direct={}", u8::from(job.direct)))
+        // fio would otherwise drop the file that `warm` has read into the page cache.
         .args(["--invalidate=0", "--output-format=json"])
         .args(more);
     if let Some(limit) = job.io_size {
@@ -160,8 +160,8 @@ fn run_with(mut command: Command, job: &Job, path: &Path, more: &[&str]) -> Resu
 }
 
 /// Returns the CPU time per I/O, in ns, of `ios` random 4 KiB reads within the
-/// first `size` bytes of a file. The offsets come from xorshift64, the cheapest
-/// generator without a short period.
+/// first `size` bytes of a file. Offsets come from xorshift64, which costs little
+/// compared with `pread` and has a long period.
 fn cpu_ns_per_io(path: &Path, size: u64, ios: u64) -> Result<f64> {
     let file = File::open(path)?;
     let mut buffer = vec![0_u8; 4096];

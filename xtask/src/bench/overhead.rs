@@ -36,7 +36,7 @@ pub fn overhead() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "overhead"]);
     }
-    if !super::available() {
+    if !super::fio_is_installed() {
         bail!("fio is not installed: apt-get install fio");
     }
     let mut limits = Limits::default();
@@ -58,14 +58,14 @@ fn cached_read_job(engine: EngineKind) -> Job {
 }
 
 fn cached_reads(limits: &mut Limits) -> Result<()> {
-    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
+    let file = super::ScratchFile::new(&super::scratch_parent()?, FILE)?;
     super::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
     let (mut bare_ns, mut own_ns, mut fio_ns) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare_ns.push(in_child("bare", file.path())?);
         own_ns.push(in_child("cached", file.path())?);
-        fio_ns.push(super::run(&job, file.path())?.cpu_ns_per_io);
+        fio_ns.push(super::run_fio(&job, file.path())?.cpu_ns_per_io);
     }
     println!(
         "CPU per cached 4 KiB read (median of {ROUNDS}): bare {:.0} ns, assay {:.0} ns, fio {:.0} ns",
@@ -91,7 +91,7 @@ fn cached_reads(limits: &mut Limits) -> Result<()> {
 /// Measures these reads in `assay fio`, without and with a latency log.
 fn in_fios_words(limits: &mut Limits) -> Result<()> {
     let assay = shipped()?;
-    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
+    let file = super::ScratchFile::new(&super::scratch_parent()?, FILE)?;
     super::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
     let log = format!("--write_lat_log={}", file.path().display());
@@ -106,7 +106,7 @@ fn in_fios_words(limits: &mut Limits) -> Result<()> {
         bare_ns.push(in_child("bare", file.path())?);
         plain_ns.push(own(&[])?);
         logged_ns.push(own(&[&log])?);
-        fio_ns.push(super::run(&job, file.path())?.cpu_ns_per_io);
+        fio_ns.push(super::run_fio(&job, file.path())?.cpu_ns_per_io);
     }
     println!(
         "the same through assay fio: bare {:.0} ns, assay fio {:.0} ns, with write_lat_log {:.0} ns, fio {:.0} ns",
@@ -142,7 +142,7 @@ fn in_fios_words(limits: &mut Limits) -> Result<()> {
 }
 
 fn null_engine(limits: &mut Limits) -> Result<()> {
-    let file = super::ScratchFile::new(&super::folder()?, Bytes::mib(1))?;
+    let file = super::ScratchFile::new(&super::scratch_parent()?, Bytes::mib(1))?;
     let mut job = cached_read_job(EngineKind::Null);
     job.io_size = Some(Bytes(10 * IOS * 4096));
     let mut ns = Vec::new();
@@ -170,7 +170,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
     for _ in 0..ROUNDS {
         let measured = measure_here(&job, device.node())?;
         own.push(measured.read.ios as f64 / Nanos(measured.elapsed_ns).as_secs_f64());
-        theirs.push(super::run(&job, device.node())?.iops);
+        theirs.push(super::run_fio(&job, device.node())?.iops);
     }
     println!(
         "io_uring, depth 32, loop device over memory (median of {ROUNDS}): assay {:.0}, fio {:.0} IOPS",
@@ -188,7 +188,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
 
 /// Measures memory and start-up time of a process that runs one job.
 fn footprint(limits: &mut Limits) -> Result<()> {
-    let file = super::ScratchFile::new(&super::folder()?, FILE)?;
+    let file = super::ScratchFile::new(&super::scratch_parent()?, FILE)?;
     let (mut memory, mut first_io) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let spawned_ns = now_ns();
@@ -316,7 +316,7 @@ pub fn depth() -> Result<()> {
     if cfg!(debug_assertions) {
         return in_release(&["bench", "depth"]);
     }
-    if !super::available() {
+    if !super::fio_is_installed() {
         bail!("fio is not installed: apt-get install fio");
     }
     let assay = shipped()?;
@@ -386,13 +386,13 @@ fn compare(assay: &Path, device: &str, node: &Path, limits: &mut Limits) -> Resu
         (job.time_based, job.runtime) = (true, Some(Nanos::secs(1)));
         let (mut theirs, mut own) = (Vec::new(), Vec::new());
         for _ in 0..DEPTH_ROUNDS {
-            theirs.push(super::run(&job, node)?);
+            theirs.push(super::run_fio(&job, node)?);
             for _ in 0..2 {
                 let mut command = Command::new(assay);
                 command.arg("fio");
                 own.push(super::run_with(command, &job, node, &[])?);
             }
-            theirs.push(super::run(&job, node)?);
+            theirs.push(super::run_fio(&job, node)?);
         }
         let of = |all: &[FioResult], one: fn(&FioResult) -> f64| {
             let all = all.iter().map(one);

@@ -24,7 +24,7 @@ const MAX_SECONDS: f64 = 2.0;
 /// Writes the page and measures it. Returns an error if a limit is missed.
 pub fn report() -> Result<()> {
     let assay = shipped()?;
-    let place = Scratch::within(&super::folder()?)?;
+    let place = Scratch::within(&super::scratch_parent()?)?;
     let store = huge_store(&assay, &place)?;
     let page = place.join("page.html");
     let mut limits = Limits::default();

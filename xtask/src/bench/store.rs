@@ -40,7 +40,7 @@ pub fn store(words: &[&str]) -> Result<()> {
             Some(path) => path.clone(),
             None => shipped()?,
         },
-        place: Scratch::within(&super::folder()?)?,
+        place: Scratch::within(&super::scratch_parent()?)?,
     };
     let server = Server::of(options.server.as_deref())?;
     let like = of_each_device(&lab)?;

@@ -3,7 +3,7 @@
 //! - `cargo xtask bench dialects`: assay's dialects beside the original tools.
 //! - `cargo xtask bench memory`: `assay mem` beside a plain loop in C, as in STREAM, and mbw.
 
-use super::{ScratchFile, folder, median, warm};
+use super::{ScratchFile, median, scratch_parent, warm};
 use crate::run::{Limits, output, run, shipped};
 use anyhow::{Context, Result, bail};
 use assay_model::units::Bytes;
@@ -36,7 +36,7 @@ pub fn dialects() -> Result<()> {
 }
 
 fn copies(assay: &Path, limits: &mut Limits) -> Result<()> {
-    let file = ScratchFile::new(&folder()?, FILE)?;
+    let file = ScratchFile::new(&scratch_parent()?, FILE)?;
     warm(file.path(), FILE)?;
     let cached = format!("if={}", file.path().display());
     let cases: [(&str, &[&str]); 2] = [
@@ -66,7 +66,7 @@ fn file_tests(assay: &Path, limits: &mut Limits) -> Result<()> {
         println!("skipped iozone -a: iozone is not installed (Debian's package iozone3)");
         return Ok(());
     }
-    let place = Scratch::within(&folder()?)?;
+    let place = Scratch::within(&scratch_parent()?)?;
     let own = || {
         let mut command = Command::new(assay);
         command.arg("iozone").arg("--store").arg(place.join("runs"));

@@ -330,7 +330,7 @@ impl Observer for Steps<'_> {
     }
 
     fn progress(&mut self, progress: &ActProgress) {
-        self.outbox.tell(&FromAgent::ActProgress(progress.clone()));
+        self.outbox.post(&FromAgent::ActProgress(progress.clone()));
     }
 
     fn powercut(&mut self, word: Word) {

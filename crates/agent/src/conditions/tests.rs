@@ -99,7 +99,7 @@ fn storage() -> Storage {
 
 /// As a kill leaves it: changes and journal stay, the lock goes.
 fn kill(mut conditions: Conditions<'_>) {
-    conditions.turned.clear();
+    conditions.changed.clear();
     let journal = conditions.journal.take().map(|journal| journal.path);
     if let Some(path) = journal {
         // A process that another test starts holds the lock too until it has become
@@ -266,7 +266,7 @@ fn settings_of_an_agent_that_does_not_end_are_told() {
 }
 
 #[test]
-fn what_somebody_else_has_changed_meanwhile_stays() {
+fn a_setting_that_another_program_changed_is_not_restored() {
     let bench = Bench::new();
     let roots = Roots::default();
     let mut conditions = bench.conditions(&roots);
@@ -407,7 +407,7 @@ fn a_setting_that_changed_meanwhile_is_told_and_set_again() {
 }
 
 #[test]
-fn what_was_changed_after_the_rehearsal_is_put_back_to_that() {
+fn a_setting_changed_after_the_rehearsal_is_restored_to_the_changed_value() {
     let bench = Bench::new();
     let roots = Roots::default();
     let mut conditions = bench.conditions(&roots);
@@ -484,7 +484,7 @@ fn a_trial_begins_when_it_is_as_warm_as_the_first_one() {
 }
 
 #[test]
-fn what_stays_hot_is_told() {
+fn a_zone_that_does_not_cool_is_reported_with_its_temperature() {
     let board = Board::at("50000\n");
     let restore = within(3000, Some(40_000), Nanos(0));
     let error = board.before_trial(&restore).unwrap_err();

@@ -246,9 +246,9 @@ impl LoadObserver for LoadWatch<'_> {
         if let Some(wave) = &mut self.under_way {
             let elapsed_ns = u64::try_from(wave.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let roots = self.roots;
-            wave.sampler.look(elapsed_ns, || glance(roots));
+            wave.sampler.sample(elapsed_ns, || glance(roots));
         }
-        self.outbox.tell(&FromAgent::LoadProgress(progress.clone()));
+        self.outbox.post(&FromAgent::LoadProgress(progress.clone()));
     }
 
     fn interim(&mut self, mut report: LoadReport) {
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_volume_is_made_of_is_shown_too() {
+    fn the_disks_below_a_volume_are_shown_too() {
         let folder = tempfile::tempdir().unwrap();
         let roots = Roots::under(folder.path());
         for name in ["dm-0", "sda", "sdb"] {
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_between_passes_adds_up() {
+    fn the_counters_between_passes_are_added() {
         let mut stops = Stops::default();
         stops.stopped(vec![0, 1], moment(10, 0, 64));
         stops.go_on(&[0, 1], &moment(15, 64, 0));

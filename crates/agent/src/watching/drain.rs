@@ -58,7 +58,7 @@ impl Pending {
     }
 
     /// Records the writes of the devices since the last sample, with the latest possible time.
-    pub(super) fn look(&mut self, now: &WatchSample, at_ns: u64) {
+    pub(super) fn record(&mut self, now: &WatchSample, at_ns: u64) {
         let fewest = self.fewest.into_iter().chain(self.unwritten(now)).min();
         self.fewest = fewest;
         for writer in &mut self.writers {
@@ -178,7 +178,7 @@ mod tests {
             signal: None,
         };
         let drains = samples.iter().map(|now| {
-            pending.look(now, now.at_ns);
+            pending.record(now, now.at_ns);
             pending.drained(now, &end)
         });
         let drains = drains.collect();

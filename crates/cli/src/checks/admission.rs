@@ -14,7 +14,7 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
     match path.to_str() {
         Some(_) => Ok(()),
         None => Err(Failure::usage(format!(
-            "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
+            "{} is not UTF-8: such a name cannot be stored; rename it, or use a link whose name is UTF-8",
             path.display()
         ))),
     }

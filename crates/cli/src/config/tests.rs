@@ -253,7 +253,7 @@ fn a_folder_that_others_can_write_has_no_project() {
 }
 
 #[test]
-fn what_is_no_config_file_is_refused_in_words() {
+fn an_invalid_config_file_is_refused_with_the_reason() {
     for (text, expected) in [
         ("store = \"~\"".to_owned(), "names no file"),
         ("store = \"\"".to_owned(), "names no file"),

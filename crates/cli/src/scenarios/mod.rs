@@ -52,7 +52,7 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// Kind of a part, with the scenarios of products that have one.
+/// Kind of part; it selects the scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Flash and LPDDR in one package, as in phones.
@@ -61,7 +61,7 @@ pub enum Profile {
     Emmc,
     /// Cards of cameras and recorders.
     Sd,
-    /// Sticks.
+    /// USB sticks.
     Usb,
 }
 

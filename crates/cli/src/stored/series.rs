@@ -68,11 +68,11 @@ fn brought_up_to_date(args: &StoreArgs) -> Result<(Store, bool), Failure> {
 
 /// Updates series; returns `false` if they are not up to date and the store is read-only.
 pub fn refresh(store: &mut Store) -> Result<bool, Failure> {
-    match assay_series::refresh(store, teller()) {
+    match assay_series::refresh(store, progress_printer()) {
         Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => Ok(false),
         Err(error) => Err(error.into()),
         Ok(done) => {
-            tell_damaged(done);
+            report_damaged(done);
             Ok(true)
         }
     }
@@ -96,8 +96,8 @@ pub fn refresh_after_push(location: &Location) {
 /// Removes all derived data and derives it again.
 pub fn rebuild(args: &StoreArgs) -> Result<(), Failure> {
     let mut store = args.open_to_change()?;
-    let done = assay_series::rebuild(&mut store, teller())?;
-    tell_damaged(done);
+    let done = assay_series::rebuild(&mut store, progress_printer())?;
+    report_damaged(done);
     let runs = counted!(done.runs, "{n} run", "{n} runs");
     let jobs = counted!(done.jobs, "{n} job", "{n} jobs");
     say(&tr!("derived again: {runs}, series of {jobs}", runs, jobs));
@@ -105,7 +105,7 @@ pub fn rebuild(args: &StoreArgs) -> Result<(), Failure> {
 }
 
 /// Returns a progress callback that prints one message if there is much to do.
-fn teller() -> impl FnMut(Refreshed, usize) -> ControlFlow<()> {
+fn progress_printer() -> impl FnMut(Refreshed, usize) -> ControlFlow<()> {
     let mut told = false;
     move |_, runs| {
         if runs >= MANY && !told {
@@ -117,7 +117,7 @@ fn teller() -> impl FnMut(Refreshed, usize) -> ControlFlow<()> {
     }
 }
 
-fn tell_damaged(done: Refreshed) {
+fn report_damaged(done: Refreshed) {
     if done.damaged > 0 {
         let runs = counted!(done.damaged, "{n} run", "{n} runs");
         let text = tr!("assay: {runs} cannot be read and are in no series", runs);
@@ -182,7 +182,7 @@ fn ambiguous(text: &str, several: &[StoredSeries]) -> String {
     let shown = sorted
         .iter()
         .take(NAMED)
-        .map(|series| format!("{} ({})", series.key, told(series)));
+        .map(|series| format!("{} ({})", series.key, identify(series)));
     let shown: Vec<String> = shown.collect();
     let more = match several.len() > NAMED {
         true => ", ...",
@@ -197,7 +197,7 @@ fn ambiguous(text: &str, several: &[StoredSeries]) -> String {
 }
 
 /// Returns the words that identify this series: one device has several metrics of a job.
-fn told(series: &StoredSeries) -> String {
+fn identify(series: &StoredSeries) -> String {
     let parts = [
         &series.target,
         &series.job,

@@ -202,10 +202,10 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
     }
     match on {
         On::Ssh(address) => Ok(Box::new(
-            Ssh::new(address.clone()).when_lost(when_lost, tell),
+            Ssh::new(address.clone()).when_lost(when_lost, print_link_state),
         )),
         On::Adb(device) => Ok(Box::new(
-            Adb::new(device.clone()).when_lost(when_lost, tell),
+            Adb::new(device.clone()).when_lost(when_lost, print_link_state),
         )),
         On::Local => {
             let program = this_program()?;
@@ -216,7 +216,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
                 say(&waiting_for(wanted));
             }
             let board = Board::new(open_lab()?, wanted.clone());
-            Ok(Box::new(board.when_lost(when_lost, tell)))
+            Ok(Box::new(board.when_lost(when_lost, print_link_state)))
         }
         On::File(path) => Err(Failure::usage(format!(
             "@{} is a list of targets",
@@ -226,7 +226,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
 }
 
 /// Prints the state of a link, without breaking a live line.
-fn tell(line: &str) {
+fn print_link_state(line: &str) {
     Messages::new().say(&format!("assay: {}", clean(line)));
 }
 

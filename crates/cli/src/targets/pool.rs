@@ -125,7 +125,7 @@ pub struct Crew {
     claims: Vec<(usize, String, Claim)>,
     next: usize,
     told: Receiver<TaskMessage>,
-    teller: Sender<TaskMessage>,
+    sender: Sender<TaskMessage>,
     interrupt: Interrupt,
     /// Display of the tasks.
     pub block: LiveBlock,
@@ -137,8 +137,8 @@ impl Crew {
     pub fn new() -> Result<Self, Failure> {
         // Check here, because each member would print the same error.
         check_agents()?;
-        let (teller, told) = channel();
-        let on_signal = teller.clone();
+        let (sender, told) = channel();
+        let on_signal = sender.clone();
         let interrupt = Interrupt::catch(move || {
             // A failed send means that all tasks have ended.
             let _ = on_signal.send(TaskMessage::Signal);
@@ -149,7 +149,7 @@ impl Crew {
             claims: Vec::new(),
             next: 0,
             told,
-            teller,
+            sender,
             interrupt,
             block: LiveBlock::new(),
             drawn: Instant::now(),
@@ -172,7 +172,7 @@ impl Crew {
         let words = child::words(&task.name, &task.address, live, &task.words);
         let number = self.next;
         self.block.add(number, &clean(&task.name));
-        let member = Member::start(&self.program, &words, task, number, &self.teller)?;
+        let member = Member::start(&self.program, &words, task, number, &self.sender)?;
         self.next += 1;
         self.members.insert(number, member);
         Ok(number)
@@ -337,7 +337,7 @@ impl Member {
         words: &[OsString],
         task: Task,
         number: usize,
-        teller: &Sender<TaskMessage>,
+        sender: &Sender<TaskMessage>,
     ) -> Result<Self, Failure> {
         let mut child = Command::new(program)
             .args(words)
@@ -355,8 +355,8 @@ impl Member {
         let pid = Arc::new(Mutex::new(pid));
         let process = stored::owner_of(child.id());
         let lifeline = child.stdin.take();
-        let (teller, known) = (teller.clone(), Arc::clone(&pid));
-        let following = Builder::new().spawn(move || follow(child, number, &known, &teller));
+        let (sender, known) = (sender.clone(), Arc::clone(&pid));
+        let following = Builder::new().spawn(move || follow(child, number, &known, &sender));
         following.map_err(Failure::no_thread)?;
         Ok(Self {
             name: task.name,
@@ -434,7 +434,7 @@ impl Member {
 }
 
 /// Forwards the lines of a process to standard error, and its end with its standard output.
-fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<TaskMessage>) {
+fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, sender: &Sender<TaskMessage>) {
     let out = child.stdout.take().and_then(|mut stdout| {
         let read = move || {
             let mut out = Vec::new();
@@ -446,7 +446,7 @@ fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Se
         Builder::new().spawn(read).ok()
     });
     if let Some(stderr) = child.stderr.take() {
-        tell_lines(stderr, number, teller);
+        send_lines(stderr, number, sender);
     }
     let status = wait(&mut child, pid);
     let out = out
@@ -454,10 +454,10 @@ fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Se
         .unwrap_or_default();
     let code = status.map_or(FAILED, code);
     // A failed send means that the program is ending.
-    let _ = teller.send(TaskMessage::Ended { number, code, out });
+    let _ = sender.send(TaskMessage::Ended { number, code, out });
 }
 
-fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<TaskMessage>) {
+fn send_lines(stderr: impl Read, number: usize, sender: &Sender<TaskMessage>) {
     let mut reader = BufReader::new(stderr);
     loop {
         let mut line = Vec::new();
@@ -468,7 +468,7 @@ fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<TaskMessage>) {
         }
         let line = String::from_utf8_lossy(&line);
         let line = line.strip_suffix('\n').unwrap_or(&line).to_owned();
-        if teller.send(TaskMessage::Line(number, line)).is_err() {
+        if sender.send(TaskMessage::Line(number, line)).is_err() {
             return;
         }
     }
@@ -488,7 +488,7 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 /// Time between two checks of reservations.
-const LOOK: Duration = Duration::from_millis(500);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs a command on each target; returns the highest of their exit codes.
 pub fn run_on_several(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, Failure> {
@@ -598,7 +598,7 @@ impl<'a> Several<'a> {
     fn finish(&mut self) {
         while self.crew.under_way() + self.waiting.len() > 0 {
             self.crew.block.title = self.title();
-            match self.crew.next(LOOK) {
+            match self.crew.next(RECHECK_INTERVAL) {
                 Event::Ended(ended) => {
                     let place = self.places.remove(&ended.number).unwrap_or(usize::MAX);
                     self.done.insert(place, outcome(ended));
@@ -606,11 +606,11 @@ impl<'a> Several<'a> {
                 Event::Stopping => self.waiting.clear(),
                 Event::Nothing => {}
             }
-            self.look_at_reservations();
+            self.check_reservations();
         }
     }
 
-    fn look_at_reservations(&mut self) {
+    fn check_reservations(&mut self) {
         for (place, target, mut reservation) in std::mem::take(&mut self.waiting) {
             match reservation.take() {
                 Ok(None) => self.waiting.push((place, target, reservation)),

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_store_is_refused() {
+    fn an_invalid_destination_is_refused() {
         for text in [
             "",
             "http://lab",

@@ -121,7 +121,7 @@ impl Progress {
         self.place = place as usize;
         self.prepared = None;
         self.begins();
-        self.tell("");
+        self.show_rate("");
     }
 
     fn begins(&mut self) {
@@ -139,7 +139,7 @@ impl Progress {
             true => BytesPerSec(rate).to_string(),
             false => Iops(rate).to_string(),
         });
-        self.tell(&rate.unwrap_or_default());
+        self.show_rate(&rate.unwrap_or_default());
     }
 
     /// Shows the progress of a step of an act.
@@ -154,11 +154,11 @@ impl Progress {
                 let rest = Forecast::rest(done, total, Nanos(progress.elapsed_ns));
                 self.show(Nanos(rest.0 + later.0), &rate.unwrap_or_default());
             }
-            None => self.tell(&rate.unwrap_or_default()),
+            None => self.show_rate(&rate.unwrap_or_default()),
         }
     }
 
-    fn tell(&self, rate: &str) {
+    fn show_rate(&self, rate: &str) {
         self.show(self.forecast.left(self.place, self.spent()), rate);
     }
 
@@ -746,7 +746,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_elsewhere_is_no_line_for_the_user() {
+    fn a_progress_report_of_a_child_is_not_a_line_for_the_user() {
         let text = "0:07 left".to_owned();
         let (done, of) = (3, 45);
         let reported = Reported { done, of, text };

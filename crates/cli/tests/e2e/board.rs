@@ -483,7 +483,7 @@ fn a_board_with_another_host_key_is_not_talked_to() {
     let board = or_skip!(Board::shared());
     let bed = Bed::new();
     let mut command = on(&board, &bed, &["qualify", CARD]);
-    let ended = Running::start(command.env("PATH", board.search_path_of_a_stranger())).end();
+    let ended = Running::start(command.env("PATH", board.search_path_with_wrong_host_key())).end();
     ended.assert_code(5);
     assert_eq!(ended.err.len(), 1, "{:#?}", ended.err);
     ended.assert_says(&["its host key has changed", "ssh-keygen -R"]);

@@ -329,7 +329,10 @@ fn the_page_cache_ends_where_memory_does() {
         );
         assert_eq!(beyond.last(), Some(&"D"), "{test}: {text}");
     }
-    assert!(text.contains("Files up to"), "{text}");
+    assert!(
+        text.contains("per file, the page cache was measured"),
+        "{text}"
+    );
 }
 
 #[test]

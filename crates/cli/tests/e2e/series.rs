@@ -199,7 +199,7 @@ fn projects_are_kept_apart_and_alike_runs_change_nothing() {
     let gate = bed.run(&["series", "--gate", "--project", "c"]);
     gate.assert_code(2);
     assert!(gate.out.contains("no such series"), "{}", gate.out);
-    gate.assert_says(&["--gate looked at no series"]);
+    gate.assert_says(&["--gate checked no series"]);
     let allowed = ["series", "--gate", "--project", "c", "--allow-unjudged"];
     bed.run(&allowed).assert_code(0);
 }

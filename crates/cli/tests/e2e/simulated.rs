@@ -246,11 +246,11 @@ fn what_a_simulated_device_cannot_do_is_refused_with_the_reason() {
         (&["disks", EMMC], "keeps no data"),
         (
             &["sweep", EMMC, "--vary", "scheduler=none,bfq"],
-            "no settings of a kernel",
+            "no kernel settings",
         ),
         (
             &["sweep", EMMC, "--vary", "governor=performance"],
-            "no settings of a kernel",
+            "no kernel settings",
         ),
     ] {
         let refused = bed.refused(words);

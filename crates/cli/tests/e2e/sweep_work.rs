@@ -325,7 +325,7 @@ fn what_cannot_be_swept_is_refused() {
             &["dd", "if=/dev/stdin", "of=f"],
             "is a stream of this process",
         ),
-        (&["mark", "--steady-state"], "questions of their own"),
+        (&["mark", "--steady-state"], "only the marks"),
         (&["mark", "/tmp"], "unknown argument '/tmp'"),
         (&["scenario", "ota-ab", "/tmp"], "unknown argument"),
         (&["scenario", "--list"], "cannot be used together"),

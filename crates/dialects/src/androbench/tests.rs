@@ -101,7 +101,7 @@ fn smaller_files_have_no_larger_blocks() {
 }
 
 #[test]
-fn what_is_chosen_is_left() {
+fn only_the_chosen_steps_remain() {
     let only = |names_of: &[&str]| AndroBenchOptions {
         only: names_of.iter().map(ToString::to_string).collect(),
         ..AndroBenchOptions::default()

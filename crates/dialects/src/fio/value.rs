@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fio_cuts_off_is_refused() {
+    fn a_number_with_trailing_characters_is_refused() {
         for text in [
             "4q", "1.5G", "", "k", "4 k 4", "12.5%", "4z", "é", "-", "0x",
         ] {

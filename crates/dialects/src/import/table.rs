@@ -795,7 +795,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_said() {
+    fn a_cell_without_a_number_is_an_error() {
         for cell in [
             "", "-", "abc", "NaN", "inf", "1.2.3", "1.2.3x", "±", "1 ± x", "é",
         ] {

@@ -9,7 +9,7 @@ use super::{IozoneCommand, Output};
 use assay_model::act::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
 use assay_model::units::as_u64;
 
-/// Columns of every table.
+/// Columns of a table, unless `-A` or mapped files shorten it; `-E`, tests 11 and 12 add to them.
 const USUAL: [Test; 13] = [
     Test::Write,
     Test::Rewrite,
@@ -27,10 +27,9 @@ const USUAL: [Test; 13] = [
 ];
 /// Number of columns with `-A`.
 const SHORT: usize = 4;
-/// Number of columns before those of streams, which are absent for mapped
-/// files.
+/// Number of columns before the stream tests (`fwrite`, ...). Mapped files have no stream columns.
 const UNSTREAMED: usize = 9;
-/// Number of columns with those of `fwrite` and `frewrite`.
+/// Number of columns up to `frewrite`.
 const STREAM_WRITES: usize = 11;
 const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
@@ -57,7 +56,7 @@ pub fn columns(output: &Output) -> Vec<Test> {
     columns
 }
 
-/// Width of a cell, at which programs split the lines.
+/// Width of a cell in columns of text. Parsers of iozone's output split rows at these widths.
 pub(crate) const fn width(test: Test) -> usize {
     match test {
         Test::RecordRewrite | Test::StrideRead => 10,
@@ -104,8 +103,8 @@ pub(super) fn heading(output: &Output) -> String {
     format!("{upper}\n{lower}\n")
 }
 
-/// Row that is being written. The results of [`RowText::cell`] and
-/// [`RowText::end`] are to be written at once.
+/// Row that is being written. Write the text of [`RowText::cell`] and [`RowText::end`]
+/// immediately: it completes the row on the screen.
 #[derive(Debug)]
 pub struct RowText {
     columns: Vec<Test>,
@@ -120,6 +119,7 @@ impl RowText {
     pub fn begin(output: &Output, tests: &[Test], row: IozoneRow) -> (Self, String) {
         let no_second = |test: &Test| test.repeats() && !tests.contains(test);
         let columns = columns(output);
+        // A test and its repetition have one number of -i: 0 stands for one that -+n left out.
         let zeros = columns.iter().copied().filter(no_second);
         let zeros = zeros.filter(|test| tests.iter().any(|run| run.number() == test.number()));
         let text = format!("{:16}{:8}", row.file_kib, row.record_kib);
@@ -171,9 +171,9 @@ pub(super) fn whole(rate: f64) -> u64 {
     as_u64(rate)
 }
 
-/// Values that the banner shows about the time and the machine.
+/// Facts about the program, the run and the machine that the banner shows.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct BannerFacts<'a> {
     /// Version of assay.
     pub version: &'a str,
     /// Start time in the format of `date`.
@@ -185,23 +185,23 @@ pub struct Moment<'a> {
 }
 
 /// Returns all lines up to the first row.
-pub fn banner(command: &IozoneCommand, moment: Moment<'_>) -> String {
+pub fn banner(command: &IozoneCommand, facts: BannerFacts<'_>) -> String {
     let output = &command.output;
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O, as assay measures it".to_owned(),
-        format!("\t        assay {}, like iozone 3.489", moment.version),
+        format!("\t        assay {}, like iozone 3.489", facts.version),
         String::new(),
-        format!("\tRun began: {}", moment.began),
+        format!("\tRun began: {}", facts.began),
         String::new(),
     ];
     for remark in &output.remarks {
         if remark == MACHINE {
-            lines.push(format!("\n\t{remark}{}\n", moment.machine));
+            lines.push(format!("\n\t{remark}{}\n", facts.machine));
         } else {
             lines.push(format!("\t{remark}"));
         }
     }
-    lines.push(format!("\tCommand line used: {}", moment.command));
+    lines.push(format!("\tCommand line used: {}", facts.command));
     if output.unit == RateUnit::KibPerSec {
         lines.push("\tOutput is in kBytes/sec".to_owned());
     }
@@ -242,6 +242,7 @@ pub fn blocks(output: &Output, tests: &[Test], rows: &[IozoneRow], steps: &[Iozo
         .filter(|test| tests.iter().any(|run| run.number() == test.number()))
         .collect();
     let mut files: Vec<u64> = rows.iter().map(|row| row.file_kib).collect();
+    // Rows of one file size follow each other.
     files.dedup();
     for test in &shown {
         text.push_str(&format!("\n\"{} report\"\n", test.title()));

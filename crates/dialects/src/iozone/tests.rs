@@ -89,7 +89,7 @@ fn throughput_mode_names_a_file_for_each_child() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_name() {
+fn unsupported_iozone_flags_are_refused_by_name() {
     for (line, part) in [
         ("-k 4", "assay fio"),
         ("-1", "-1 is not a flag"),

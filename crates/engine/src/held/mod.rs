@@ -186,7 +186,7 @@ pub fn check_way(path: &Path) -> io::Result<()> {
 }
 
 /// Maximum number of attempts to find the name of a folder that is constantly renamed.
-const LOOKS: u32 = 100;
+const ATTEMPTS: u32 = 100;
 
 /// Removes an open, empty folder. Finds its parent through its `..` entry, because a link may
 /// have replaced a part of its path.
@@ -195,7 +195,7 @@ const LOOKS: u32 = 100;
 /// Error that the kernel returned, or an error if the folder cannot be found.
 pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     let itself = fstat(folder)?;
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         let parent = openat(folder, "..", PLACE, Mode::empty())?;
         let is_it = |name: &CStr| {
             let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -310,7 +310,7 @@ pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn look(path: &Path) -> io::Result<Stat> {
+pub fn status(path: &Path) -> io::Result<Stat> {
     let found = match HeldName::of(path)? {
         Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
         None => statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW),

@@ -58,7 +58,7 @@ fn names_lead_into_the_folder_whatever_has_its_name() {
     open(&path, OFlags::WRONLY | OFlags::TRUNC, Mode::empty()).unwrap();
     make_folders(&held.path().join("a/b"), Mode::RWXU).unwrap();
     assert!(above.path().join("moved/a/b").is_dir());
-    assert_eq!(look(&path).unwrap().st_size, 0);
+    assert_eq!(status(&path).unwrap().st_size, 0);
     remove_file(&path).unwrap();
     assert!(!above.path().join("moved/data").exists());
     let there = fs::read_to_string(victim.path().join("data")).unwrap();

@@ -115,12 +115,12 @@ impl Post<'_> {
         };
         let after = self.run_command(self.stream.schedule.exec_after.as_deref(), "postrun");
         if let Err(error) = after {
-            self.tell(Event::Note(Note::Warning(error.to_string())));
+            self.send(Event::Note(Note::Warning(error.to_string())));
         }
-        self.tell(event);
+        self.send(event);
     }
 
-    fn tell(&self, event: Event) {
+    fn send(&self, event: Event) {
         // If the receiver is gone, nothing waits for the event.
         let _ = self.events.send((self.index, event));
     }
@@ -148,7 +148,7 @@ impl Post<'_> {
             }
         }
         for option in refused {
-            self.tell(Event::Note(Note::Warning(format!(
+            self.send(Event::Note(Note::Warning(format!(
                 "{}: the kernel refuses {option} for this user: it runs without",
                 self.stream.name
             ))));
@@ -246,7 +246,7 @@ impl Post<'_> {
         let parts = self.parts(clock)?;
         let mut worker = Worker::new(engine, parts);
         worker.open_files(self.stop)?;
-        self.tell(Event::Ready);
+        self.send(Event::Ready);
         let gate_ns = self.start.wait();
         if let Some(gate_ns) = gate_ns {
             clock.begin(gate_ns);

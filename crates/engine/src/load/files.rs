@@ -484,7 +484,7 @@ fn invalidate(
     if !first || !stream.blocks.rw.read {
         return;
     }
-    let left = page_cache::look(file).filter(|cache| cache.cached_bytes > 0);
+    let left = page_cache::cached_pages(file).filter(|cache| cache.cached_bytes > 0);
     if let Some(left) = left {
         let left = Bytes(left.cached_bytes);
         note(Note::Warning(format!(

@@ -15,7 +15,7 @@ pub(crate) use files::write_logs;
 use crate::EngineError;
 use assay_model::load::report::StatsOptions;
 use assay_model::load::{Ddir, IoPriority, Logs, PerDirection, Process, WindowValue};
-use assay_stats::histogram::bucket_index;
+use assay_stats::histogram::bin_index;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use rustix::time::{ClockId, clock_gettime};
@@ -433,7 +433,7 @@ impl BinLog {
     #[inline]
     fn add(&mut self, sample: &IoSample) {
         let counts = &mut self.current[sample.ddir];
-        let bin = (bucket_index(sample.clat_ns) as usize).min(BINS - 1);
+        let bin = (bin_index(sample.clat_ns) as usize).min(BINS - 1);
         counts.bins[bin] += 1;
         counts.ios += 1;
         counts.bytes = sample.bytes;

@@ -241,7 +241,7 @@ impl BandwidthLog {
     }
 
     /// Adds a row to each direction when one is due.
-    fn look(&mut self, now_ns: u64, streams: impl Iterator<Item = StreamProgress>) {
+    fn add_if_due(&mut self, now_ns: u64, streams: impl Iterator<Item = StreamProgress>) {
         if now_ns.saturating_sub(self.at_ns) >= WIDTH_NS {
             self.add(now_ns, streams);
         }
@@ -350,10 +350,10 @@ impl SteadyGroups {
 
     /// Evaluates the intervals that ended since the last call. Returns the
     /// report numbers of the groups that became steady.
-    fn look(&mut self, shared: &[StreamShared]) -> Vec<u32> {
+    fn evaluate(&mut self, shared: &[StreamShared]) -> Vec<u32> {
         let mut attained = Vec::new();
         for group in self.0.iter_mut().filter(|group| !group.attained) {
-            if group.look(shared) {
+            if group.evaluate(shared) {
                 group.attained = true;
                 attained.push(group.report);
             }
@@ -374,7 +374,7 @@ impl SteadyGroups {
 }
 
 impl SteadyGroup {
-    fn look(&mut self, shared: &[StreamShared]) -> bool {
+    fn evaluate(&mut self, shared: &[StreamShared]) -> bool {
         while let Some(totals) = self.totals(shared) {
             self.seen += 1;
             let ios = totals.ios.saturating_sub(self.before.ios);
@@ -416,7 +416,7 @@ impl SteadyGroup {
 impl Conductor<'_> {
     /// Passes the interim report to the observer, when all streams have
     /// provided theirs or the deadline has passed.
-    fn tell_interim(&mut self, wave: &Wave<'_>, now_ns: u64) {
+    fn report_interim(&mut self, wave: &Wave<'_>, now_ns: u64) {
         let Some(until_ns) = self.interim_until_ns else {
             return;
         };
@@ -440,7 +440,7 @@ impl Conductor<'_> {
         self.observer.interim(report);
     }
 
-    fn tell_progress(&mut self) {
+    fn report_progress(&mut self) {
         let progress = LoadProgress {
             elapsed_ns: MonotonicClock.now().saturating_sub(self.begun_ns),
             streams: self
@@ -553,10 +553,10 @@ mod tests {
     fn all_streams_are_one_and_unused_directions_have_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = BandwidthLog::new(1_000);
-        log.look(1_000 + WIDTH_NS - 1, written(1 << 20));
-        log.look(1_000 + WIDTH_NS, written(1 << 20));
-        log.look(1_000 + 2 * WIDTH_NS, written(1 << 20));
-        log.look(1_000 + 3 * WIDTH_NS, written(3 << 20));
+        log.add_if_due(1_000 + WIDTH_NS - 1, written(1 << 20));
+        log.add_if_due(1_000 + WIDTH_NS, written(1 << 20));
+        log.add_if_due(1_000 + 2 * WIDTH_NS, written(1 << 20));
+        log.add_if_due(1_000 + 3 * WIDTH_NS, written(3 << 20));
         log.finish(1_000 + 3 * WIDTH_NS + 10, written(9 << 20));
         log.write(folder.path()).unwrap();
         let text = fs::read_to_string(folder.path().join("agg-write_bw.log")).unwrap();

@@ -129,8 +129,8 @@ fn play(shared: &Arc<SharedGaps>, completions: &[Vec<u64>], look_every: usize) {
         }
         last[worker] = at;
         if number % look_every == 0 {
-            sides[worker].told_until(at);
-            shared.look();
+            sides[worker].confirm_until(at);
+            shared.intersect();
         }
     }
     for (side, &end) in sides.iter_mut().zip(&last) {

@@ -21,28 +21,28 @@ fn evicting_and_warming_show_in_what_is_cached() {
     assert_eq!(told, [32 * MIB, 40 * MIB]);
 
     let file = File::open(&path).unwrap();
-    let Some(cold) = page_cache::look(&file) else {
+    let Some(cold) = page_cache::cached_pages(&file) else {
         return skip("neither cachestat nor mincore works here");
     };
     if cold.cached_bytes > 0 {
         return skip("this file system evicts nothing");
     }
     page_cache::warm(&file, &path, 8 * MIB, 16 * MIB).unwrap();
-    let warm = page_cache::look(&file).unwrap().cached_bytes;
+    let warm = page_cache::cached_pages(&file).unwrap().cached_bytes;
     // The kernel reads ahead of what it is asked for.
     assert!((16 * MIB..40 * MIB).contains(&warm), "{warm}");
     page_cache::evict(&file, &path).unwrap();
-    assert_eq!(page_cache::look(&file).unwrap().cached_bytes, 0);
+    assert_eq!(page_cache::cached_pages(&file).unwrap().cached_bytes, 0);
 
     // What a buffered job writes is dirty until it is evicted.
     run(&job(Rw::Write, 64), &path);
-    let written = page_cache::look(&file).unwrap();
+    let written = page_cache::cached_pages(&file).unwrap();
     assert_eq!(written.cached_bytes, 64 * BLOCK);
     if let (Some(dirty), Some(under_way)) = (written.dirty_bytes, written.writeback_bytes) {
         assert!(dirty + under_way <= 64 * BLOCK);
     }
     page_cache::evict(&file, &path).unwrap();
-    let clean = page_cache::look(&file).unwrap();
+    let clean = page_cache::cached_pages(&file).unwrap();
     assert_eq!(clean.dirty_bytes.unwrap_or(0), 0);
     assert_eq!(clean.cached_bytes, 0);
 
@@ -50,7 +50,7 @@ fn evicting_and_warming_show_in_what_is_cached() {
     let mut direct = job(Rw::Write, 64);
     direct.direct = true;
     if super::run_if_direct_works(&direct, &path).is_some() {
-        assert_eq!(page_cache::look(&file).unwrap().cached_bytes, 0);
+        assert_eq!(page_cache::cached_pages(&file).unwrap().cached_bytes, 0);
     }
 }
 
@@ -63,7 +63,7 @@ fn a_block_device_has_cached_pages_too() {
     let file = File::open(device.node()).unwrap();
     page_cache::evict(&file, device.node()).unwrap();
     page_cache::warm(&file, device.node(), 0, 4 * MIB).unwrap();
-    let cached = page_cache::look(&file).unwrap().cached_bytes;
+    let cached = page_cache::cached_pages(&file).unwrap().cached_bytes;
     assert!((4 * MIB..=8 * MIB).contains(&cached), "{cached}");
 }
 
@@ -86,7 +86,7 @@ fn a_file_is_written_only_where_it_really_was() {
 
     let (stop, size) = (AtomicBool::new(false), Bytes(4 * MIB - 1000));
     layout::write(&file, &path, size, 1, &stop, &mut |_| {}).unwrap();
-    let cache = page_cache::look(&file);
+    let cache = page_cache::cached_pages(&file);
     assert_eq!(cache.and_then(|cache| cache.dirty_bytes).unwrap_or(0), 0);
     // The page that holds the last byte was written as a whole.
     file.set_len(size.0).unwrap();

@@ -314,7 +314,7 @@ impl<'a> StorageGroup<'a> {
             cached_by_others: others.map(Member::moved_both_ways).sum(),
             ..self.case(&job, member.completed())
         };
-        let too_late = leaves_pages && case.looked_too_late();
+        let too_late = leaves_pages && case.counters_read_too_late();
         let mut judged = match all.direction {
             Direction::Read => case.judge_read(own, all.requests_of(member)),
             Direction::Write => case.judge_write(own),

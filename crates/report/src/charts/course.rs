@@ -9,7 +9,7 @@ use crate::charts::draw::{
 };
 use crate::results::changes::{self, day};
 use crate::results::describe;
-use crate::results::findings::soak::{Taken, ends, steps, together};
+use crate::results::findings::soak::{SoakTrial, ends, steps, together};
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::words::{change, clean, quantity, range, trial_named, utc};
 use assay_lang::{counted, in_english, tr};
@@ -34,7 +34,7 @@ const MOST: usize = 6;
 
 /// Trial whose course is drawn.
 #[derive(Debug)]
-pub struct ToldCourse<'s, 'a> {
+pub struct SelectedCourse<'s, 'a> {
     /// Job of the trial.
     pub job: &'s JobSummary<'a>,
     /// The trial.
@@ -45,7 +45,7 @@ pub struct ToldCourse<'s, 'a> {
 
 /// Selects the trials whose course is drawn, and counts the others. If a job has many, those with
 /// the longest stalls are selected.
-pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<ToldCourse<'s, 'a>>, usize) {
+pub fn select<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<SelectedCourse<'s, 'a>>, usize) {
     let mut drawn = Vec::new();
     let mut others = 0;
     for job in summary.jobs.iter().filter(|job| !job.is_cell()) {
@@ -59,7 +59,7 @@ pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<ToldCourse<'s, 'a>>, usize
         }
         drawn.extend(shown.into_iter().filter_map(|trial| {
             let course = trial.course()?;
-            Some(ToldCourse { job, trial, course })
+            Some(SelectedCourse { job, trial, course })
         }));
     }
     (drawn, others)
@@ -69,12 +69,12 @@ fn is_shown(job: &JobSummary<'_>, trial: &JudgedTrial<'_>) -> bool {
     let Some(measured) = trial.measured() else {
         return false;
     };
-    let is_told = matches!(
+    let is_selected_group = matches!(
         job.group,
         Group::WriteLadder | Group::ReadLadder | Group::Sequential
     );
     let is_long = measured.series.points.len() >= LONG_ENOUGH;
-    job.group == Group::Sustained || (is_told && is_long) || longest_stall(trial) > 0
+    job.group == Group::Sustained || (is_selected_group && is_long) || longest_stall(trial) > 0
 }
 
 /// Returns the length of the longest stall, in intervals.
@@ -88,8 +88,8 @@ fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
 }
 
 /// Draws the course of one trial.
-pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
-    let ToldCourse { job, trial, course } = told;
+pub fn chart(told: &SelectedCourse<'_, '_>) -> Chart {
+    let SelectedCourse { job, trial, course } = told;
     let number = trial.record.trial;
     let tint = match job.job.rw.reads() {
         true => Tint::Read,
@@ -337,7 +337,7 @@ pub fn draw_soak(summary: &Summary<'_>) -> Option<Chart> {
 }
 
 /// Returns the share of the area that was written at least once, in percent.
-fn filled_shares(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
+fn filled_shares(ends: &[(f64, SoakTrial<'_>)]) -> Vec<Point> {
     let share = |bytes: u64, of: u64| 100.0 * as_f64(bytes) / as_f64(of.max(1));
     let after = ends
         .iter()
@@ -345,7 +345,7 @@ fn filled_shares(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
     std::iter::once(Point::at(0.0, 0.0)).chain(after).collect()
 }
 
-fn highest_temperatures(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
+fn highest_temperatures(ends: &[(f64, SoakTrial<'_>)]) -> Vec<Point> {
     let after = ends.iter().filter_map(|(end_s, (trial, _))| {
         let degrees = hottest(&trial.evidence.as_ref()?.after)?;
         Some(Point::at(*end_s, degrees))

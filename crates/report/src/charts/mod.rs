@@ -25,8 +25,8 @@ use std::collections::HashMap;
 /// Charts of a run, by the section of the report.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
-    /// Conditions of a sweep compared with the first one, one chart per metric.
-    pub ranking: Vec<Chart>,
+    /// Change of each condition of a sweep against the first, one chart per metric.
+    pub changes: Vec<Chart>,
     /// Metrics with all their trials.
     pub trials: Vec<Chart>,
     /// Matrices of iozone: a map and a surface per test.
@@ -55,42 +55,42 @@ impl Gallery {
     /// Makes the charts of an import; `verdicts` exist if it has several conditions.
     pub fn of_import(import: &Import, verdicts: Option<&Verdicts>) -> Self {
         let mut gallery = Self {
-            ranking: verdicts.map_or_else(Vec::new, comparison::charts),
+            changes: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: charts(&import.results.figures),
             ..Self::default()
         };
-        gallery.tell_names_apart();
+        gallery.make_names_unique();
         gallery
     }
 
     /// Makes the charts from derived results.
     pub fn of_parts(summary: &Summary<'_>, verdicts: Option<&Verdicts>) -> Self {
-        let (told, courses_left_out) = course::told(summary);
+        let (selected, courses_left_out) = course::select(summary);
         let timed = latency::timed(summary);
         let mut gallery = Self {
-            ranking: verdicts.map_or_else(Vec::new, comparison::charts),
+            changes: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: latency::charts(summary),
             matrices: charts_of_matrices(summary.run),
             extents: course::charts_of_extents(summary),
             courses: course::draw_soak(summary)
                 .into_iter()
-                .chain(told.iter().map(course::chart))
+                .chain(selected.iter().map(course::chart))
                 .collect(),
             courses_left_out,
             latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),
             session: course::draw_session(summary.run),
         };
-        gallery.tell_names_apart();
+        gallery.make_names_unique();
         gallery
     }
 
     /// Adds numbers to equal chart names: two jobs may differ only in characters that a name cannot
     /// have.
-    fn tell_names_apart(&mut self) {
+    fn make_names_unique(&mut self) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let lists = [
-            &mut self.ranking,
+            &mut self.changes,
             &mut self.trials,
             &mut self.matrices,
             &mut self.extents,
@@ -110,7 +110,7 @@ impl Gallery {
     /// Iterates over all charts, in the order of the report.
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         let lists = [
-            &self.ranking,
+            &self.changes,
             &self.trials,
             &self.matrices,
             &self.extents,
@@ -127,8 +127,8 @@ fn row(index: usize) -> f64 {
     index as f64
 }
 
-/// Draws each metric that decides, or every metric if none does. The charts are those of imported
-/// results: the trials of a metric under each condition.
+/// Draws the trials of each deciding metric of imported results, one row per condition. Draws all
+/// metrics if none decides.
 pub fn charts(figures: &[Figure]) -> Vec<Chart> {
     let decides = figures.iter().any(|figure| figure.primary);
     let shown = || figures.iter().filter(|figure| figure.primary || !decides);
@@ -142,7 +142,7 @@ pub fn charts(figures: &[Figure]) -> Vec<Chart> {
 fn chart(metric: &str, figures: &[&Figure]) -> Chart {
     let unit = figures.first().map_or("", |figure| figure.unit.as_str());
     let measure = Measure::of_symbol(unit);
-    let words = figures.iter().map(|figure| told(figure, &measure));
+    let words = figures.iter().map(|figure| describe(figure, &measure));
     let words: Vec<String> = words.collect();
     let rows = figures.iter().map(|figure| {
         let (values, moments) = match &figure.sample {
@@ -150,7 +150,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
             Sample::Moments { n, mean, .. } => (Vec::new(), Some((*n, *mean))),
         };
         TrialsOfRow {
-            name: named(figure),
+            name: row_name(figure),
             values,
             moments,
         }
@@ -168,15 +168,15 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
     }
 }
 
-/// Returns the condition, or the label of the measurement if there is no condition.
-fn named(figure: &Figure) -> String {
+/// Returns the condition, or the metric if there is no condition.
+fn row_name(figure: &Figure) -> String {
     match figure.condition.as_str() {
         "" => clean(&figure.metric),
         condition => clean(condition),
     }
 }
 
-fn told(figure: &Figure, measure: &Measure) -> String {
+fn describe(figure: &Figure, measure: &Measure) -> String {
     let mean = crate::machine::import::moments(&figure.sample).mean;
     let trials = counted!(figure.sample.n(), "{n} trial", "{n} trials");
     let measured = figure
@@ -187,14 +187,14 @@ fn told(figure: &Figure, measure: &Measure) -> String {
         });
     tr!(
         "{figure} mean {mean} of {trials}{measured}",
-        figure = named(figure),
+        figure = row_name(figure),
         mean = measure.write(mean),
         trials,
         measured
     )
 }
 
-/// Draws a map and a surface for each test of iozone, with the edge of the page cache.
+/// Draws a map and a surface for each test of iozone; marks the first file size beyond the cache.
 fn charts_of_matrices(run: &Run) -> Vec<Chart> {
     matrices(run)
         .iter()

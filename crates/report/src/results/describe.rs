@@ -7,7 +7,7 @@
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::words::labels::DIFFERS;
 use crate::words::{
-    Fact, clean, enumerate, extremes, labels, percent_points, quantity, range, utc,
+    NameValue, clean, enumerate, extremes, labels, percent_points, quantity, range, utc,
 };
 use assay_lang::{counted, tr, translated};
 use assay_model::figures::{self, Unit};
@@ -191,7 +191,7 @@ pub fn stalls(course: &Course) -> String {
 }
 
 /// Number of steps above which they are counted instead of listed.
-const STEPS_TOLD: usize = 2;
+const STEPS_LISTED: usize = 2;
 
 /// Describes levels: `82.0 MB/s until 640 MiB, then 31.0 MB/s`.
 pub fn levels(levels: &[Level]) -> String {
@@ -202,7 +202,7 @@ pub fn levels(levels: &[Level]) -> String {
     if before.is_empty() {
         return tr!("{rate} on average", rate = rate(last));
     }
-    if before.len() > STEPS_TOLD {
+    if before.len() > STEPS_LISTED {
         let rates = levels.iter().map(|level| level.rate);
         let (low, high) = extremes(rates).unwrap_or_default();
         return tr!(
@@ -230,7 +230,7 @@ pub fn levels(levels: &[Level]) -> String {
 }
 
 /// Returns facts about the run.
-pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
+pub fn run_facts(summary: &Summary<'_>) -> Vec<NameValue> {
     let run = summary.run;
     let header = &run.header;
     labels::known([

@@ -212,7 +212,7 @@ fn others<'a>(views: &[View<'a>]) -> Vec<KeyFigure> {
             Some(format!(
                 "{} {}",
                 describe::metric(&figure.name),
-                told(&found)
+                with_label(&found)
             ))
         });
         line(&clean(name), &words.collect::<Vec<_>>())
@@ -239,8 +239,8 @@ fn sequential(views: &[View<'_>]) -> Option<KeyFigure> {
     let written = Over::of(views, direct_write);
     let flushed = Over::of(views, flushed_write);
     let mut words: Vec<String> = Vec::new();
-    words.extend(read.map(|read| tr!("read {figure}", figure = told(&read))));
-    words.extend(written.map(|written| tr!("write {figure}", figure = told(&written))));
+    words.extend(read.map(|read| tr!("read {figure}", figure = with_label(&read))));
+    words.extend(written.map(|written| tr!("write {figure}", figure = with_label(&written))));
     words.extend(flushed.map(|flushed| {
         let figure = flushed.value() + &flushed.under();
         tr!("write with one flush at the end {figure}", figure)
@@ -280,8 +280,8 @@ fn small_random(views: &[View<'_>], deep: bool) -> Vec<KeyFigure> {
             continue;
         };
         let words = match group {
-            Group::RandomRead => tr!("read {figure}", figure = told(&found)),
-            _ => tr!("write {figure}", figure = told(&found)),
+            Group::RandomRead => tr!("read {figure}", figure = with_label(&found)),
+            _ => tr!("write {figure}", figure = with_label(&found)),
         };
         let subject = random_subject(job.job);
         match told_of.iter_mut().find(|(known, _)| *known == subject) {
@@ -411,7 +411,7 @@ fn line(subject: &str, words: &[String]) -> Option<KeyFigure> {
 }
 
 /// Formats a figure with its label: `15.9 MB/s flushed`.
-fn told(found: &Over<'_>) -> String {
+fn with_label(found: &Over<'_>) -> String {
     let (value, labels) = (found.value(), found.labels());
     let how = match labels.agreed() {
         Some("device") if found.is_read() => String::new(),
@@ -662,7 +662,7 @@ mod tests {
         KeyFigures::of(&summary, &collect(&summary))
     }
 
-    fn told<'d>(digest: &'d KeyFigures, subject: &str) -> Option<&'d str> {
+    fn text_of<'d>(digest: &'d KeyFigures, subject: &str) -> Option<&'d str> {
         let line = digest.lines.iter().find(|line| line.subject == subject)?;
         Some(&line.text)
     }
@@ -680,7 +680,7 @@ mod tests {
     fn a_write_is_told_flushed_and_not_flushed() {
         let digest = digest(&fixture::run());
         assert_eq!(
-            told(&digest, "Sequential"),
+            text_of(&digest, "Sequential"),
             Some(
                 "read 166 MB/s; write 15.9 MB/s not flushed; write with one flush at the end 15.9 MB/s"
             )
@@ -713,14 +713,14 @@ mod tests {
         let digest = digest(&run);
         assert_eq!(digest.belief, Belief::No);
         assert!(digest.because.contains("tmpfs"), "{}", digest.because);
-        let sequential = told(&digest, "Sequential");
+        let sequential = text_of(&digest, "Sequential");
         assert_eq!(sequential, Some("read 166 MB/s in memory"));
     }
 
     #[test]
     fn a_sustained_write_tells_its_cliff_and_its_longest_stall() {
         let digest = digest(&samples::with_sustained());
-        let text = told(&digest, "Sustained").unwrap();
+        let text = text_of(&digest, "Sustained").unwrap();
         assert!(text.contains("until 1.0 GiB, then 36.5 MB/s"), "{text}");
         assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
     }
@@ -747,7 +747,7 @@ mod tests {
         let run = swept(2);
         for run in [&run, &crate::results::sweep::by_condition(run.clone())] {
             let digest = digest(run);
-            let text = told(&digest, "Sequential").unwrap();
+            let text = text_of(&digest, "Sequential").unwrap();
             assert!(text.starts_with("read 8"), "{text}");
             let named = "MB/s (least scheduler=bfq, most scheduler=none)";
             assert!(text.contains(named), "{text}");
@@ -757,7 +757,7 @@ mod tests {
             .trials
             .retain(|trial| trial.condition.as_deref() != Some("scheduler=bfq"));
         let text = digest(&alone);
-        let text = told(&text, "Sequential").unwrap();
+        let text = text_of(&text, "Sequential").unwrap();
         assert!(text.starts_with("read 16") && !text.contains('('), "{text}");
     }
 
@@ -769,7 +769,7 @@ mod tests {
                 assert!(!line.text.contains("least"), "{}", line.text);
             }
             let digest = digest(run);
-            let text = told(&digest, "Sequential").unwrap();
+            let text = text_of(&digest, "Sequential").unwrap();
             assert!(
                 text.contains(" .. ") && text.contains("(no difference found)"),
                 "{text}"
@@ -802,10 +802,10 @@ mod tests {
             ("rand-read-16k", "read "),
             ("read-cached", "in memory"),
         ] {
-            let text = told(&digest, subject).unwrap_or_else(|| panic!("{subject}: {digest:?}"));
+            let text = text_of(&digest, subject).unwrap_or_else(|| panic!("{subject}: {digest:?}"));
             assert!(text.contains(words), "{subject}: {text}");
         }
         let all = self::digest(&samples::with_read_ladder());
-        assert_eq!(told(&all, "read-cached"), None, "many are in short");
+        assert_eq!(text_of(&all, "read-cached"), None, "many are in short");
     }
 }

@@ -166,7 +166,7 @@ enum MeasuredStorage {
     Both,
 }
 
-/// Describes the edge: `Files up to 256 MiB measured the page cache; from 512 MiB on the device.`
+/// Describes the edge: `Up to 256 MiB per file, the page cache was measured; ...`.
 pub fn cache_edge_sentence(matrix: &Matrix) -> String {
     let rows: Vec<(u64, MeasuredStorage)> = rows_with_storage(matrix);
     if rows.is_empty() {
@@ -191,20 +191,20 @@ pub fn cache_edge_sentence(matrix: &Matrix) -> String {
             "Every figure measured the page cache, not the device: only files of at least twice the memory, or -I, show the device."
         ).to_owned(),
         (0, from) => tr!(
-            "Files from {size} on measured the device; smaller ones in part the page cache or something unknown.",
+            "From {size} per file on, the device was measured; below, in part the page cache, or it is unknown.",
             size = size(from)
         ),
         (to, from) if to == from => tr!(
-            "Files up to {cached} measured the page cache; from {size} on the device.",
+            "Up to {cached} per file, the page cache was measured; from {size} on, the device.",
             cached = size(to - 1),
             size = size(from)
         ),
         (to, from) if from == rows.len() => tr!(
-            "Files up to {cached} measured the page cache; larger ones in part.",
+            "Up to {cached} per file, the page cache was measured; above, in part.",
             cached = size(to - 1)
         ),
         (to, from) => tr!(
-            "Files up to {cached} measured the page cache, from {size} on the device; between them both, or something unknown.",
+            "Up to {cached} per file, the page cache was measured; from {size} on, the device; in between, both or unknown.",
             cached = size(to - 1),
             size = size(from)
         ),
@@ -224,7 +224,7 @@ pub fn cache_edge_row(matrix: &Matrix) -> Option<usize> {
 }
 
 /// Returns the sentence of each matrix, once for matrices with the same sentence, with the names of
-/// their tests: `Writer, Re-writer: Files up to ...`.
+/// their tests: `Writer, Re-writer: Up to ...`.
 pub fn cache_edge_sentences(matrices: &[Matrix]) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for matrix in matrices {
@@ -302,7 +302,7 @@ mod tests {
 
     /// Parses rows of cells, one letter a cell and one word a row: `c`, `d`, `m`, `?`, and `.` for
     /// none.
-    fn said(rows: &str) -> String {
+    fn sentence_of(rows: &str) -> String {
         let label = |letter| match letter {
             'c' => Some("page-cache"),
             'd' => Some("device"),
@@ -331,34 +331,34 @@ mod tests {
     #[test]
     fn the_edge_is_between_two_file_sizes() {
         assert_eq!(
-            said("cc c. dd dd"),
-            "Files up to 256 MiB measured the page cache; from 512 MiB on the device."
+            sentence_of("cc c. dd dd"),
+            "Up to 256 MiB per file, the page cache was measured; from 512 MiB on, the device."
         );
         assert_eq!(
-            said("cc cm dd"),
-            "Files up to 128 MiB measured the page cache, from 512 MiB on the device; between them both, or something unknown."
+            sentence_of("cc cm dd"),
+            "Up to 128 MiB per file, the page cache was measured; from 512 MiB on, the device; in between, both or unknown."
         );
         assert_eq!(
-            said("cc cc cd"),
-            "Files up to 256 MiB measured the page cache; larger ones in part."
+            sentence_of("cc cc cd"),
+            "Up to 256 MiB per file, the page cache was measured; above, in part."
         );
         assert_eq!(
-            said("cd dd"),
-            "Files from 256 MiB on measured the device; smaller ones in part the page cache or something unknown."
+            sentence_of("cd dd"),
+            "From 256 MiB per file on, the device was measured; below, in part the page cache, or it is unknown."
         );
     }
 
     #[test]
     fn without_an_edge_there_is_none() {
-        assert_eq!(said("dd dd"), "Every figure measured the device.");
-        assert!(said("cc cc").starts_with(
+        assert_eq!(sentence_of("dd dd"), "Every figure measured the device.");
+        assert!(sentence_of("cc cc").starts_with(
             "Every figure measured the page cache, not the device: only files of at least twice the memory"
         ));
-        assert_eq!(said("?? ??"), "What every figure measured: unknown.");
+        assert_eq!(sentence_of("?? ??"), "What every figure measured: unknown.");
         assert_eq!(
-            said("dd cc d?"),
+            sentence_of("dd cc d?"),
             "No one file size separates page cache and device; of 6 figures: device in 3, page-cache in 2 and unknown in 1."
         );
-        assert_eq!(said(".. .."), "Nothing was measured.");
+        assert_eq!(sentence_of(".. .."), "Nothing was measured.");
     }
 }

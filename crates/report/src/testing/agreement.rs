@@ -63,7 +63,7 @@ fn shown(run: &Run) -> [(&'static str, String); 4] {
 }
 
 /// The rates as programs read them, in ascending order.
-fn told(run: &Run) -> [(&'static str, Vec<f64>); 3] {
+fn machine_rates(run: &Run) -> [(&'static str, Vec<f64>); 3] {
     let number = |text: &str| text.parse::<f64>().unwrap();
     let table = text(|out| machine::write_csv(run, out));
     let rows = table
@@ -136,7 +136,7 @@ proptest! {
         }
         let mut values: Vec<f64> = figure.values.iter().map(|(_, value)| *value).collect();
         values.sort_by(f64::total_cmp);
-        for (output, told) in told(&run) {
+        for (output, told) in machine_rates(&run) {
             prop_assert_eq!(&told, &values, "{}", output);
         }
     }

@@ -9,7 +9,7 @@ use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, dr
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
 use crate::results::{describe, warnings};
-use crate::words::{Fact, Tone, clean, enumerate, labels, percent_points, utc};
+use crate::words::{NameValue, Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::Verdict;
 use assay_model::run::Unit;
@@ -165,7 +165,7 @@ fn record(compared: &Compared<'_>) -> Section {
             .join(", ")
     });
     let own = |name: &str| {
-        let of = |facts: &Vec<Fact>| {
+        let of = |facts: &Vec<NameValue>| {
             let found = facts.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| value.clone()).unwrap_or_default()
         };

@@ -4,7 +4,7 @@
 use crate::document::{Block, Document, Section};
 use crate::results::checkup::{is_idle_memory, lines, words};
 use crate::words::labels::{device_facts, maker_and_model};
-use crate::words::{Fact, Tone, clean, labels, registers};
+use crate::words::{NameValue, Tone, clean, labels, registers};
 use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
 use assay_model::device::{DeviceList, ListedDevice};
@@ -43,7 +43,7 @@ pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) 
     in_english(|| {
         let mut document = Document::new(machine(system, target));
         for device in devices {
-            let mut facts: Vec<Fact> = device_facts(&device.layer);
+            let mut facts: Vec<NameValue> = device_facts(&device.layer);
             if !device.partitions.is_empty() {
                 facts.push(("partitions", clean(&device.partitions.join(", "))));
             }
@@ -62,7 +62,7 @@ pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) 
 }
 
 /// Returns the facts with emphasis if a device is worn.
-fn toned(device: &ListedDevice, facts: Vec<Fact>) -> Vec<(String, String, Option<Tone>)> {
+fn toned(device: &ListedDevice, facts: Vec<NameValue>) -> Vec<(String, String, Option<Tone>)> {
     let worn = !registers::problems(&device.layer.identity).is_empty();
     let facts = facts.into_iter().map(|(name, text)| {
         let tone = (worn && name == "health").then_some(Tone::Bad);

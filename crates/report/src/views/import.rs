@@ -23,8 +23,8 @@ const LONG: usize = 24;
 const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
 
 const METHOD: &str = key!(
-    "Made elsewhere and taken in as it was: assay has no evidence of what \
-     reached the device. What a figure measured is said where the results tell it."
+    "Results of another tool, imported unchanged: assay has no evidence of what \
+     reached the device. A figure has a label only if the results state one."
 );
 const MEANS: &str = key!("Means of results are arithmetic.");
 

@@ -7,7 +7,7 @@ use crate::results::describe::{Jobs, stopping_sentences};
 use crate::results::summary::Summary;
 use crate::words::labels::MEANINGS;
 use crate::words::{
-    Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, labels, sentence, utc, width, wrap,
+    MAIL_COLUMNS as COLUMNS, NameValue, break_long, clean, labels, sentence, utc, width, wrap,
 };
 use assay_lang::{counted, key, tr, translated};
 use assay_model::job::Content;
@@ -92,7 +92,7 @@ fn path(run: &Run, wanted: &str) -> Option<String> {
     fact(labels::path_facts(&run.header.storage), wanted)
 }
 
-fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {
+fn fact(facts: Vec<NameValue>, wanted: &str) -> Option<String> {
     let found = facts.into_iter().find(|(name, _)| *name == wanted);
     found.map(|(_, value)| value)
 }
@@ -117,7 +117,7 @@ pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Sectio
     let mut facts = Vec::new();
     for (name, of) in FACTS {
         let name = translated(name);
-        let (a, b) = (said(&of_a, of), said(&of_b, of));
+        let (a, b) = (joined_values(&of_a, of), joined_values(&of_b, of));
         if a == b {
             facts.extend(a.map(|both| (name.to_owned(), both)));
         } else {
@@ -141,7 +141,7 @@ fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
 }
 
 /// Joins the values of a fact over a side's runs, each once.
-fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
+fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     for words in runs.iter().filter_map(|run| of(run)) {
         if !said.contains(&words) {
@@ -288,7 +288,7 @@ fn describe_written(plan: &Plan) -> String {
         tr!("contents neither compress nor repeat")
     };
     tr!(
-        "{region} was really written before it was read, so that reads hit no holes; {contents}",
+        "{region} was written before it was read, so that reads hit no holes; {contents}",
         region,
         contents
     )

@@ -1,4 +1,4 @@
-//! Conditions compared with each other, and the smallest differences detected.
+//! Conditions compared with each other, and the smallest detectable differences.
 
 use super::provenance;
 use super::run::{annotated, warnings_of};
@@ -38,7 +38,7 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
         "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
     );
     answer.say(together, Some(Tone::Soft));
-    answer.blocks.extend(notes(ranked));
+    answer.blocks.extend(warnings_of_ranking(ranked));
     document.push(answer);
     for metric in &ranking.metrics {
         document.push(of_metric(ranked, metric, &Sweep::default(), Detail::Full));
@@ -75,7 +75,7 @@ pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
 pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
     let mut answer = Section::new("verdict", "");
     conclude(ranked.ranking, &mut answer);
-    answer.blocks.extend(notes(ranked));
+    answer.blocks.extend(warnings_of_ranking(ranked));
     let metrics = ranked.ranking.metrics.iter();
     let tables = metrics.map(|metric| of_metric(ranked, metric, sweep, Detail::Brief));
     std::iter::once(answer).chain(tables).collect()
@@ -98,7 +98,7 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
             section.say(clean(&one.to_string()), Some(Tone::Care));
         }
         let name = format!("change-{}", slug(&metric.metric));
-        let charts = gallery.ranking.iter().filter(|chart| chart.name == name);
+        let charts = gallery.changes.iter().filter(|chart| chart.name == name);
         let charts = charts.map(|chart| Block::Chart(Box::new(chart.clone())));
         section.blocks.extend(charts);
         section.table(table_against(metric, verdicts));
@@ -115,8 +115,8 @@ fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&deciding), None);
 }
 
-/// Returns doubts about the ranking, such as too few trials.
-fn notes(ranked: &Ranked<'_>) -> impl Iterator<Item = Block> {
+/// Returns the warnings of the ranking as blocks.
+fn warnings_of_ranking(ranked: &Ranked<'_>) -> impl Iterator<Item = Block> {
     let warnings = ranked.warnings.iter();
     warnings.map(|warning| Block::Warning {
         message: clean(&warning.to_string()),
@@ -254,13 +254,13 @@ fn short(figure: f64) -> String {
     }
 }
 
-/// Describes the smallest differences detected, by number of trials.
+/// Describes the smallest detectable differences, by number of trials.
 pub fn power(tables: &[Power]) -> Document {
     let mut document =
-        Document::new(tr!("Smallest difference detected, by number of trials").to_owned());
+        Document::new(tr!("Smallest detectable difference, by number of trials").to_owned());
     for power in tables {
         let title = tr!(
-            "{name}: trials vary by {cv} %",
+            "{name}: coefficient of variation of the trials {cv} %",
             name = power.name,
             cv = percent_points(power.cv)
         );

@@ -87,11 +87,11 @@ fn none(since_unix_ms: Option<u64>) -> String {
 
 fn point(listed: &ListedSeries) -> Option<String> {
     let change = listed.change.as_ref()?;
-    Some(said(&listed.series, change))
+    Some(change_in_words(&listed.series, change))
 }
 
 /// Describes a change with its series, its events and where to look.
-fn said(series: &StoredSeries, change: &SeriesChange) -> String {
+fn change_in_words(series: &StoredSeries, change: &SeriesChange) -> String {
     tr!(
         "{change}. {device}; {events}. assay trend {key}",
         change = sentence(series, change),
@@ -300,7 +300,7 @@ pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) ->
         let mut section = Section::new(id, title);
         section.list(
             part.iter()
-                .map(|(series, change)| said(series, change))
+                .map(|(series, change)| change_in_words(series, change))
                 .collect(),
         );
         document.push(section);

@@ -1,4 +1,4 @@
-//! A copy that leaves most of its data in memory, sampled by hand.
+//! Output of assay watch for constructed samples: a copy whose data is still dirty when it ends.
 
 use super::*;
 use assay_model::act::watch::{
@@ -7,7 +7,7 @@ use assay_model::act::watch::{
 use assay_model::evidence::DeviceCounters;
 use assay_model::units::MIB;
 
-/// At so many ms, in a phase, with so many MiB written and dirty.
+/// Returns a sample at `ms`, with `written` MiB written to mmcblk0 and `dirty` MiB of dirty pages.
 fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> WatchSample {
     WatchSample {
         at_ns: ms * 1_000_000,
@@ -119,7 +119,7 @@ fn the_end_says_when_the_data_was_on_the_device() {
 }
 
 #[test]
-fn an_end_that_is_not_known_is_not_made_up() {
+fn an_unknown_end_is_reported_as_unknown() {
     let said = |drain| sentences(&dd(), &samples()[..4], &report(drain)).remove(0);
     let bytes = 140 * MIB;
     let late = said(Drain::TimedOut {
@@ -207,7 +207,11 @@ fn csv_has_one_header_and_a_row_a_sample() {
     assert_eq!(cell(1, "util"), "0.500");
     assert_eq!(cell(1, "us"), "0.500");
     assert_eq!(cell(0, "w_per_s"), "", "nothing before it");
-    assert_eq!(cell(1, "r_await_ms"), "", "no read has no latency");
+    assert_eq!(
+        cell(1, "r_await_ms"),
+        "",
+        "without reads there is no read latency"
+    );
     assert_eq!(cell(4, "device_flushes"), "1");
 }
 

@@ -1,7 +1,7 @@
 //! Labels of one job's trials: one label if all agree, else every label with its count, so that a
 //! disagreement is never hidden.
 
-use crate::words::{Fact, clean, extremes, percent, registers};
+use crate::words::{NameValue, clean, extremes, percent, registers};
 use assay_judge::Measured;
 use assay_lang::{counted, key, tr, translated};
 use assay_model::run::Run;
@@ -202,7 +202,7 @@ pub(crate) fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
 }
 
 /// Returns everything that the kernel shows of a device.
-pub fn device_facts(layer: &Layer) -> Vec<Fact> {
+pub fn device_facts(layer: &Layer) -> Vec<NameValue> {
     let identity = &layer.identity;
     let text = |value: &Option<String>| value.as_deref().map(clean);
     let size = |value: Option<Bytes>| value.map(|bytes| bytes.to_string());
@@ -234,7 +234,7 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
 }
 
 /// Returns facts about the location of the bytes: path, mount, free space.
-pub fn path_facts(storage: &Storage) -> Vec<Fact> {
+pub fn path_facts(storage: &Storage) -> Vec<NameValue> {
     let mount = storage.mount.as_ref();
     let held_by = match &storage.backing {
         Backing::Device { name } => clean(name),
@@ -270,7 +270,7 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
 }
 
 /// Returns facts about the machine.
-pub fn system_facts(run: &Run) -> Vec<Fact> {
+pub fn system_facts(run: &Run) -> Vec<NameValue> {
     let system = &run.header.system;
     let text = |value: &Option<String>| value.as_deref().map(clean);
     let root = if system.root { tr!("yes") } else { tr!("no") };
@@ -312,7 +312,7 @@ fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-pub(crate) fn known<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<Fact> {
+pub(crate) fn known<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<NameValue> {
     let facts = facts.into_iter();
     facts
         .filter_map(|(name, value)| Some((name, value?)))

@@ -20,7 +20,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 pub(crate) const MAIL_COLUMNS: usize = 72;
 
 /// Name with a value, safe to display.
-pub type Fact = (&'static str, String);
+pub type NameValue = (&'static str, String);
 
 /// Returns the number of a trial for readers, from 1; trial 0 is the conditioning trial.
 pub fn numbered(trial: u32) -> String {
@@ -82,10 +82,10 @@ fn with_units(text: &str) -> String {
     joined
 }
 
-/// Returns the places where UAX 14 lets a line end, limited to spaces and positions beside a wide
-/// character: a path is never broken at its slashes.
+/// Splits a line into pieces that must not be broken: at spaces, and beside wide characters where
+/// UAX 14 permits a break. A path is never broken at its slashes.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    // UAX 14 joins some characters with the text before the space.
+    // Without wide characters split at spaces only: UAX 14 would forbid a break after some spaces.
     if !line.chars().any(is_wide) {
         return WordSeparator::AsciiSpace.find_words(line);
     }
@@ -121,7 +121,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
         .unwrap_or_default()
 }
 
-/// Makes a sentence of a clause.
+/// Appends the full stop of the language.
 pub fn sentence(said: &str) -> String {
     tr!("{said}.", said)
 }

@@ -1,6 +1,6 @@
 //! Registers and logs of flash devices as text.
 
-use crate::words::{Fact, celsius, clean};
+use crate::words::{NameValue, celsius, clean};
 use assay_lang::{counted, tr};
 use assay_model::device::register::{
     CSD, Controller, Csd, EXT_CSD, ExtCsd, NVME_IDENTIFY, NVME_SMART, SCR, SD_STATUS, Scr,
@@ -12,7 +12,7 @@ use assay_model::units::{Bytes, BytesPerSec};
 use std::ops::RangeInclusive;
 
 /// Returns all facts from the registers of a device; empty without registers.
-pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
+pub fn facts(identity: &DeviceIdentity) -> Vec<NameValue> {
     let mut all = Vec::new();
     if let Some(ceiling) = ceiling(identity) {
         all.push((tr!("bus carries at most"), at_most(&ceiling)));
@@ -88,7 +88,7 @@ fn yes(is_so: bool) -> String {
     if is_so { tr!("yes") } else { tr!("no") }.to_owned()
 }
 
-fn emmc(register: &ExtCsd<'_>) -> Vec<Fact> {
+fn emmc(register: &ExtCsd<'_>) -> Vec<NameValue> {
     let cache = register.cache().map_or(tr!("none").to_owned(), |cache| {
         let size = Bytes::kib(cache.kib.into());
         format!("{size}, {}", on(cache.on))
@@ -123,13 +123,13 @@ fn emmc(register: &ExtCsd<'_>) -> Vec<Fact> {
     all
 }
 
-fn scr(register: &Scr<'_>) -> Vec<Fact> {
+fn scr(register: &Scr<'_>) -> Vec<NameValue> {
     let mut all = vec![(tr!("SD version"), register.version().to_owned())];
     all.push(("CMD23", yes(register.counts_blocks())));
     all
 }
 
-fn sd(register: &SdStatus<'_>) -> Vec<Fact> {
+fn sd(register: &SdStatus<'_>) -> Vec<NameValue> {
     let classes = register.classes();
     let classes = match classes.is_empty() {
         true => tr!("none").to_owned(),
@@ -157,11 +157,11 @@ fn sd(register: &SdStatus<'_>) -> Vec<Fact> {
     all
 }
 
-fn controller(structure: &Controller<'_>) -> Vec<Fact> {
+fn controller(structure: &Controller<'_>) -> Vec<NameValue> {
     let version = structure
         .version()
         .map(|version| (tr!("NVMe version"), version));
-    let mut all: Vec<Fact> = version.into_iter().collect();
+    let mut all: Vec<NameValue> = version.into_iter().collect();
     all.push((tr!("volatile cache"), yes(structure.has_volatile_cache())));
     let states = structure.power_states();
     let saves = match structure.saves_power_by_itself() {
@@ -174,7 +174,7 @@ fn controller(structure: &Controller<'_>) -> Vec<Fact> {
     all
 }
 
-fn smart(log: &SmartLog<'_>) -> Vec<Fact> {
+fn smart(log: &SmartLog<'_>) -> Vec<NameValue> {
     let warnings: Vec<&str> = log.warnings().collect();
     let (spare, threshold) = log.spare_percent();
     let mut all = Vec::new();
@@ -199,7 +199,7 @@ fn smart(log: &SmartLog<'_>) -> Vec<Fact> {
     all
 }
 
-fn usb_ids(identity: &DeviceIdentity) -> Option<Fact> {
+fn usb_ids(identity: &DeviceIdentity) -> Option<NameValue> {
     let get = |name: &str| identity.raw.get(name).map(|text| clean(text));
     let of_usb = identity.kind == DeviceKind::Usb;
     let ids = format!("{}:{}", get("idVendor")?, get("idProduct")?);

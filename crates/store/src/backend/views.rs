@@ -13,13 +13,13 @@ pub const VIEWS_VERSION: u32 = 1;
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Texts.
+    /// Text in UTF-8.
     Text,
-    /// Whole numbers.
+    /// 64-bit integer; booleans are 0 and 1.
     Integer,
-    /// Numbers.
+    /// Double precision.
     Real,
-    /// Times: in SQLite texts such as `2026-11-03T14:05:09.250Z`, in PostgreSQL `timestamptz`.
+    /// Time: in SQLite text such as `2026-11-03T14:05:09.250Z`, in PostgreSQL `timestamptz`.
     Time,
 }
 
@@ -181,7 +181,8 @@ pub const VIEWS: [StoreView; 10] = [
         name: "assay_trial_evidence",
         columns: {
             run: Text = "e.run_id",
-            position: Integer = "{whole 0}",
+            // The numbers are positions in the tuple of `derived::columns`.
+            position: Integer = "{integer 0}",
             job: Text = "t.job",
             trial: Integer = "t.trial",
             condition: Text = "j.value ->> 1",
@@ -189,17 +190,17 @@ pub const VIEWS: [StoreView; 10] = [
             label: Text = "j.value ->> 3",
             latency_label: Text = "j.value ->> 4",
             because: Text = "j.value ->> 5",
-            job_bytes: Integer = "{whole 6}",
-            device_bytes: Integer = "{whole 7}",
+            job_bytes: Integer = "{integer 6}",
+            device_bytes: Integer = "{integer 7}",
             device_share: Real = "CAST(j.value ->> 8 AS double precision)",
-            flushes: Integer = "{whole 9}",
-            volatile_cache: Integer = "{whole 10}",
-            dirty_bytes: Integer = "{whole 11}",
-            foreign_bytes: Integer = "{whole 12}",
+            flushes: Integer = "{integer 9}",
+            volatile_cache: Integer = "{integer 10}",
+            dirty_bytes: Integer = "{integer 11}",
+            foreign_bytes: Integer = "{integer 12}",
         },
         order: "run, position, direction",
         from: "{t}trial_evidence e CROSS JOIN {items e.trials} j
-            JOIN {t}trials t ON t.run_id = e.run_id AND t.position = {whole 0}",
+            JOIN {t}trials t ON t.run_id = e.run_id AND t.position = {integer 0}",
     },
     view! {
         name: "assay_series",
@@ -275,13 +276,15 @@ impl StoreView {
     }
 }
 
-/// Returns the SQL of a word in braces.
+/// Returns the SQL of a macro in braces: `{t}` prefix of tables; `{time X}` milliseconds as a time;
+/// `{least X}`, `{most X}` extremes of a list; `{list X}` a list as JSON; `{items X}` rows of a
+/// JSON list, as `j` in a view; `{integer N}` element N of `j`; `{each X}` keys and values of an
+/// object.
 fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
     let (word, of) = what.split_once(' ').unwrap_or((what, ""));
     match (dialect, word) {
         (_, "t") => prefix.to_owned(),
-        // Number from a list that `items` expands.
-        (_, "whole") => format!("CAST(j.value ->> {of} AS bigint)"),
+        (_, "integer") => format!("CAST(j.value ->> {of} AS bigint)"),
         (Dialect::Sqlite, "time") => {
             format!("strftime('%Y-%m-%dT%H:%M:%fZ', {of} / 1000.0, 'unixepoch')")
         }
@@ -306,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_in_braces_is_known_and_each_column_has_its_place() {
+    fn every_macro_is_expanded_and_columns_keep_their_order() {
         for view in &VIEWS {
             for dialect in [Dialect::Sqlite, Dialect::Postgres] {
                 let select = view.select(dialect, "main.");

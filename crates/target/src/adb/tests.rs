@@ -106,7 +106,7 @@ fn a_device_is_read_and_shown() {
 }
 
 #[test]
-fn what_adb_or_a_shell_could_take_for_something_else_is_no_serial() {
+fn a_serial_that_adb_or_a_shell_could_misread_is_refused() {
     for text in [
         "adb:-a",
         "adb:a b",
@@ -126,7 +126,7 @@ fn what_adb_or_a_shell_could_take_for_something_else_is_no_serial() {
 }
 
 #[test]
-fn what_adb_says_is_one_line_with_a_remedy() {
+fn a_message_of_adb_becomes_one_line_with_a_remedy() {
     for (stderr, expected) in [
         (
             "* daemon not running; starting now at tcp:5037\n* daemon started successfully\n\

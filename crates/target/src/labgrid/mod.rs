@@ -606,7 +606,7 @@ const SCHEME: &str = "labgrid:";
 const RESERVE: &str = "reserve?";
 /// Time between two checks of a reservation. A reservation is kept as long as its owner asks at
 /// least once a minute.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Selection of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -638,7 +638,7 @@ impl BoardFilter {
                     if let Some(lease) = reservation.take()? {
                         return Ok(lease);
                     }
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
             }
         }
@@ -724,7 +724,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_exporter_says_is_no_more_than_an_address() {
+    fn an_address_from_an_exporter_is_validated() {
         let reached = |host, user, port| address(host, user, port).map(|found| found.to_string());
         let known = |text: &str| Ok(text.to_owned());
         assert_eq!(

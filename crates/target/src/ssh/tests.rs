@@ -117,7 +117,7 @@ fn a_killed_link_leaves_nothing() {
 }
 
 #[test]
-fn what_went_wrong_is_said_in_one_line() {
+fn a_failed_connection_is_reported_in_one_line() {
     for (before, expected) in [
         (
             "echo 'Host key verification failed.' >&2; exit 255",
@@ -329,7 +329,7 @@ fn an_installed_agent_that_others_can_replace_is_not_started() {
 }
 
 #[test]
-fn what_a_killed_link_left_is_removed_and_what_runs_is_not() {
+fn the_folder_of_a_killed_link_is_removed_but_not_that_of_a_running_agent() {
     let mut machine = with_home();
     let folder = machine.scratch.join("t/assay-agent-0123456789abcdef");
     fs::create_dir(&folder).unwrap();
@@ -422,7 +422,7 @@ fn an_address_is_read_and_shown() {
 }
 
 #[test]
-fn what_ssh_or_a_shell_could_take_for_something_else_is_no_name() {
+fn an_address_that_ssh_or_a_shell_could_misread_is_refused() {
     for text in [
         "ssh://-oProxyCommand=touch x",
         "ssh://-l@host",
@@ -456,7 +456,7 @@ fn words(stderr: &str) -> String {
 }
 
 #[test]
-fn what_ssh_says_at_length_is_one_line_with_a_remedy() {
+fn a_long_message_of_ssh_becomes_one_line_with_a_remedy() {
     for (stderr, expected) in [
         (
             "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@\nHost key \

@@ -233,7 +233,7 @@ struct Clock {
 impl Clock {
     fn start() -> Self {
         Self {
-            io: ThreadIo::look(),
+            io: ThreadIo::read(),
             cpu: thread_cpu_use(),
             at: Instant::now(),
         }
@@ -243,7 +243,7 @@ impl Clock {
     /// latencies are unknown. Without the kernel's counters there are none.
     fn stop(&self) -> Measurement {
         let elapsed_ns = nanos(self.at.elapsed());
-        let io = ThreadIo::look().zip(self.io);
+        let io = ThreadIo::read().zip(self.io);
         let io = io.map_or(ThreadIo::default(), |(after, before)| after.since(before));
         Measurement {
             elapsed_ns,
@@ -272,7 +272,7 @@ pub(crate) struct ThreadIo {
 impl ThreadIo {
     /// Reads the counters; `None` if the kernel has none (before Linux 3.17, or without
     /// `CONFIG_TASK_IO_ACCOUNTING`).
-    pub(crate) fn look() -> Option<Self> {
+    pub(crate) fn read() -> Option<Self> {
         parse(&fs::read_to_string("/proc/thread-self/io").ok()?)
     }
 

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_by_name() {
+    fn a_folder_in_place_of_a_file_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("3.h2w")).unwrap();
         let refused = list(folder.path(), &Fill::default()).unwrap_err();

@@ -22,9 +22,9 @@ use assay_model::units::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Length of the small steps, at least, to fill a cache of the device.
+/// Smallest fully written leading range of large devices, in bytes: more than their cache.
 const CACHE_BYTES: u64 = 8 << 20;
-/// Smaller storage is filled faster than it is probed.
+/// Smallest storage to probe, in blocks; filling a smaller one completely is faster.
 const LEAST_BLOCKS: u64 = 256;
 /// Blocks written at a time in the search for the first lost one.
 const FAN: u64 = 64;
@@ -103,7 +103,7 @@ pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
             });
         }
     };
-    probed.blocks_written = rescue.written();
+    probed.blocks_written = rescue.saved_count();
     probed.unreadable = rescue.unreadable();
     probed.not_restored = differ
         .into_iter()
@@ -121,6 +121,7 @@ fn steps(blocks: u64) -> (Vec<u64>, Vec<u64>) {
         .map(|step| step * stride)
         .take_while(|block| *block < blocks)
         .collect();
+    // The last block is probed, too; the steps may end before it.
     if giant.last() != Some(&(blocks - 1)) {
         giant.push(blocks - 1);
     }
@@ -137,7 +138,7 @@ fn search(probe: &mut Probe<'_, '_>, blocks: u64, rescue: &mut Rescue) -> Result
     let marker = Marker::new(probe.context.seed);
     rescue.save(probe, &order)?;
     let (order, unreadable): (Vec<u64>, Vec<u64>) =
-        order.into_iter().partition(|at| rescue.has(*at));
+        order.into_iter().partition(|at| rescue.may_write(*at));
     rescue.touched = true;
     let mut held = write_and_read(probe, &marker, &order, &order)?;
     held.extend(
@@ -201,7 +202,7 @@ fn write_and_read(
     probe: &mut Probe<'_, '_>,
     marker: &Marker,
     order: &[u64],
-    looked_at: &[u64],
+    to_read: &[u64],
 ) -> Result<BTreeMap<u64, BlockContent>, ActError> {
     for &at in order {
         marker.write(probe.store, probe.meter, at);
@@ -210,32 +211,34 @@ fn write_and_read(
     // A failure is counted; lost blocks are found when they are read.
     let _ = probe.store.flush_counted(probe.meter, 0);
     let mut held = BTreeMap::new();
-    for &at in looked_at {
-        held.insert(at, marker.look(probe.store, probe.meter, at));
+    for &at in to_read {
+        held.insert(at, marker.read(probe.store, probe.meter, at));
         probe.tick()?;
     }
     Ok(held)
 }
 
-/// Returns the first lost block between one that keeps its data and one that does not.
+/// Returns the byte address of the first lost block. `kept` and `lost` are byte addresses of a
+/// block that keeps its data and of a later one that does not.
 fn narrow(
     probe: &mut Probe<'_, '_>,
     marker: &Marker,
     rescue: &mut Rescue,
     small: &[u64],
-    (mut holds, mut lost): (u64, u64),
+    (mut kept, mut lost): (u64, u64),
 ) -> Result<u64, ActError> {
-    while lost - holds > BLOCK {
-        let between = (lost - holds) / BLOCK - 1;
+    while lost - kept > BLOCK {
+        let between = (lost - kept) / BLOCK - 1;
         let step = between.div_ceil(FAN).max(1);
         let some: Vec<u64> = (1..)
-            .map(|number| holds + number * step * BLOCK)
+            .map(|number| kept + number * step * BLOCK)
             .take_while(|at| *at < lost)
             .collect();
         rescue.save(probe, &some)?;
-        let written = |at: &u64| rescue.has(*at);
-        let readable: Vec<u64> = some.iter().copied().filter(written).collect();
-        let cached = small.iter().copied().filter(written);
+        let may_write = |at: &u64| rescue.may_write(*at);
+        let readable: Vec<u64> = some.iter().copied().filter(may_write).collect();
+        // The small steps are written again last, to evict the new blocks from the device's cache.
+        let cached = small.iter().copied().filter(may_write);
         let order: Vec<u64> = readable.iter().copied().chain(cached).collect();
         let held = write_and_read(probe, marker, &order, &readable)?;
         let first = some
@@ -246,7 +249,7 @@ fn narrow(
             .take_while(|at| held.get(at) == Some(&BlockContent::Own))
             .last();
         lost = first.copied().unwrap_or(lost);
-        holds = last.copied().unwrap_or(holds);
+        kept = last.copied().unwrap_or(kept);
     }
     Ok(lost)
 }
@@ -285,12 +288,12 @@ impl Rescue {
     }
 
     /// Returns true if a block may be written.
-    fn has(&self, at: u64) -> bool {
+    fn may_write(&self, at: u64) -> bool {
         self.saved.contains_key(&at)
     }
 
-    /// Returns the number of blocks that may have been written.
-    fn written(&self) -> u64 {
+    /// Returns the number of saved blocks, which are those that may have been written.
+    fn saved_count(&self) -> u64 {
         self.saved.len() as u64
     }
 
@@ -370,7 +373,7 @@ impl Marker {
     }
 
     /// Reads a block and returns its content.
-    fn look(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) -> BlockContent {
+    fn read(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) -> BlockContent {
         let mut buffer = self.buffer.borrow_mut();
         let block = buffer.block_mut();
         if store.read_counted(meter, at, block).is_err() {

@@ -81,7 +81,7 @@ fn only_verify() -> Fill {
 }
 
 #[test]
-fn what_is_written_is_found_and_stays() {
+fn written_files_are_verified_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut observer = Recording::default();
     let report = report_of(&capacity(folder.path(), some(3 * MIB + 512)), &mut observer);
@@ -171,7 +171,7 @@ fn a_missing_file_between_others_is_a_difference() {
 }
 
 #[test]
-fn what_an_earlier_run_left_is_replaced_and_said() {
+fn files_of_an_earlier_run_are_replaced_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let [one, two, far] = ["1.h2w", "2.h2w", "5.h2w"].map(|name| folder.path().join(name));
     // The mark of a device that wraps around.

@@ -225,7 +225,7 @@ impl<'a> Copier<'a> {
     }
 
     /// Reports the progress about once a second, if requested.
-    pub(super) fn tell_progress(&mut self, context: &mut Context<'_>) {
+    pub(super) fn report_progress(&mut self, context: &mut Context<'_>) {
         if self.work.progress && Instant::now() >= self.tick {
             self.tick += TICK;
             self.progress("", context);

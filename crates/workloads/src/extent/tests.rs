@@ -59,11 +59,12 @@ fn a_file_is_only_read() {
     let page = rustix::param::page_size() as u64;
     let offsets: Vec<u64> = read.samples.iter().map(|sample| sample.offset).collect();
     assert_eq!(offsets, super::offsets(4 * MIB, 5, page));
-    // The last ones are cut short by the end.
+    // The last sample is shorter: it ends at the end of the file.
     let bytes: Vec<u64> = read.samples.iter().map(|sample| sample.bytes).collect();
     assert_eq!(bytes[..4], [MIB; 4]);
     assert_eq!(bytes[4], 4 * MIB - offsets[4]);
-    assert_eq!(access.samples.len(), 10, "the first does not count");
+    // The first access is a warm-up, which is not recorded.
+    assert_eq!(access.samples.len(), 10);
     assert_eq!((read.of, access.of), (SampleKind::Read, SampleKind::Access));
     for (job, outcome, came) in &observer.steps {
         assert_eq!(*outcome, Outcome::Completed);
@@ -124,7 +125,7 @@ fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
 }
 
 #[test]
-fn what_is_smaller_than_a_sample_is_refused() {
+fn a_file_smaller_than_a_sample_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny");
     fs::write(&path, vec![9; 4_096]).unwrap();
@@ -145,7 +146,7 @@ fn a_stop_keeps_the_samples_so_far() {
 }
 
 #[test]
-fn what_fails_beside_the_clock_counts_as_an_error() {
+fn an_error_outside_the_timed_part_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
     for of in [SampleKind::Read, SampleKind::Write] {
@@ -190,7 +191,7 @@ fn a_sample_that_memory_may_not_hold_is_refused() {
 fn places_are_even_and_begin_with_a_page() {
     assert_eq!(offsets(1 << 20, 4, 4_096), [0, 262_144, 524_288, 786_432]);
     assert_eq!(offsets(10_000, 3, 4_096), [0, 0, 4_096]);
-    // Each has a whole page.
+    // The last offset leaves room for a whole page.
     assert_eq!(offsets(8_200, 500, 4_096)[499], 4_096);
     // 2^63 bytes times 1000 samples needs more than 64 bits.
     let far = offsets(1 << 63, 1_000, 4_096);

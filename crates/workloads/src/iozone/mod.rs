@@ -122,7 +122,7 @@ impl Files {
     /// # Errors
     /// If a file to read is missing or too short, or a file to write contains other data.
     fn admit(work: &Iozone) -> Result<Self, ActError> {
-        let files = work.files.iter().map(|path| look(work, path));
+        let files = work.files.iter().map(|path| test_file(work, path));
         Ok(Self {
             files: files.collect::<Result<_, _>>()?,
         })
@@ -161,7 +161,7 @@ fn makes(work: &Iozone) -> bool {
         .is_none_or(whole)
 }
 
-fn look(work: &Iozone, path: &Path) -> Result<TestFile, ActError> {
+fn test_file(work: &Iozone, path: &Path) -> Result<TestFile, ActError> {
     let writes = work.tests.iter().any(|test| test.writes());
     let found = match fs::metadata(path) {
         Ok(found) => Some(found),
@@ -463,7 +463,7 @@ impl StepSetup<'_> {
                     }
                     words.push(word);
                 }
-                Err(RecvTimeoutError::Timeout) => progress.tell(context, shared.moved()),
+                Err(RecvTimeoutError::Timeout) => progress.report_now(context, shared.moved()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }

@@ -212,7 +212,7 @@ impl StepSetup<'_> {
         context.observer.clock_starts(step);
         let progress = self.progress();
         let start = Instant::now();
-        let came = child.measure(&mut |done| progress.tell(context, done));
+        let came = child.measure(&mut |done| progress.report_now(context, done));
         let parent = start.elapsed();
         context.observer.clock_stopped();
         child.settle()?;

@@ -83,7 +83,7 @@ fn carry_out(work: &Iozone, observer: &mut Recorder) -> Result<ActReport, ActErr
 }
 
 #[test]
-fn what_was_measured_before_a_failure_is_told_with_it() {
+fn steps_before_a_failure_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let work = work(&path, &[Test::Read]);

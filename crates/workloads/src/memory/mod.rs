@@ -444,7 +444,7 @@ fn measure_latency(
         let seed = context.seed;
         let around = steps.around;
         steps.take(&job, context, |context, done| {
-            ProgressReporter::new(&job.name, done, None).tell(context, 0);
+            ProgressReporter::new(&job.name, done, None).report_now(context, 0);
             let walk = WorkingSet {
                 set_bytes,
                 line_bytes,

@@ -72,7 +72,7 @@ fn verify(
     };
     let before = kernel_lines();
     let mounted = mount(work);
-    report.said = said_since(work, before);
+    report.said = kernel_lines_since(work, before);
     if let Err(error) = mounted {
         report.not_mounted = Some(error.to_string());
         return Ok(report);
@@ -264,7 +264,7 @@ fn kernel_lines() -> usize {
 }
 
 /// Returns the kernel log lines since then about the device under test, under any of its names.
-fn said_since(work: &Powercut, before: usize) -> Vec<String> {
+fn kernel_lines_since(work: &Powercut, before: usize) -> Vec<String> {
     let names = device_names(work);
     let since = match work.mount {
         Some(_) => before,
@@ -272,14 +272,14 @@ fn said_since(work: &Powercut, before: usize) -> Vec<String> {
         None => 0,
     };
     let log = kernel_log().into_iter().skip(since);
-    log.filter(|line| names.iter().any(|name| says(line, name)))
+    log.filter(|line| names.iter().any(|name| names_device(line, name)))
         .take(KERNEL_LINES_KEPT)
         .collect()
 }
 
 /// Returns true if a kernel log line contains a name as a whole word: `mmcblk0` does not match
 /// `mmcblk0p1`.
-fn says(line: &str, name: &str) -> bool {
+fn names_device(line: &str, name: &str) -> bool {
     let part_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     line.match_indices(name).any(|(at, _)| {
         let around = [

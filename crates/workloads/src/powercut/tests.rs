@@ -83,7 +83,7 @@ impl Bench {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_and_more_may_be() {
+fn acknowledged_writes_are_found_and_later_ones_are_allowed() {
     for acknowledged in [0, 1, WRITES - 5, WRITES] {
         for stream in Bench::new().found(acknowledged) {
             assert!(!stream.is_bad(), "{stream:?}");
@@ -252,7 +252,7 @@ fn only_lines_that_name_the_device_are_its() {
         ("EXT4-fs (loop10): mounted", "loop1", false),
         ("JBD2: journal of sdaa", "sda", false),
     ] {
-        assert_eq!(says(line, name), is, "{line} {name}");
+        assert_eq!(names_device(line, name), is, "{line} {name}");
     }
 }
 
@@ -273,7 +273,7 @@ fn a_damaged_file_system_is_told_from_a_sound_one() {
 }
 
 #[test]
-fn what_has_no_journal_or_no_program_is_not_checked() {
+fn a_file_system_without_a_checker_is_not_checked() {
     assert!(checker("vfat").is_none());
     let missing = Checker {
         program: "fsck.of-nobody".to_owned(),

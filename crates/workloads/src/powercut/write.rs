@@ -226,12 +226,12 @@ impl Stream {
     }
 
     /// Identifies the content of a slot's sector.
-    pub(super) fn look(self, kind: DurabilityKind, slot: u64, index: u32, sector: &[u8]) -> Sector {
-        if sector.iter().all(|byte| *byte == 0) {
+    pub(super) fn parse(self, kind: DurabilityKind, slot: u64, index: u32, data: &[u8]) -> Sector {
+        if data.iter().all(|byte| *byte == 0) {
             return Sector::Zero;
         }
         let word = |at: usize| {
-            let bytes = sector.get(at..at + 8)?.try_into().ok()?;
+            let bytes = data.get(at..at + 8)?.try_into().ok()?;
             Some(u64::from_le_bytes(bytes))
         };
         let Some(sequence) = word(32) else {
@@ -239,7 +239,7 @@ impl Stream {
         };
         let mut expected = [0; SECTOR];
         self.sector(slot, sequence, index, &mut expected);
-        let same = expected.iter().zip(sector).take_while(|(a, b)| a == b);
+        let same = expected.iter().zip(data).take_while(|(a, b)| a == b);
         match same.count() {
             SECTOR if sequence == 0 || self.slot(kind, sequence) == slot => Sector::Of(sequence),
             // An equal head alone may be left from an old sector; equal bytes after it are
@@ -313,7 +313,7 @@ pub(super) fn verify_renamed(
     };
     let sectors = (0_u32..).zip(bytes.chunks(SECTOR));
     let found: Vec<Sector> = sectors
-        .map(|(index, sector)| stream.look(DurabilityKind::Rename, 0, index, sector))
+        .map(|(index, sector)| stream.parse(DurabilityKind::Rename, 0, index, sector))
         .collect();
     match found.first() {
         Some(Sector::Of(sequence))
@@ -426,7 +426,7 @@ fn worst(stream: Stream, sequence: u64, record: &[u8]) -> Sector {
         Sector::Of(_) => 0,
     };
     sectors
-        .map(|(index, sector)| stream.look(DurabilityKind::Append, sequence, index, sector))
+        .map(|(index, sector)| stream.parse(DurabilityKind::Append, sequence, index, sector))
         .max_by_key(rank)
         .unwrap_or(Sector::Zero)
 }
@@ -527,7 +527,7 @@ pub(super) fn verify(
             Err(error) => Err(error.to_string()),
         };
         match read {
-            Ok(()) => look_at(
+            Ok(()) => judge_slot(
                 place.kind,
                 stream,
                 (slot, required),
@@ -542,7 +542,7 @@ pub(super) fn verify(
     findings.judge_order();
 }
 
-fn look_at(
+fn judge_slot(
     kind: DurabilityKind,
     stream: Stream,
     (slot, required): (u64, u64),
@@ -552,7 +552,7 @@ fn look_at(
 ) {
     let sectors = (0_u32..).zip(bytes.chunks(SECTOR));
     let found: Vec<Sector> = sectors
-        .map(|(index, sector)| stream.look(kind, slot, index, sector))
+        .map(|(index, sector)| stream.parse(kind, slot, index, sector))
         .collect();
     let at = |index: usize| format!("slot {slot}, sector {index}");
     for (index, sector) in found.iter().enumerate() {
@@ -657,14 +657,14 @@ pub(super) fn verify_rows(
     findings: &mut Findings,
 ) {
     findings.found.checked = known.acknowledged;
-    if let Err(error) = look(place, stream, known, findings) {
+    if let Err(error) = verify_stream(place, stream, known, findings) {
         findings.garbage(format!("the database cannot be read: {error}"));
         findings.found.lost += known.acknowledged;
     }
     findings.judge_order();
 }
 
-fn look(
+fn verify_stream(
     place: &StreamStorage<'_>,
     stream: Stream,
     known: KnownWrites,

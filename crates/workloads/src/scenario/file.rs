@@ -226,7 +226,7 @@ impl Play for FileWriter<'_> {
                 };
                 let length = self.one(at, &mut buffer, turn)?;
                 turn.over(due_ns);
-                turn.tell(length);
+                turn.add_progress(length);
                 // Sequential writes that are stopped have written all data up to here.
                 self.recipe.bytes = self.recipe.bytes.max(self.base + at + length);
             }
@@ -416,7 +416,7 @@ impl Play for FileReader<'_> {
                 let length = self.spec.block.min(self.bytes - at);
                 read_block(&self.file, &self.path, at, length, &mut buffer, turn)?;
                 turn.over(due_ns);
-                turn.tell(length);
+                turn.add_progress(length);
             }
             if !turn.again() || offsets.is_empty() {
                 return Ok(());
@@ -564,7 +564,7 @@ impl Play for Copier<'_> {
                 };
                 self.one(extent, &mut buffer, turn)?;
                 turn.over(due_ns);
-                turn.tell(extent.1);
+                turn.add_progress(extent.1);
             }
             if !turn.again() || extents.is_empty() {
                 break;
@@ -631,7 +631,7 @@ impl Play for Verifier<'_> {
             hasher.update(&buffer.block()[..length_here]);
             bytes += length;
             turn.over(due_ns);
-            turn.tell(length);
+            turn.add_progress(length);
         }
         let found = Verified {
             bytes,
@@ -704,7 +704,7 @@ impl Play for Discarding<'_> {
                 .map_err(|error| ActError::io("discard", &self.path, &error))?;
             turn.step.discarded_bytes += length;
             turn.over(due_ns);
-            turn.tell(length);
+            turn.add_progress(length);
             at += length;
         }
         Ok(())

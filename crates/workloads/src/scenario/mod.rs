@@ -235,7 +235,7 @@ impl Play for Inflating {
             let done = self.inflater.inflate(INFLATED_BLOCK as u64);
             turn.step.inflated_bytes += done;
             turn.over(due_ns);
-            turn.tell(done);
+            turn.add_progress(done);
             if !turn.again() {
                 left = left.saturating_sub(done);
             }
@@ -297,7 +297,7 @@ impl Play for Transactions<'_> {
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), ActError> {
-        let before = ThreadIo::look();
+        let before = ThreadIo::read();
         let mut latencies = Histogram::new();
         let mut done = Ok(());
         for &statement in &self.phase.statements {
@@ -307,7 +307,7 @@ impl Play for Transactions<'_> {
             }
         }
         // Writes that SQLite passed to the kernel; their latencies are unknown.
-        if let (Some(before), Some(after)) = (before, ThreadIo::look()) {
+        if let (Some(before), Some(after)) = (before, ThreadIo::read()) {
             let io = after.since(before);
             turn.meter.wrote_beside(&DirectionTotals {
                 ios: io.calls,
@@ -392,9 +392,9 @@ fn refused(problem: &str) -> ActError {
 }
 
 /// Interval at which the program is polled.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Maximum number of bytes kept of the program's standard error.
-const SAID_MOST: u64 = 4096;
+const STDERR_MOST: u64 = 4096;
 
 /// A program to run. It runs without a shell, in the folder of the scenario, with a time limit, and
 /// is killed together with its children.
@@ -424,7 +424,7 @@ impl<'a> Program<'a> {
     fn complaint(&self) -> String {
         let mut text = Vec::new();
         let file = held::open_to_read(&self.root.join("command.stderr"));
-        let read = file.and_then(|file| file.take(SAID_MOST).read_to_end(&mut text));
+        let read = file.and_then(|file| file.take(STDERR_MOST).read_to_end(&mut text));
         let text = String::from_utf8_lossy(&text);
         match (read, text.trim().lines().last()) {
             (Ok(_), Some(line)) => format!(": {line}"),
@@ -464,7 +464,7 @@ impl<'a> Program<'a> {
                 let limit = Nanos(self.wanted.limit_ns);
                 return Err(self.failed(&format!("was killed because it still ran after {limit}")));
             }
-            turn.sleep(LOOK)?;
+            turn.sleep(POLL_INTERVAL)?;
         }
     }
 }

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 /// Interval at which the acts under way are polled.
-const LOOK: Duration = Duration::from_millis(5);
-const LOOKS_TO_TELL: u32 = 50;
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const POLLS_PER_REPORT: u32 = 50;
 
 /// Result of an act.
 type EndedAct = (StepOutcome, Result<(), ActError>);
@@ -71,11 +71,11 @@ pub(super) fn run(
     if measured {
         context.observer.clock_stopped();
     }
-    tell(stage, ended, measured, context)
+    report(stage, ended, measured, context)
 }
 
 /// Reports the outcome of each act; returns the first error.
-fn tell(
+fn report(
     stage: &Stage,
     ended: Vec<EndedAct>,
     measured: bool,
@@ -201,16 +201,16 @@ fn follow(
 ) {
     let began = Instant::now();
     let lead = stage.acts.iter().position(|act| !act.background);
-    let mut looks = 0_u32;
+    let mut polls = 0_u32;
     let under_way = || {
         let both = stage.acts.iter().zip(threads);
         let mut foreground = both.filter(|(act, _)| !act.background);
         foreground.any(|(_, thread)| !thread.is_finished())
     };
     while under_way() {
-        thread::sleep(LOOK);
-        looks += 1;
-        if looks.is_multiple_of(LOOKS_TO_TELL)
+        thread::sleep(POLL_INTERVAL);
+        polls += 1;
+        if polls.is_multiple_of(POLLS_PER_REPORT)
             && let Some(lead) = lead
         {
             context.observer.progress(&ActProgress {
@@ -364,7 +364,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds to the progress.
-    pub(super) fn tell(&self, more: u64) {
+    pub(super) fn add_progress(&self, more: u64) {
         self.signals.done.fetch_add(more, Ordering::Relaxed);
     }
 

@@ -101,7 +101,7 @@ fn step(observer: &Recording, index: usize) -> &ScenarioStep {
 }
 
 #[test]
-fn what_is_copied_is_verified_and_holes_are_left_out() {
+fn copied_data_is_verified_except_holes() {
     let folder = tempfile::tempdir().unwrap();
     let copy = Action::Copy(Copying {
         from: "a".to_owned(),
@@ -225,7 +225,7 @@ fn a_program_is_ended_at_its_limit_and_says_why_it_failed() {
 }
 
 #[test]
-fn what_leads_out_of_its_folder_is_refused_before_anything_is_written() {
+fn a_path_outside_the_folder_is_refused_before_any_write() {
     let folder = tempfile::tempdir().unwrap();
     for file in ["../a", "/etc/a", "a/../../b", ""] {
         let stages = vec![stage(&[act("a", write(file, 4096))])];

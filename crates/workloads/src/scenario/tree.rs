@@ -141,7 +141,7 @@ impl Forest<'_> {
         match self.spec.act {
             TreeAct::Create => self.create(number, &path, buffer, turn),
             TreeAct::Read => self.read(number, &path, buffer, turn),
-            TreeAct::Stat => held::look(&path)
+            TreeAct::Stat => held::status(&path)
                 .map(drop)
                 .map_err(|error| ActError::io("look at", &path, &error)),
             TreeAct::Delete => {
@@ -177,7 +177,7 @@ impl Forest<'_> {
             }
             write_block(&file, path, at, bytes, turn)?;
             flusher.wrote(length, &file, path, turn)?;
-            turn.tell(length);
+            turn.add_progress(length);
             at += length;
         }
         flusher.end(&file, path, turn)
@@ -198,7 +198,7 @@ impl Forest<'_> {
         for block in (0..blocks).rev() {
             let begin = block * self.spec.block;
             read_block(&file, path, begin, at - begin, buffer, turn)?;
-            turn.tell(at - begin);
+            turn.add_progress(at - begin);
             at = begin;
         }
         if self.spec.cold && turn.again() {
@@ -390,7 +390,7 @@ impl Play for Filler<'_> {
             write_block(&self.file, &self.path, at, bytes, turn)?;
             flusher.wrote(length, &self.file, &self.path, turn)?;
             turn.over(due_ns);
-            turn.tell(length);
+            turn.add_progress(length);
             at += length;
         }
         flusher.end(&self.file, &self.path, turn)?;

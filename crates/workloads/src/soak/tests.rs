@@ -82,7 +82,7 @@ fn a_file_goes_unless_it_is_kept() {
 }
 
 #[test]
-fn what_a_kill_left_after_the_checkpoint_counts_and_is_no_fault() {
+fn writes_after_the_checkpoint_of_a_killed_soak_count_and_are_no_fault() {
     let folder = folder();
     let path = folder.path().join("area");
     let (_, steps) = soaked(&work(&path, 24, None));

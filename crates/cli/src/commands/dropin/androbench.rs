@@ -88,7 +88,7 @@ fn announce(args: &AndroBenchArgs, work: &Act, steps: usize, bench: &Bench) {
     };
     say(&clean(&format!(
         "assay: {}: {steps} steps, {trials}, on {} in {path}; {files}databases are made in a \
-         folder of their own there and removed at the end; seed {}",
+         private folder there, which is removed at the end; seed {}",
         args.like.words(),
         bench.inspection.storage.words(),
         bench.seed
@@ -108,7 +108,7 @@ pub struct AndroBenchArgs {
     /// Folder to measure: test files are made in it and removed.
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
+    /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own (modern).
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::name))]
     pub like: Like,
     /// Number of repetitions [default: 5].
@@ -128,7 +128,7 @@ pub struct AndroBenchArgs {
     /// SQLite's synchronous mode [default: full].
     #[arg(long, value_name = "LEVEL", value_parser = one_of(&Synchronous::ALL, Synchronous::name))]
     pub synchronous: Option<Synchronous>,
-    /// Transactions of each statement.
+    /// Number of transactions for each kind of statement (insert, update, delete).
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub transactions: Option<u64>,
     /// Statements to measure, separated by commas [default: all].
@@ -204,16 +204,16 @@ fn document(like: Like, done: &Done) -> Document {
 }
 
 fn row(of: &JobSummary<'_>) -> TableRow {
-    let deciding = figure_of(of.job);
-    let figure = of.figure(deciding.name);
-    let shown = |value: f64| deciding.shown(value);
+    let shown_figure = figure_of(of.job);
+    let figure = of.figure(shown_figure.name);
+    let shown = |value: f64| shown_figure.format(value);
     let cells = match figure {
         None => vec![title(of.job).into(), "none".into()],
         Some(figure) => {
             let (low, high) = (shown(figure.stats.min), shown(figure.stats.max));
             vec![
                 title(of.job).into(),
-                format!("{} {}", shown(figure.stats.mean), deciding.unit).into(),
+                format!("{} {}", shown(figure.stats.mean), shown_figure.unit).into(),
                 format!("{low} .. {high}").into(),
                 words(&figure.labels).into(),
             ]
@@ -226,22 +226,22 @@ fn row(of: &JobSummary<'_>) -> TableRow {
 }
 
 /// Figure that AndroBench shows for a step.
-struct Deciding {
+struct ShownFigure {
     name: &'static str,
     unit: &'static str,
     /// Divisor of the metric to get the shown unit.
     scale: f64,
 }
 
-impl Deciding {
-    fn shown(&self, value: f64) -> String {
+impl ShownFigure {
+    fn format(&self, value: f64) -> String {
         format!("{:.2}", value / self.scale)
     }
 }
 
-fn figure_of(job: &Job) -> Deciding {
+fn figure_of(job: &Job) -> ShownFigure {
     let mib = MIB as f64;
-    let one = |name, unit| Deciding {
+    let one = |name, unit| ShownFigure {
         name,
         unit,
         scale: 1.0,
@@ -250,12 +250,13 @@ fn figure_of(job: &Job) -> Deciding {
         ["commit_tps"] => one("commit_tps", "TPS"),
         _ if job.rw.is_random() && job.rw.reads() => one("read_iops", "IOPS"),
         _ if job.rw.is_random() => one("write_iops", "IOPS"),
-        _ => Deciding {
+        _ => ShownFigure {
             name: if job.rw.reads() {
                 "read_bw"
             } else {
                 "write_bw"
             },
+            // AndroBench's MB has 2^20 bytes.
             unit: "MB/s",
             scale: mib,
         },

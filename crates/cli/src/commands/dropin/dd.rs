@@ -1,6 +1,6 @@
-//! `assay dd OPERANDS`, or the program called as `dd`: GNU dd's operands, conversions and lines,
-//! and one more line with the label of the rate. `--ladder` writes the same file in four ways, side
-//! by side.
+//! `assay dd OPERANDS`, or the program called as `dd`: GNU dd's operands, conversions and
+//! messages, and one more line with the label of the rate. `--ladder` writes the same file in four
+//! ways, side by side.
 
 use crate::checks::admission::{self, not_simulated};
 use crate::commands::dropin::texts;
@@ -9,7 +9,7 @@ use crate::driver::runs::{Done, random};
 use crate::driver::trials::Listener;
 use crate::driver::{Host, acts, runs};
 use crate::exit::{DONE, FAILED, Failure};
-use crate::output::{print, say, say_part, talk_was_lost};
+use crate::output::{message_was_lost, print, say, say_part};
 use crate::stored::KeepArgs;
 use assay_dialects::dd::{
     DdCommand, HELP, Invocation, Status, evidence, explanation, progress, statistics, ways,
@@ -37,13 +37,13 @@ use std::process::ExitCode;
 
 /// Carries out a command line of dd; `words` does not include the program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let code = obey(words, target)?;
-    // Like dd, fail if the lines could not be written: they are a part of its result.
-    let lost = code == DONE && talk_was_lost();
+    let code = execute(words, target)?;
+    // Like dd, fail if a message could not be written: messages are part of its result.
+    let lost = code == DONE && message_was_lost();
     Ok(if lost { ExitCode::from(FAILED) } else { code })
 }
 
-fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+fn execute(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = match dd::parse(&texts(words)?) {
         Ok(command) => command,
         Err(error) => {
@@ -70,8 +70,8 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         copy, status, own, ..
     } = invocation;
     let (mut host, copy, (inspection, place)) = match target.name() {
-        Some(name) => ends_there(copy, &own, &name, target)?,
-        None => ends_here(copy, &own, target)?,
+        Some(name) => prepare_remote(copy, &own, &name, target)?,
+        None => prepare_local(copy, &own, target)?,
     };
     let request = Request {
         steps: steps(&copy),
@@ -86,17 +86,17 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         sweep: None,
     };
     let store = KeepArgs::of(own.store, own.annotation);
-    let mut talk = Talk::new(status, own.ladder);
+    let mut messages = CopyMessages::new(status, own.ladder);
     let done = acts::execute(
         target,
         &mut host,
         inspection,
         &request,
         &store,
-        &mut talk,
+        &mut messages,
         &mut acts::all_slots,
     )?;
-    talk.close();
+    messages.close();
     // The agent has ended before the user sees the result.
     drop(host);
     if own.ladder && !own.json && !done.run.trials.is_empty() {
@@ -108,11 +108,15 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     conclude(done)
 }
 
-/// Agent of a copy, the copy with the paths that it uses, and its storage.
-type Ends = (Host, FileCopy, (Inspection, Place));
+/// Agent that executes a copy; the copy with its final paths; the storage that the run is about.
+type PreparedCopy = (Host, FileCopy, (Inspection, Place));
 
 /// Prepares a copy on this machine, between its files and this program's streams.
-fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
+fn prepare_local(
+    copy: FileCopy,
+    own: &OwnOptions,
+    target: &mut dyn Target,
+) -> Result<PreparedCopy, Failure> {
     let copy = match own.ladder {
         true => plan_ladder(&copy, own.destroy_data)?,
         false => copy,
@@ -123,15 +127,15 @@ fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Resul
 }
 
 /// Prepares a copy on another machine, between files that are there.
-fn ends_there(
+fn prepare_remote(
     copy: FileCopy,
     own: &OwnOptions,
     name: &str,
     target: &mut dyn Target,
-) -> Result<Ends, Failure> {
+) -> Result<PreparedCopy, Failure> {
     // The ladder needs no input: it writes zeros by default.
     if !own.ladder {
-        check_ends_there(&copy, name)?;
+        check_names_files(&copy, name)?;
     }
     target.needs(Feature::Works);
     let mut host = Host::start(target)?;
@@ -160,7 +164,7 @@ pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Fa
         ));
     };
     let mut invocation = *invocation;
-    // It is repeated, and copied data on standard output would have no reader.
+    // A sweep repeats the copy. With 2 trials, `check` refuses standard input and standard output.
     invocation.own.trials = 2;
     check(&invocation)?;
     let mut copy = invocation.copy;
@@ -237,7 +241,7 @@ fn check(invocation: &Invocation) -> Result<(), Failure> {
     let stdout = fstat(rustix::stdio::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode));
     if copy.output.is_none() && stdout == Ok(FileType::BlockDevice) {
         return Err(Failure::usage(
-            "standard output is a block device: give of=DEVICE, so that it is known to be free",
+            "standard output is a block device: give of=DEVICE, so that assay can check that it is not in use",
         ));
     }
     Ok(())
@@ -290,6 +294,7 @@ fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
             .is_ok_and(|meta| meta.is_file() || meta.file_type().is_block_device())
     {
         match fs::canonicalize(&path) {
+            // Paths are stored as text: a name that is not UTF-8 is replaced by its folder.
             Ok(real) if real.to_str().is_none() => found.extend(in_folder(&path)),
             _ => found.push((path.clone(), Place::File { path })),
         }
@@ -320,7 +325,7 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 /// Prints the messages of dd.
-struct Talk {
+struct CopyMessages {
     status: Status,
     /// `true` if each step is one of the ways of `--ladder`.
     ladder: bool,
@@ -328,7 +333,7 @@ struct Talk {
     open: usize,
 }
 
-impl Talk {
+impl CopyMessages {
     pub const fn new(status: Status, ladder: bool) -> Self {
         Self {
             status,
@@ -344,7 +349,7 @@ impl Talk {
         }
     }
 
-    fn tell(&mut self, report: &CopyReport) {
+    fn print(&mut self, report: &CopyReport) {
         let lines = statistics(report, self.status);
         if !lines.is_empty() {
             self.close();
@@ -353,7 +358,7 @@ impl Talk {
     }
 }
 
-impl Listener for Talk {
+impl Listener for CopyMessages {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.close();
         say(&format!("dd: {}", clean(&note.text)));
@@ -372,7 +377,7 @@ impl Listener for Talk {
             self.close();
             say(&clean(&evidence(trial)));
         }
-        self.tell(report);
+        self.print(report);
         Ok(())
     }
 
@@ -391,7 +396,7 @@ impl Listener for Talk {
 
     fn act_interim(&mut self, how: &ActReport) -> Result<(), Failure> {
         if let ActReport::Copy(report) = how {
-            self.tell(report);
+            self.print(report);
         }
         Ok(())
     }
@@ -399,7 +404,7 @@ impl Listener for Talk {
 
 /// Checks that both ends are on the other machine: the agent has no access to this process's
 /// standard streams.
-fn check_ends_there(copy: &FileCopy, target: &str) -> Result<(), Failure> {
+fn check_names_files(copy: &FileCopy, target: &str) -> Result<(), Failure> {
     match (&copy.input, &copy.output) {
         (Some(_), Some(_)) => Ok(()),
         _ => Err(Failure::usage(format!(

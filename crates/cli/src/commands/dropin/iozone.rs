@@ -16,7 +16,7 @@ use crate::stored::KeepArgs;
 use crate::stored::lookup::write_file;
 use crate::ui::progress::{Forecast, Messages, time_left};
 use assay_dialects::iozone;
-use assay_dialects::iozone::table::{Moment, RowText};
+use assay_dialects::iozone::table::{BannerFacts, RowText};
 use assay_dialects::iozone::{IozoneCommand, IozoneRequest, table};
 use assay_lang::tr;
 use assay_model::act::iozone::{Iozone, IozoneRow, IozoneStep, Test};
@@ -183,7 +183,7 @@ fn opening(command: &IozoneCommand, words: &[String], inspection: &Inspection) -
     let line = format!("iozone {}", clean(&words.join(" ")));
     table::banner(
         command,
-        Moment {
+        BannerFacts {
             version: env!("CARGO_PKG_VERSION"),
             began: &began,
             command: line.trim_end(),

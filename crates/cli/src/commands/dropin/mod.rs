@@ -14,7 +14,7 @@ fn texts(words: &[OsString]) -> Result<Vec<String>, Failure> {
     let text = |word: &OsString| {
         word.to_str().map(str::to_owned).ok_or_else(|| {
             Failure::usage(format!(
-                "{} is not UTF-8: use a path that leads there by another name",
+                "argument {} is not UTF-8: for a file, use a link whose name is UTF-8",
                 shorten(&clean(&word.to_string_lossy()), 100)
             ))
         })

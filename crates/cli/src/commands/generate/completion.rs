@@ -1,7 +1,7 @@
 //! Completion of the command line: scripts for shells, and the candidates that they ask for.
 //!
-//! A script calls `assay` with [`VARIABLE`] set. That opens the store only for reading, starts no
-//! other program, and prints no error: after a failure there are no candidates.
+//! A script calls `assay` with [`VARIABLE`] set. Such a call opens the store read-only, starts no
+//! program, and prints no error: after a failure there are no candidates.
 
 use crate::commands::command_of;
 use crate::commands::language::localized;
@@ -67,7 +67,7 @@ const SUBJECTS: [&str; 14] = [
     "cmd:",
 ];
 
-/// Function of bash in front of that of clap. Bash splits words at `:`, `=` and `@`, and expects
+/// Bash function that is called before clap's. Bash splits words at `:`, `=` and `@`, and expects
 /// candidates for the last piece (`$2`); assay needs words as they were typed.
 const BASH: &str = r#"
 _assay() {
@@ -165,6 +165,7 @@ fn or_files(word: &str, mut candidates: Vec<CompletionCandidate>) -> Vec<Complet
 
 /// Opens the store of the incomplete command line, else the default one.
 fn store() -> Option<Store> {
+    // The shell passes the incomplete command line after `--`.
     let mut words = std::env::args_os().skip_while(|word| word != "--");
     let named = words.find_map(|word| match word.to_str()?.strip_prefix("--store")? {
         "" => Some(None),
@@ -182,6 +183,7 @@ fn runs(word: &str) -> Vec<CompletionCandidate> {
     };
     if let Some((name, _)) = word.split_once('@') {
         let found = store.find(name).ok();
+        // The conditions are in the header; one trial keeps the load short.
         let found = found.and_then(|found| store.load_some(found.id(), |_| SomeTrials::Last).ok());
         let conditions = found.map(|found| found.run.header.plan.conditions);
         let conditions = conditions.unwrap_or_default().into_iter();
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_shell_takes_as_it_is_is_inserted() {
+    fn candidates_need_no_quoting() {
         for text in [
             "48nykhbx",
             "last@scheduler=none",

@@ -48,13 +48,13 @@ const TOOLS: [&str; 3] = ["dd", "fio", "iozone"];
 
 /// Text for the pages of these tools.
 const OF_TOOLS: &str = "--on TARGET in front of the tool's own options measures on another machine: \
-    see assay-qualify(1). A link to assay that is called like the tool behaves as this command.";
+    see assay-qualify(1). A link to assay with the name of the tool runs this command.";
 
-/// Variable or file, the option of the commands that read it (all, if empty), and its
-/// description.
-type Outside = (&'static str, &'static str, &'static str);
+/// Variable or file that commands read; option: only commands with this option read it (all, if
+/// empty); description.
+type Input = (&'static str, &'static str, &'static str);
 
-const FILES: [Outside; 5] = [
+const FILES: [Input; 5] = [
     (
         "~/.config/assay/config.toml, assay.toml",
         "",
@@ -78,13 +78,13 @@ const FILES: [Outside; 5] = [
     (
         "/run/assay, $XDG_RUNTIME_DIR/assay",
         "on",
-        "Journals of changed settings, of root and of other users. The next command undoes what a \
-         killed one left changed.",
+        "Journals of changed settings: the first folder for root, the second for other users. The \
+         next command undoes what a killed one left changed.",
     ),
 ];
 
 /// Returns the variables of settings, then all others.
-fn environment() -> Vec<Outside> {
+fn environment() -> Vec<Input> {
     let settings = SETTINGS.iter();
     let settings = settings.map(|one| (one.variable, one.flag.trim_start_matches('-'), one.about));
     let others = VARIABLES.iter();
@@ -95,6 +95,7 @@ fn environment() -> Vec<Outside> {
 /// Writes a page for each command into a folder, which is created if it is missing.
 fn write(folder: &Path) -> Result<(), Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
+    // Sets the display names of subcommands, such as assay-agent-push.
     command.build();
     let folder = OutputFolder::open(folder)?;
     write_pages(&command, &TOOLS.map(str::to_owned), &folder)

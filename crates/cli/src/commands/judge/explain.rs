@@ -18,7 +18,7 @@ Examples:
   assay explain 3f2a --bus hs400
   assay explain 3f2a --part mine.toml    written by assay model fit --write-part
 
-Each time has its source beside it: measured, ceiling, fit, model, rest.
+Each time names its source: measured, ceiling, fit, part, model, or rest (the remainder).
 What cannot be determined is listed with the reason (docs/explain.md).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -36,7 +36,7 @@ pub struct ExplainArgs {
     /// Mode of the bus, as listed by assay model limits, if the run does not record it.
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,
-    /// The measured part: a known one, or a file. Its costs replace those fitted to the run.
+    /// The measured part: a known one, or a file. Its times replace those fitted to the run.
     #[arg(long, value_name = "PART|FILE")]
     pub part: Option<String>,
     /// Size of the requests into which the host splits larger I/Os [default: that of the run,

@@ -20,7 +20,7 @@ use std::slice::from_ref;
 
 const RANK_HELP: &str = "\
 Conditions without a common letter differ; a common letter does not say that they
-are equal (equivalent does). Without --baseline all pairs are judged.
+are equal; only the verdict \"equivalent\" says so. Without --baseline all pairs are judged.
 
 Examples:
   assay rank last
@@ -74,9 +74,9 @@ Examples:
   assay power --cv 2          trials that vary by 2 %
   assay power last            as much as the metrics of that run vary
 
-Each number holds for four of five comparisons, at a level of 5 % that all deciding
-metrics share. A smaller difference usually ends in equivalent where it is below the
-margin.
+A difference of this size is found in 80 % of comparisons. The error level of 5 % is
+divided among the deciding metrics. A smaller difference is usually judged equivalent
+if it is below the margin.
 
 Exit codes: 0 done, 2 wrong usage.";
 
@@ -148,7 +148,7 @@ fn power_of_source(
         .collect();
     if tables.is_empty() {
         return Err(Failure::usage(format!(
-            "no metric of {} has a spread: it takes two trials or more",
+            "{}: no metric varies between trials: at least two different values are needed",
             source.name
         )));
     }

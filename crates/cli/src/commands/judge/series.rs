@@ -1,4 +1,4 @@
-//! `assay series`: series of runs with their changes, as a list, a gate and the text of a mail.
+//! `assay series`: lists series and their changes, checks for slowdowns (`--gate`), writes a mail.
 //! `assay trend SERIES`: one series over its runs, with its changes.
 
 use crate::exit::{DONE, Failure, MISSED};
@@ -29,7 +29,7 @@ Examples:
   assay series --news --since 24h --format text | sendmail lab@example.org
   assay series --news --since 24h --json | curl -d @- https://chat.example.org/h
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, or --gate looked at no series;
+Exit codes: 0 done; 1 failed; 2 wrong usage, or --gate checked no series;
 3 a new slowdown that nobody accepted (--gate).";
 
 /// `assay series`.
@@ -48,8 +48,8 @@ pub struct SeriesArgs {
     /// List only series of this metric, also an exploratory one, such as read_bw or read_lat_*.
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
-    /// List only series with runs since a day (2026-03-14, UTC) or within a time (7d, 12h); changes
-    /// that could be found only since then are new.
+    /// List only series with runs since a day (2026-03-14, UTC) or within a time (7d, 12h). A
+    /// change is new if the run that made it detectable started since then.
     #[arg(long, value_name = "DATE|TIME", value_parser = parse_since)]
     pub since: Option<u64>,
     /// Also series of exploratory metrics.
@@ -58,10 +58,10 @@ pub struct SeriesArgs {
     /// Exit with 3 if there is a slowdown that nobody accepted; with --since, a new one.
     #[arg(long, conflicts_with = "opinion")]
     pub gate: bool,
-    /// Let --gate pass where it looked at no series (without it: exit code 2).
+    /// Let --gate pass where it checked no series (without it: exit code 2).
     #[arg(long, requires = "gate")]
     pub allow_unjudged: bool,
-    /// Only changes that are new since --since: the text of a mail, with --json for a webhook.
+    /// Show only changes new since --since, as text for a mail; with --json, for a webhook.
     #[arg(long, conflicts_with = "opinion")]
     pub news: bool,
     #[command(flatten)]
@@ -107,10 +107,11 @@ pub fn list_series(args: &SeriesArgs) -> Result<ExitCode, Failure> {
     }
     if !was_judged {
         return Err(Failure::usage(tr!(
-            "nothing was judged: --gate looked at no series; to let it pass: --allow-unjudged"
+            "nothing was judged: --gate checked no series; to let it pass: --allow-unjudged"
         )));
     }
     let alarming =
+        // `is_open` is true only for slowdowns that nobody accepted.
         |(series, change): &(StoredSeries, SeriesChange)| series.primary && change.is_open();
     Ok(match args.gate && new.iter().any(alarming) {
         true => ExitCode::from(MISSED),
@@ -131,7 +132,7 @@ fn filter(args: &SeriesArgs) -> SeriesFilter {
     }
 }
 
-/// Returns `true` if a change could be found only since that time.
+/// Returns `true` if the run that made a change detectable started since that time.
 fn is_new(change: &SeriesChange, since: Option<u64>) -> bool {
     since.is_none_or(|since| change.found_unix_ms >= since)
 }

@@ -1,7 +1,7 @@
 //! `assay campaign FILE`: a command on many boards, and one comparison at the end.
 //!
-//! A `Campaign` is the state of its parts: their open runs, and the boards to try next. It executes
-//! nothing.
+//! `Campaign` is the parsed file. `CampaignPart` holds the runs that are still to be made and the
+//! boards to try. `Running` executes them.
 
 use crate::checks::input;
 use crate::checks::input::{parse_toml, read_time};
@@ -32,7 +32,7 @@ use std::{fmt, io};
 /// Version of the JSON of a dry run; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 /// Time between two checks of boards that others hold.
-const LOOK: Duration = Duration::from_secs(1);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 A file such as
@@ -51,9 +51,9 @@ Examples:
   assay campaign cards.toml --dry-run
   assay campaign cards.toml --gate -o cards.html
 
-Exit codes: 0 done, 2 wrong usage, or with --gate: nothing was judged; 3 with --gate:
-something is slower; else the highest code of the missing runs (5: no board was
-left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
+Exit codes: 0 done; 2 wrong usage, or --gate judged nothing; 3 --gate found something slower.
+If runs are missing: the highest of their exit codes (5: no board was left).
+130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 
 /// `assay campaign`.
 #[derive(Args, Debug)]
@@ -78,7 +78,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
             "a campaign with one part compares nothing: -o, --format, --json, --gate and --replace \
-             are asked of two",
+             need two parts",
         ));
     }
     let lab = campaign.needs_lab().then(targets::open_lab).transpose()?;
@@ -133,6 +133,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
                 .map(|place| Board::Place(place.name.clone())),
         );
     }
+    // Without `boards`, a part uses all its boards; it needs at least one.
     let wanted = part.boards.unwrap_or(1);
     match boards.len() < wanted {
         true => Err(Failure::usage(format!(
@@ -176,7 +177,7 @@ struct ListedBoard<'a> {
     reached: Option<Reached>,
 }
 
-/// Lists the boards that would be used, and checks that those answer that need not be acquired.
+/// Lists the boards that would be used, and whether targets answer; places are not acquired.
 fn list(
     campaign: &Campaign,
     parts: &[(CampaignPart, Vec<Board>)],
@@ -185,7 +186,7 @@ fn list(
 ) -> Result<ExitCode, Failure> {
     let listed: Vec<Vec<ListedBoard<'_>>> = parts
         .iter()
-        .map(|(_, boards)| look_at(boards, places))
+        .map(|(_, boards)| list_boards(boards, places))
         .collect();
     let rows = parts.iter().map(|(part, _)| part).zip(&listed);
     if json {
@@ -205,7 +206,7 @@ fn list(
     })
 }
 
-fn look_at<'a>(boards: &'a [Board], places: &'a [LabPlace]) -> Vec<ListedBoard<'a>> {
+fn list_boards<'a>(boards: &'a [Board], places: &'a [LabPlace]) -> Vec<ListedBoard<'a>> {
     let targets = boards.iter().filter_map(|board| match board {
         Board::Target(on) => Some(on),
         Board::Place(_) => None,
@@ -269,8 +270,8 @@ struct Running<'a> {
     crew: Crew,
     parts: Vec<CampaignPart>,
     /// Part and run of each task under way.
-    tasks: BTreeMap<usize, (usize, Wish)>,
-    looked: Instant,
+    tasks: BTreeMap<usize, (usize, PendingRun)>,
+    last_check: Instant,
 }
 
 impl<'a> Running<'a> {
@@ -288,7 +289,7 @@ impl<'a> Running<'a> {
             crew: Crew::new()?,
             parts: parts.into_iter().map(|(part, _)| part).collect(),
             tasks: BTreeMap::new(),
-            looked: Instant::now(),
+            last_check: Instant::now(),
         })
     }
 
@@ -304,19 +305,19 @@ impl<'a> Running<'a> {
                 return Ok(());
             }
             self.crew.block.title = self.title();
-            if let Event::Ended(ended) = self.crew.next(LOOK) {
+            if let Event::Ended(ended) = self.crew.next(RECHECK_INTERVAL) {
                 self.ended(&ended)?;
             }
-            self.look_again();
+            self.recheck_busy();
         }
     }
 
     fn start_what_can_be(&mut self) {
         for index in 0..self.parts.len() {
             while self.has_room()
-                && let Some((wish, board)) = self.parts[index].next()
+                && let Some((pending, board)) = self.parts[index].next()
             {
-                self.start(index, wish, &board);
+                self.start(index, pending, &board);
             }
         }
     }
@@ -326,31 +327,31 @@ impl<'a> Running<'a> {
         most.is_none_or(|most| self.crew.under_way() < most)
     }
 
-    fn start(&mut self, index: usize, wish: Wish, board: &Board) {
+    fn start(&mut self, index: usize, pending: PendingRun, board: &Board) {
         let task = match self.task(board) {
             Ok(task) => task,
             Err(LabError::Busy(why)) => {
                 let part = &mut self.parts[index];
-                if part.is_busy(wish, board.clone(), Instant::now()) {
+                if part.is_busy(pending, board.clone(), Instant::now()) {
                     let line = format!("part {} waits for {board}: {why}", part.name);
                     self.crew.block.say(&clean(&line));
                 }
                 return;
             }
-            Err(error) => return self.not_started(index, wish, board, &error.into()),
+            Err(error) => return self.not_started(index, pending, board, &error.into()),
         };
         match self.crew.start(task) {
             Ok(number) => {
                 self.parts[index].got_board();
-                self.tasks.insert(number, (index, wish));
+                self.tasks.insert(number, (index, pending));
             }
-            Err(failure) => self.not_started(index, wish, board, &failure),
+            Err(failure) => self.not_started(index, pending, board, &failure),
         }
     }
 
-    fn not_started(&mut self, index: usize, wish: Wish, board: &Board, failure: &Failure) {
+    fn not_started(&mut self, index: usize, pending: PendingRun, board: &Board, failure: &Failure) {
         let why = format!("{board}: {failure}");
-        self.failed(index, wish, failure.number(), &why);
+        self.failed(index, pending, failure.number(), &why);
     }
 
     fn task(&self, board: &Board) -> Result<Task, LabError> {
@@ -365,13 +366,13 @@ impl<'a> Running<'a> {
     }
 
     fn ended(&mut self, ended: &EndedTask) -> Result<(), Failure> {
-        let Some((index, wish)) = self.tasks.remove(&ended.number) else {
+        let Some((index, pending)) = self.tasks.remove(&ended.number) else {
             return Ok(());
         };
         let part = &mut self.parts[index];
         match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
             (0 | MISSED, Some(_)) if ended.board_lost => {
-                self.failed(index, wish, LOST, &ended_in_words(ended));
+                self.failed(index, pending, LOST, &ended_in_words(ended));
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
@@ -396,15 +397,15 @@ impl<'a> Running<'a> {
             (_, _) if self.crew.signalled().is_some() => part.given_up.push(ended.code),
             (code, _) => {
                 let code = if ended.too_late { LOST } else { code.max(1) };
-                self.failed(index, wish, code, &ended_in_words(ended));
+                self.failed(index, pending, code, &ended_in_words(ended));
             }
         }
         Ok(())
     }
 
-    fn failed(&mut self, index: usize, wish: Wish, code: u8, why: &str) {
+    fn failed(&mut self, index: usize, pending: PendingRun, code: u8, why: &str) {
         let part = &mut self.parts[index];
-        let next = match part.failed(wish, code) {
+        let next = match part.failed(pending, code) {
             true => "it is tried on another board",
             false => "there is no other board for it",
         };
@@ -413,12 +414,12 @@ impl<'a> Running<'a> {
     }
 
     /// Checks if others have released boards, and gives up parts that have waited too long.
-    fn look_again(&mut self) {
+    fn recheck_busy(&mut self) {
         let now = Instant::now();
-        if now < self.looked + LOOK {
+        if now < self.last_check + RECHECK_INTERVAL {
             return;
         }
-        self.looked = now;
+        self.last_check = now;
         let wait = self.campaign.wait.unwrap_or(Duration::MAX);
         let (has_room, free) = (self.has_room(), self.free());
         for part in &mut self.parts {
@@ -428,7 +429,7 @@ impl<'a> Running<'a> {
                 let line = format!("assay: part {}: no board became free in time", part.name);
                 self.crew.block.say(&clean(&line));
             }
-            part.look_again(|board| match (board, &free) {
+            part.recheck_busy(|board| match (board, &free) {
                 (Board::Place(name), Some(free)) => free.contains(name),
                 _ => true,
             });
@@ -538,7 +539,7 @@ impl fmt::Display for Board {
 
 /// Run that is still to be made.
 #[derive(Debug, PartialEq, Eq)]
-struct Wish {
+struct PendingRun {
     /// Number of boards on which it failed.
     failures: u32,
     /// Exit code of the last failure.
@@ -553,7 +554,7 @@ struct CampaignPart {
     attempts: u32,
     /// Number of wanted runs.
     pub wanted: usize,
-    open: Vec<Wish>,
+    open: Vec<PendingRun>,
     /// Boards that were not tried yet.
     boards: VecDeque<Board>,
     /// Boards that others hold.
@@ -568,7 +569,7 @@ struct CampaignPart {
 impl CampaignPart {
     /// Makes a part with `wanted` runs on different boards; each is tried on at most `attempts` boards.
     pub fn new(name: &str, boards: Vec<Board>, wanted: usize, attempts: u32) -> Self {
-        let wish = || Wish {
+        let pending = || PendingRun {
             failures: 0,
             code: LOST,
         };
@@ -576,7 +577,7 @@ impl CampaignPart {
             name: name.to_owned(),
             attempts,
             wanted,
-            open: (0..wanted).map(|_| wish()).collect(),
+            open: (0..wanted).map(|_| pending()).collect(),
             boards: boards.into(),
             busy: Vec::new(),
             busy_since: None,
@@ -591,7 +592,7 @@ impl CampaignPart {
     }
 
     /// Returns the next run to try, and its board.
-    pub fn next(&mut self) -> Option<(Wish, Board)> {
+    pub fn next(&mut self) -> Option<(PendingRun, Board)> {
         let board = match self.open.is_empty() {
             true => None,
             false => self.boards.pop_front(),
@@ -600,8 +601,8 @@ impl CampaignPart {
     }
 
     /// Notes that another user holds the board; returns `true` if the part did not wait before.
-    pub fn is_busy(&mut self, wish: Wish, board: Board, now: Instant) -> bool {
-        self.open.push(wish);
+    pub fn is_busy(&mut self, pending: PendingRun, board: Board, now: Instant) -> bool {
+        self.open.push(pending);
         self.busy.push(board);
         let first = self.busy_since.is_none();
         self.busy_since.get_or_insert(now);
@@ -609,7 +610,7 @@ impl CampaignPart {
     }
 
     /// Returns boards that may be free now to those to try.
-    pub fn look_again(&mut self, may_be_free: impl Fn(&Board) -> bool) {
+    pub fn recheck_busy(&mut self, may_be_free: impl Fn(&Board) -> bool) {
         let (free, busy) = self.busy.drain(..).partition(may_be_free);
         self.busy = busy;
         self.boards.extend::<Vec<Board>>(free);
@@ -634,17 +635,17 @@ impl CampaignPart {
     /// Gives up all open runs.
     pub fn give_up(&mut self) {
         self.given_up
-            .extend(self.open.drain(..).map(|wish| wish.code));
+            .extend(self.open.drain(..).map(|pending| pending.code));
     }
 
     /// Notes that a run failed on a board; returns `true` if it will be tried on another one.
-    pub fn failed(&mut self, mut wish: Wish, code: u8) -> bool {
-        wish.failures += 1;
-        wish.code = code;
+    pub fn failed(&mut self, mut pending: PendingRun, code: u8) -> bool {
+        pending.failures += 1;
+        pending.code = code;
         let elsewhere = self.boards.len() + self.busy.len() > self.open.len();
-        let again = wish.failures < self.attempts && elsewhere;
+        let again = pending.failures < self.attempts && elsewhere;
         match again {
-            true => self.open.push(wish),
+            true => self.open.push(pending),
             false => self.given_up.push(code),
         }
         again
@@ -836,10 +837,10 @@ mod tests {
     #[test]
     fn a_run_is_tried_so_often_and_not_more() {
         let mut part = part(10, 1, 2);
-        let (wish, _) = part.next().unwrap();
-        assert!(part.failed(wish, 5));
-        let (wish, _) = part.next().unwrap();
-        assert!(!part.failed(wish, 5));
+        let (pending, _) = part.next().unwrap();
+        assert!(part.failed(pending, 5));
+        let (pending, _) = part.next().unwrap();
+        assert!(!part.failed(pending, 5));
         assert!(part.next().is_none());
     }
 
@@ -847,12 +848,15 @@ mod tests {
     fn a_board_that_somebody_has_is_waited_for_but_not_for_ever() {
         let mut part = part(1, 1, 1);
         let (start, hour) = (Instant::now(), Duration::from_secs(3600));
-        let (wish, board) = part.next().unwrap();
-        assert!(part.is_busy(wish, board, start));
+        let (pending, board) = part.next().unwrap();
+        assert!(part.is_busy(pending, board, start));
         assert!(part.next().is_none(), "not at once again");
-        part.look_again(|_| true);
-        let (wish, board) = part.next().unwrap();
-        assert!(!part.is_busy(wish, board, start + hour / 2), "told already");
+        part.recheck_busy(|_| true);
+        let (pending, board) = part.next().unwrap();
+        assert!(
+            !part.is_busy(pending, board, start + hour / 2),
+            "told already"
+        );
         assert!(!part.waited_for(hour, start + hour / 2));
         assert!(part.waited_for(hour, start + hour));
         part.give_up();
@@ -893,7 +897,7 @@ targets = ["ssh://root@10.0.0.7", "adb:0123"]
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_its_place() {
+    fn an_invalid_campaign_file_is_refused_with_the_line() {
         for (from, to, expected) in [
             ("qualify", "list", "the command is one of"),
             ("--quick", "--on=local", "--on of the command"),

@@ -1,5 +1,5 @@
-//! `assay devices`: the disks of a machine, and those that may be tested. `assay doctor`: conditions
-//! that would spoil a measurement here, and their remedies; `--self` describes this installation of
+//! `assay devices`: the disks of a machine, and those that may be tested. `assay doctor`: findings
+//! that would spoil or disturb a measurement, with remedies; `--self` describes this installation of
 //! assay in about ten lines, and the features that do not work on this machine.
 
 use crate::driver::Host;
@@ -102,9 +102,8 @@ Examples:
   assay doctor /mnt/sd
   assay doctor --strict --on ssh://root@board
 
-Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
-disturbs, 1 failed, or with --self settings, store or agent cannot be used, 2 wrong usage,
-5 target lost.";
+Exit codes: 0 done, whatever was found; 1 failed (with --self: settings, store or agent
+cannot be used); 2 wrong usage; 3 with --strict: something spoils or disturbs; 5 target lost.";
 
 /// `assay doctor`.
 #[derive(Args, Debug)]
@@ -261,8 +260,8 @@ impl Installation {
         }
         section.facts(facts.into_iter().map(|(name, text)| (name, clean(&text))));
         section.blocks.extend(self.faults());
-        let unread = config::current().warnings.iter();
-        section.blocks.extend(unread.map(|one| Block::Warning {
+        let warnings = config::current().warnings.iter();
+        section.blocks.extend(warnings.map(|one| Block::Warning {
             message: clean(one),
             remedy: None,
             severe: false,

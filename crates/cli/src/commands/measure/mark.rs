@@ -52,8 +52,8 @@ pub struct MarkArgs {
     /// are steady (SNIA).
     #[arg(long)]
     pub steady_state: bool,
-    /// Trials of each test, for marks after one for conditioning; for a steady state the maximum number
-    /// of rounds [default: 5, for a class 3, 25 rounds].
+    /// Number of trials of each test, or largest number of rounds of --steady-state [default: 5 for
+    /// marks, after one conditioning trial; 3 for a class; 25 rounds].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
     /// Seconds per trial [default: 5, for a class 10, for a round 60].
@@ -69,20 +69,20 @@ pub struct MarkArgs {
     pub shared: MeasureArgs,
 }
 
-/// Size of the test file of a mark or a class, if there is enough space.
-const CLASS_FILE: Bytes = Bytes::gib(1);
+/// Size of the test file, if there is enough space; a class is defined for it.
+const TEST_FILE: Bytes = Bytes::gib(1);
 /// Number of trials of a class check.
 const CLASS_TRIALS: u32 = 3;
 
-/// Kind of mark.
+/// Measurement that the command makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Question {
+enum Measurement {
     Marks,
     Class(SdClass),
     SteadyState,
 }
 
-impl Question {
+impl Measurement {
     const fn of(args: &MarkArgs) -> Self {
         match args.class {
             Some(class) => Self::Class(class),
@@ -104,25 +104,25 @@ impl Question {
     fn file(self, inspection: &Inspection) -> Bytes {
         match (self, &inspection.kind) {
             (Self::SteadyState, PathKind::Device { size }) => *size,
-            _ => CLASS_FILE,
+            _ => TEST_FILE,
         }
     }
 }
 
 /// Runs a mark on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let question = Question::of(args);
+    let wanted = Measurement::of(args);
     let (path, keep) = (&args.path, &args.shared.store);
-    let prepared = Prepared::new(path, keep, target, |found| admit(args, question, found))?;
-    let plan = plan(args, question, &prepared)?;
+    let prepared = Prepared::new(path, keep, target, |found| admit(args, wanted, found))?;
+    let plan = plan(args, wanted, &prepared)?;
     let enough = |so_far: SoFarOfPlan<'_>, _: &_| {
-        question == Question::SteadyState && is_steady(so_far.trials)
+        wanted == Measurement::SteadyState && is_steady(so_far.trials)
     };
     let done = prepared.run(plan, target, enough)?;
     if done.stored {
-        present(&done.run, question, args.shared.json)?;
+        present(&done.run, wanted, args.shared.json)?;
     }
-    let missed = class_of(&done.run, question)
+    let missed = class_of(&done.run, wanted)
         .is_some_and(|class| class.finding(&done.run) == RequirementFinding::Missed);
     let code = done.conclude()?;
     Ok(if code == DONE && missed {
@@ -132,16 +132,16 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     })
 }
 
-fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Place, Failure> {
+fn admit(args: &MarkArgs, wanted: Measurement, inspection: &Inspection) -> Result<Place, Failure> {
     let shown = inspection.path.display();
     let is_device = matches!(inspection.kind, PathKind::Device { .. });
-    if question == Question::SteadyState && !is_device {
+    if wanted == Measurement::SteadyState && !is_device {
         return Err(Failure::usage(format!(
             "{shown} is not a block device: a steady state is measured on a whole device; name the device"
         )));
     }
     let place = admission::admit(inspection, Need::anything(args.destroy_data))?;
-    if let (Place::File { .. }, true) = (&place, question != Question::Marks) {
+    if let (Place::File { .. }, true) = (&place, wanted != Measurement::Marks) {
         return Err(Failure::usage(format!(
             "{shown} is a file, which is only read, and a class is about writes too: give the \
              directory it is in"
@@ -152,15 +152,17 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
 
 /// Plans the trials: for marks, rounds in random order after a conditioning round; for a steady
 /// state, rounds after the whole capacity was written.
-fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan, Failure> {
+fn plan(args: &MarkArgs, wanted: Measurement, prepared: &Prepared) -> Result<Plan, Failure> {
     let place = prepared.place.clone();
     let seed = args.shared.seed.unwrap_or_else(random);
-    let scale = scale(args, question, &prepared.inspection)?;
-    let (mut jobs, trials) = match question {
-        Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
-        Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(CLASS_TRIALS)),
-        Question::SteadyState => (
+    let scale = scale(args, wanted, &prepared.inspection)?;
+    let (mut jobs, trials) = match wanted {
+        // One more: trial 0 of each job is the conditioning trial.
+        Measurement::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
+        Measurement::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(CLASS_TRIALS)),
+        Measurement::SteadyState => (
             mark::steady_state(&scale).to_vec(),
+            // Largest number of rounds in SNIA's test specification.
             args.trials.unwrap_or(25),
         ),
     };
@@ -175,22 +177,22 @@ fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan
         })
         .collect();
     let mut plan = interleaved(seed, place, scale.file, jobs);
-    match question {
-        Question::SteadyState => plan.order = in_sequence(&plan.jobs),
-        Question::Marks => plan.order = rounds(plan.jobs.len(), 0, trials - 1, seed),
-        Question::Class(_) => {}
+    match wanted {
+        Measurement::SteadyState => plan.order = in_sequence(&plan.jobs),
+        Measurement::Marks => plan.order = rounds(plan.jobs.len(), 0, trials - 1, seed),
+        Measurement::Class(_) => {}
     }
     Ok(plan)
 }
 
 fn scale(
     args: &MarkArgs,
-    question: Question,
+    wanted: Measurement,
     inspection: &Inspection,
 ) -> Result<MarkProfile, Failure> {
-    let seconds = args.seconds.unwrap_or(question.seconds());
+    let seconds = args.seconds.unwrap_or(wanted.seconds());
     Ok(MarkProfile {
-        file: file_size(args.size, question.file(inspection), Bytes(0), inspection)?,
+        file: file_size(args.size, wanted.file(inspection), Bytes(0), inspection)?,
         trial: Nanos::secs(seconds),
         engine: inspection.async_engines.first().copied(),
     })
@@ -198,14 +200,13 @@ fn scale(
 
 /// Returns the marks as jobs of a sweep, and the size of their file.
 pub fn swept(args: &MarkArgs, inspection: &Inspection) -> Result<(Vec<Job>, Bytes), Failure> {
-    let question = Question::of(args);
-    if question != Question::Marks {
+    let wanted = Measurement::of(args);
+    if wanted != Measurement::Marks {
         return Err(Failure::usage(
-            "a class and a steady state are questions of their own, which assay mark answers: a \
-             sweep takes the marks only",
+            "a sweep can repeat only the marks: measure a class or a steady state with assay mark",
         ));
     }
-    let scale = scale(args, question, inspection)?;
+    let scale = scale(args, wanted, inspection)?;
     Ok((mark::marks(&scale), scale.file))
 }
 
@@ -232,11 +233,11 @@ fn is_steady(trials: &[TrialRecord]) -> bool {
     Window::of(&iops).is_some_and(|window| window.is_steady())
 }
 
-fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
-    let Question::Class(class) = question else {
+fn class_of(run: &Run, wanted: Measurement) -> Option<CheckedClass> {
+    let Measurement::Class(class) = wanted else {
         return None;
     };
-    let deviation = deviation(&run.header.plan, question);
+    let deviation = deviation(&run.header.plan, wanted);
     Some(CheckedClass {
         name: class.to_string(),
         requirements: class.requirements(),
@@ -245,7 +246,7 @@ fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
 }
 
 /// Describes how the user's options reduce a class check; empty if they do not.
-fn deviation(plan: &Plan, question: Question) -> String {
+fn deviation(plan: &Plan, wanted: Measurement) -> String {
     let less = |words: String, is_less: bool| is_less.then_some(words);
     let trials = plan.jobs.iter().map(|planned| planned.trials).max();
     let trials = trials.unwrap_or(0);
@@ -254,10 +255,10 @@ fn deviation(plan: &Plan, question: Question) -> String {
         .iter()
         .filter_map(|planned| planned.job.runtime)
         .max();
-    let seconds = length.map_or(question.seconds(), |length| length.0 / 1_000_000_000);
+    let seconds = length.map_or(wanted.seconds(), |length| length.0 / 1_000_000_000);
     let all = [
-        less(plan.file_size.to_string(), plan.file_size < CLASS_FILE),
-        less(format!("{seconds} s a trial"), seconds < question.seconds()),
+        less(plan.file_size.to_string(), plan.file_size < TEST_FILE),
+        less(format!("{seconds} s per trial"), seconds < wanted.seconds()),
         less(
             counted!(trials, "{n} trial", "{n} trials"),
             trials < CLASS_TRIALS,
@@ -267,19 +268,19 @@ fn deviation(plan: &Plan, question: Question) -> String {
     match all.is_empty() {
         true => String::new(),
         false => tr!(
-            ". This is not the measurement of the class, which takes 1 GiB, 10 s a trial and 3 trials: here it was {less}",
+            ". The class is defined for 1 GiB, 10 s per trial and 3 trials; this run used {less}",
             less = all.join(", ")
         ),
     }
 }
 
-fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> {
+fn present(run: &Run, wanted: Measurement, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return print(|out| json::write(run, out));
     }
-    let document = match (question, class_of(run, question)) {
+    let document = match (wanted, class_of(run, wanted)) {
         (_, Some(class)) => marks::class(run, &class),
-        (Question::SteadyState, None) => marks::rounds(run, ROUND),
+        (Measurement::SteadyState, None) => marks::rounds(run, ROUND),
         (_, None) => marks::marks(run),
     };
     show(&document)?;

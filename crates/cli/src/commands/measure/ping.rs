@@ -40,7 +40,7 @@ pub struct PingArgs {
     /// Number of requests in a trial.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
-    /// Pause after each request.
+    /// Time from the end of a request to the start of the next.
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_time)]
     pub interval: Nanos,
     /// Size of a request.
@@ -57,7 +57,7 @@ pub struct PingArgs {
     pub shared: MeasureArgs,
 }
 
-/// Pings a path on a target.
+/// Measures the latency of single reads, stores the run and shows it.
 pub fn run(args: &PingArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let prepared = Prepared::new(&args.path, &args.shared.store, target, |found| {
         // A size that does not fit is refused before a store is made.

@@ -1,7 +1,7 @@
 //! `assay qualify PATH`: identifies storage and measures its speed, with evidence for each figure.
 //!
-//! `--profile` adds to the suite the scenarios of a product with such a part, then for an eMCP its
-//! memory. All are one run, so that two of them are compared in every dimension.
+//! `--profile` appends the scenarios of a typical product with this kind of part, and for an eMCP a
+//! test of its memory. All belong to one run, so that `assay compare` of two runs covers them all.
 
 use crate::checks::admission::{self, Need};
 use crate::checks::input;
@@ -38,8 +38,8 @@ pub struct QualifyArgs {
     pub path: PathBuf,
     #[command(flatten)]
     pub suite: SuiteArgs,
-    /// Also play scenarios of a product with such a part (docs/scenarios.md), and measure the
-    /// memory of an eMCP, all in one run.
+    /// Also play scenarios of a typical product with this kind of part (docs/scenarios.md), and
+    /// measure the memory of an eMCP, all in one run.
     #[arg(long, value_name = "PART")]
     pub profile: Option<Profile>,
     /// Repetitions of each job [default: 5, with --quick 4].
@@ -115,6 +115,7 @@ fn claims(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
     if args.bus.is_none() && args.datasheet.is_none() {
         return Ok(None);
     }
+    // Only checked: the run stores the word of the user.
     args.bus.as_deref().map(bus_mode).transpose()?;
     Ok(Some(Claims {
         bus: args.bus.clone(),
@@ -160,7 +161,8 @@ fn profile_acts(
             ));
         }
     };
-    let scale = match (args.suite.quick, args.suite.thorough) {
+    // Factor on all sizes, counts and times of each scenario.
+    let factor = match (args.suite.quick, args.suite.thorough) {
         (true, _) => 0.04,
         (_, true) => 0.6,
         _ => 0.2,
@@ -168,7 +170,7 @@ fn profile_acts(
     let trials = args.trials();
     let mut acts = Vec::new();
     for name in names {
-        acts.push(scenarios::planned(name, scale, trials, place, host)?);
+        acts.push(scenarios::planned(name, factor, trials, place, host)?);
     }
     if profile == Profile::Emcp {
         acts.push(jobs::memory(trials));

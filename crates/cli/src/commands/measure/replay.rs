@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Recording, Failure> {
     read.map_err(|error| Failure::in_file(path, error))
 }
 
-/// Describes the recording, or two of them side by side.
+/// Describes a recording, or two recordings side by side.
 fn describe_all(
     args: &ReplayArgs,
     first: &Recording,

@@ -139,7 +139,7 @@ fn announce(
 const AFTER: &str = "\
 Examples:
   assay scenario --list
-  assay scenario ota-ab /mnt/emmc                  in a folder of its own there
+  assay scenario ota-ab /mnt/emmc                  in a private folder there
   assay scenario factory-reset /dev/mmcblk0p7 --destroy-data
   assay scenario --show ota-ab > mine.toml         to start from
   assay scenario mine.toml /mnt/emmc --trials 5

@@ -45,7 +45,7 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         let agreed = args.destroy.allow(&bench.inspection.path, look)?;
         let place = admission::admit(&bench.inspection, Need::written(agreed))?;
         let work = work(args, &place, &bench.inspection, bench.seed)?;
-        tell(args, &work, &bench.inspection);
+        announce(args, &work, &bench.inspection);
         Ok(planned(place, work))
     })?;
     done.present(args.shared.json)
@@ -210,7 +210,7 @@ pub struct SoakArgs {
 }
 
 /// Prints the announcement.
-fn tell(args: &SoakArgs, work: &Soak, inspection: &Inspection) {
+fn announce(args: &SoakArgs, work: &Soak, inspection: &Inspection) {
     let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
     say(&format!(
         "assay: soak of {}: an area of {area} in blocks of {}, checkpoints every {}",
@@ -324,7 +324,7 @@ fn resume_soak(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<E
     }
     resume::inspect(&run, &args.destroy, Some(&began.destroy), &mut host)?;
     let work = remaining_work(&began, &run);
-    tell_resumed(&run.header.id, &work);
+    announce_resumed(&run.header.id, &work);
     let place = run.header.plan.place.clone();
     let seed = work.seed;
     let request = command(&began, place.path()).request(planned(place.clone(), work), seed);
@@ -367,7 +367,7 @@ fn remaining_work(began: &SoakArgs, run: &Run) -> Soak {
     }
 }
 
-fn tell_resumed(id: &str, work: &Soak) {
+fn announce_resumed(id: &str, work: &Soak) {
     let from = work.from.clone().unwrap_or_default();
     say(&format!(
         "assay: resumes run {id} after {} written and {} checked; first the whole area of \

@@ -93,7 +93,7 @@ impl Listener for Seen<'_> {
     fn act_interim(&mut self, report: &ActReport) -> Result<(), Failure> {
         if let ActReport::Watching(sample) = report {
             self.stop.phase(sample.phase);
-            if !self.output.tell(sample)? {
+            if !self.output.write(sample)? {
                 self.stop.nobody_reads();
             }
             self.samples.push(*sample.clone());
@@ -139,7 +139,7 @@ impl SampleOutput {
     }
 
     /// Outputs a sample; returns `false` once the reader has closed the pipe.
-    pub fn tell(&mut self, sample: &WatchSample) -> Result<bool, Failure> {
+    pub fn write(&mut self, sample: &WatchSample) -> Result<bool, Failure> {
         match self {
             Self::Silent => Ok(true),
             Self::Csv(csv) => print_while_read(|out| csv.write(sample, out)),
@@ -226,12 +226,12 @@ impl Stop {
         take_over_signals();
         let caught = stop.clone();
         let mut signals = signals().map_err(signals_not_caught)?;
-        let obey = move || signals.forever().for_each(|signal| caught.obey(signal));
-        Builder::new().spawn(obey).map_err(Failure::no_thread)?;
+        let handle = move || signals.forever().for_each(|signal| caught.handle(signal));
+        Builder::new().spawn(handle).map_err(Failure::no_thread)?;
         Ok(stop)
     }
 
-    fn obey(&self, signal: i32) {
+    fn handle(&self, signal: i32) {
         if signal == SIGINT && self.command_runs.load(Ordering::Relaxed) {
             return;
         }

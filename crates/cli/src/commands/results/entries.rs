@@ -117,7 +117,7 @@ fn show_list(
         }
     }
     for entries in kept.chunks_mut(FEW as usize) {
-        look_inside(entries, &store, &traits);
+        add_facts_of_records(entries, &store, &traits);
     }
     match args.json {
         true => {
@@ -246,7 +246,7 @@ fn of_import(import: ImportSummary) -> ListedResult {
 }
 
 /// Adds facts from the records. A damaged record adds none: `assay show` describes the damage.
-fn look_inside(
+fn add_facts_of_records(
     entries: &mut [ListedResult],
     store: &Store,
     traits: impl Fn(&Run) -> Option<KeyFigure>,

@@ -32,8 +32,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct PlotArgs {
-    /// `last`, or the first letters of a run's id; two of them are compared, as assay
-    /// compare does.
+    /// `last`, or the first letters of a run's id; with two runs, they are compared, as
+    /// assay compare does.
     #[arg(value_name = "RUN", num_args = 1..=2, required = true)]
     pub runs: Vec<String>,
     /// Draw this metric of all jobs that have it, such as write_bw or read_lat_p99.

@@ -52,7 +52,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 #[derive(Args, Debug)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Name or id of a run or an import, the beginning of its id, or `last`; with two of them
+    /// Name or id of a run or an import, the beginning of its id, or `last`; with two names
     /// (or files, as assay compare takes them) the second is compared with the first.
     #[arg(value_name = "RUN", num_args = 1..=2, required_unless_present = "all")]
     pub runs: Vec<String>,

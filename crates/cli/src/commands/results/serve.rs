@@ -94,7 +94,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Pause between two checks for new runs.
-const LOOK: Duration = Duration::from_secs(20);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(20);
 
 /// Adds new runs to series while the server runs. Prints a message once if the store is read-only,
 /// and one for each new failure.
@@ -120,7 +120,7 @@ fn keep_up(location: Location) -> Result<(), Failure> {
                 say(words);
             }
             told = words;
-            std::thread::sleep(LOOK);
+            std::thread::sleep(REFRESH_INTERVAL);
         }
     };
     std::thread::Builder::new()

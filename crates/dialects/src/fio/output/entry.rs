@@ -8,7 +8,7 @@ use assay_model::evidence::LatencyRecord;
 use assay_model::load::report::{DepthUse, StatsOptions, StreamReport, Unified};
 use assay_model::load::{Ddir, IoPriority, Stream};
 use assay_model::trial::CpuUse;
-use assay_stats::histogram::bucket_bounds;
+use assay_stats::histogram::bin_bounds;
 use assay_stats::latency::{Distribution, pooled};
 use std::collections::BTreeMap;
 
@@ -336,7 +336,7 @@ pub(super) fn moments(record: &LatencyRecord) -> Option<LatencyMoments> {
 
 /// Value of a bin in fio: its middle, rounded up.
 pub(super) fn bin_value(index: u32) -> u64 {
-    bucket_bounds(index).map_or(0, |(low, high)| low + (high - low).div_ceil(2))
+    bin_bounds(index).map_or(0, |(low, high)| low + (high - low).div_ceil(2))
 }
 
 /// Returns the percentiles in `percents`, ascending, each with the value of the
@@ -434,7 +434,7 @@ pub(super) fn class_shares<const N: usize>(counts: &[u64; N], ios: u64) -> [f64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_stats::histogram::{BINS, Histogram, bucket_index};
+    use assay_stats::histogram::{BINS, Histogram, bin_index};
 
     fn record(values: &[u64]) -> LatencyRecord {
         let mut histogram = Histogram::new();
@@ -455,7 +455,7 @@ mod tests {
             (339_629, 337_920),
             (40, 40),
         ] {
-            assert_eq!(bin_value(bucket_index(max_ns)), p99_99);
+            assert_eq!(bin_value(bin_index(max_ns)), p99_99);
         }
         assert!(bin_value(BINS - 1) > u64::MAX / 128 * 127);
     }

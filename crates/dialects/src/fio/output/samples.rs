@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_has_no_samples() {
+    fn a_direction_that_was_not_measured_has_no_samples() {
         let mut stream = Stream::new("s");
         assert_eq!(
             Samples::of(&stream, &report(&[5], 500), Ddir::Trim).iops(),

@@ -166,7 +166,7 @@ fn options_are_shown_as_they_are_read() {
 }
 
 #[test]
-fn what_has_no_effect_is_noted_once() {
+fn an_option_without_effect_is_noted_once() {
     let invocation = run(
         "--alloc-size=64 --iomem_align=4k --name=a --name=b --iomem_align=8k",
         &TestEnvironment::default(),

@@ -70,7 +70,7 @@ fn every_engine_that_fio_lists_and_its_options_are_in_the_table() {
 /// The names are those of the table's own functions, so that what works sets
 /// something and what is refused does not.
 #[test]
-fn what_works_sets_something() {
+fn every_supported_option_has_a_setter() {
     let mut without = BTreeSet::new();
     for option in options::all() {
         let works = matches!(

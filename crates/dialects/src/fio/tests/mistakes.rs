@@ -5,7 +5,7 @@ use super::grammar::{command, file, refusal, run};
 use crate::fio::FioCommand;
 
 #[test]
-fn what_is_quoted_is_short_and_cannot_steer_a_terminal() {
+fn quoted_input_in_errors_is_short_and_free_of_control_characters() {
     let long = "x".repeat(1 << 20);
     for text in [
         format!("[{long}"),

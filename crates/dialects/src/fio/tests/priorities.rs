@@ -50,7 +50,7 @@ fn each_block_size_has_shares_of_its_own() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradicting_priority_options_are_refused() {
     for (options, why) in [
         ("cmdprio_percentage=101", "not within 0 and 100"),
         ("cmdprio_class=4", "not within 0 and 3"),

@@ -241,7 +241,7 @@ fn jobs_of_one_name_stay_apart_unless_files_are_several() {
 }
 
 #[test]
-fn what_assay_says_of_a_job_is_kept() {
+fn the_label_in_assays_fio_json_is_imported() {
     let more = r#", "assay" : { "read" : { "label" : "device" } }"#;
     let results = results(&document("1", more));
     let bw = figure(&results, "", "j: read_bw");

@@ -188,7 +188,7 @@ fn columns_that_are_not_known_name_the_metric_or_are_left_out() {
 }
 
 #[test]
-fn what_cannot_be_is_said_with_its_line() {
+fn an_impossible_value_is_refused_with_its_line() {
     let head = "condition,metric,unit,n,mean,stdev\na,seq,MB/s,3,65,1\n";
     for (row, words) in [
         ("b,seq,MB/s,0,65,1\n", "line 3: seq under b: n is 0"),
@@ -234,7 +234,7 @@ fn what_cannot_be_is_said_with_its_line() {
 }
 
 #[test]
-fn what_is_mixed_is_not_called_unrecorded() {
+fn differing_labels_give_unknown_and_not_unrecorded() {
     let table = "metric,unit,value,measured\nbw,MB/s,1,device\nbw,MB/s,2,page-cache\n";
     let results = results(table);
     assert_eq!(figure(&results, "", "bw").measured, None);

@@ -227,7 +227,7 @@ impl<'a> FileTable<'a> {
         let paths = self.stream.engine.kind.properties().paths;
         let made_by_name = file.kind == FileKind::NameOnly && paths == PathUse::NewFile;
         if paths.is_of_directories() {
-            return held::look(&file.path).is_ok_and(|what| file_type(&what).is_dir());
+            return held::status(&file.path).is_ok_and(|what| file_type(&what).is_dir());
         }
         let is_own = file.is_regular() || made_by_name;
         is_own && held::stat(&file.path).is_ok_and(|what| file_type(&what).is_file())

@@ -111,7 +111,7 @@ impl<'a> Conductor<'a> {
             self.run_wave(wave);
         }
         self.write_logs();
-        self.tell_progress();
+        self.report_progress();
         self.outcome.report = self.report(false);
         self.outcome
     }
@@ -245,7 +245,7 @@ impl<'a> Conductor<'a> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.take_turns(wave);
-            self.look_around(wave);
+            self.do_periodic_work(wave);
         }
     }
 
@@ -429,20 +429,20 @@ impl<'a> Conductor<'a> {
     }
 
     /// Does all periodic work that is due.
-    fn look_around(&mut self, wave: &Wave<'_>) {
+    fn do_periodic_work(&mut self, wave: &Wave<'_>) {
         let now_ns = MonotonicClock.now();
-        self.stage.gaps.values().for_each(|gaps| gaps.look());
+        self.stage.gaps.values().for_each(|gaps| gaps.intersect());
         let steady = self.steady.as_mut();
-        let attained = steady.map(|steady| steady.look(&self.stage.shared));
+        let attained = steady.map(|steady| steady.evaluate(&self.stage.shared));
         for report in attained.unwrap_or_default() {
             self.stop(|stream| stream.report == report);
         }
         if let Some(bandwidth) = self.bandwidth.as_mut() {
-            bandwidth.look(now_ns, self.stage.shared.iter().map(StreamShared::progress));
+            bandwidth.add_if_due(now_ns, self.stage.shared.iter().map(StreamShared::progress));
         }
         if now_ns >= self.next_progress_ns {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
-            self.tell_progress();
+            self.report_progress();
         }
         let asked = self.stage.signals.report_now.swap(false, Ordering::Relaxed);
         if (asked || now_ns >= self.next_interim_ns) && self.interim_until_ns.is_none() {
@@ -454,7 +454,7 @@ impl<'a> Conductor<'a> {
                 self.stage.shared[index].want_report();
             }
         }
-        self.tell_interim(wave, now_ns);
+        self.report_interim(wave, now_ns);
     }
 
     fn paths(&self, members: &[usize]) -> Vec<(u32, Vec<(PathBuf, FilePart)>)> {

@@ -453,7 +453,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         self.total_errors += 1;
         if errors.continue_on_verify && !fatal {
-            if self.mismatches <= MAX_MISMATCHES_TOLD {
+            if self.mismatches <= MAX_MISMATCHES_REPORTED {
                 let name = &self.stream.name;
                 self.notes.push(Note::Error(format!("{name}: {text}")));
             }
@@ -464,7 +464,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 }
 
 /// Maximum number of mismatches reported to the user.
-const MAX_MISMATCHES_TOLD: u64 = 16;
+const MAX_MISMATCHES_REPORTED: u64 = 16;
 
 /// Returns the path of a stream's state.
 pub(in crate::load) fn state_path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
@@ -612,7 +612,7 @@ impl History {
         if self.trims.backlog > 0 && self.rng.next_u64() % 100 < percent {
             self.to_trim.push(place);
         }
-        self.look_at_backlogs();
+        self.check_backlogs();
     }
 
     /// Records a trimmed block. Its content is zeros, or unknown.
@@ -649,7 +649,7 @@ impl History {
     }
 
     /// Plans trims or a check if enough was written.
-    fn look_at_backlogs(&mut self) {
+    fn check_backlogs(&mut self) {
         if self.trims.backlog > 0 && self.to_trim.len() as u64 >= self.trims.backlog {
             self.plan_trims();
         }

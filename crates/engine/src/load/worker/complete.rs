@@ -283,7 +283,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.end_ramp(ramp_end_ns, now_ns);
         }
         self.recorder.roll(now_ns);
-        self.recorder.tell_gaps();
+        self.recorder.confirm_gaps();
         self.stopping |= self.shared.is_stopped();
         if now_ns >= self.deadline_ns {
             self.time_out();
@@ -297,7 +297,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(logs) = self.logs.as_mut() {
             logs.tick(now_ns.saturating_sub(self.start_ns));
         }
-        self.tell_steady(now_ns);
+        self.report_steady(now_ns);
         self.publish(now_ns);
         if Loads::here().is_some() && self.shared.is_report_wanted() {
             let report = self.report_now(now_ns);
@@ -365,7 +365,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.faults_before = sys::thread_faults();
     }
 
-    fn tell_steady(&mut self, now_ns: u64) {
+    fn report_steady(&mut self, now_ns: u64) {
         let Some(steady) = &self.stream.steady_state else {
             return;
         };

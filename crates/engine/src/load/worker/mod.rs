@@ -301,7 +301,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn turn(&mut self, turn: Turn) {
         self.stopped_ns = (turn == Turn::Stops).then(|| self.clock.now());
         if let Some(turns) = self.turns.as_ref() {
-            turns.tell(turn);
+            turns.send(turn);
         }
     }
 

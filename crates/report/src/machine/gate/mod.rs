@@ -27,7 +27,7 @@ use crate::results::requirements::RequirementRow;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::warnings::NAMES;
 use crate::results::{describe, warnings};
-use crate::words::{Fact, clean, labels, quantity};
+use crate::words::{NameValue, clean, labels, quantity};
 use assay_lang::{counted, in_english};
 use assay_model::figures::Verdict;
 use assay_model::run::Run;
@@ -97,7 +97,7 @@ pub struct Suite {
     /// Cases in the order of the report; never empty.
     pub cases: Vec<Case>,
     /// Facts that a reader of the figures needs, such as device and kernel.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<NameValue>,
     /// Warnings about the whole suite, one sentence each.
     pub warnings: Vec<String>,
     /// Kernel of the measured system; `None` for imported results.
@@ -313,7 +313,7 @@ fn known(detail: Value) -> Map<String, Value> {
     }
 }
 
-fn facts(compared: &Compared<'_>) -> Vec<Fact> {
+fn facts(compared: &Compared<'_>) -> Vec<NameValue> {
     let [a, b] = compared.known_by();
     let mut facts = vec![
         ("A", a),
@@ -331,10 +331,10 @@ impl Suite {
     /// Makes the cases of a run: one for each figure that represents a job, and one for each job
     /// with trials that did not complete.
     pub fn of_run(run: &Run) -> Self {
-        in_english(|| Self::told(run))
+        in_english(|| Self::build(run))
     }
 
-    fn told(run: &Run) -> Self {
+    fn build(run: &Run) -> Self {
         let summary = Summary::of(run);
         let jobs = summary.jobs.iter();
         let mut cases: Vec<Case> = jobs.flat_map(|job| under_each(job, run)).collect();
@@ -390,7 +390,7 @@ fn took_s(run: &Run) -> Option<f64> {
 }
 
 /// Returns facts about the machine and the device that a reader of a figure needs.
-fn place_facts(run: &Run) -> Vec<Fact> {
+fn place_facts(run: &Run) -> Vec<NameValue> {
     let system = labels::system_facts(run).into_iter();
     let system = system.filter(|(name, _)| ["host", "board", "kernel"].contains(name));
     let storage = &run.header.storage;

@@ -21,7 +21,7 @@ use assay_model::trial::{
 };
 use assay_stats::course::{Course, Level, Settled};
 use assay_stats::derive::label_of;
-use assay_stats::histogram::{Percentile, bucket_bounds};
+use assay_stats::histogram::{Percentile, bin_bounds};
 use assay_stats::latency::{DamagedRecord, Distribution};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
@@ -215,7 +215,7 @@ impl SoundLatency {
     fn of(record: &LatencyRecord) -> Result<Self, DamagedRecord> {
         let latency = Distribution::of(record)?;
         let bins = record.bins.iter().filter_map(|&(index, operations)| {
-            let (low_ns, _) = bucket_bounds(index)?;
+            let (low_ns, _) = bin_bounds(index)?;
             Some((low_ns, operations))
         });
         Ok(Self {

@@ -582,7 +582,10 @@ mod tests {
         let page = written(&samples::with_matrix());
         let matrices = section(&page, "matrices");
         assert!(matrices.contains("Writer report, KiB/s"));
-        assert!(matrices.contains("Files up to 128 MiB measured the page cache, from 512 MiB on"));
+        assert!(
+            matrices
+                .contains("Up to 128 MiB per file, the page cache was measured; from 512 MiB on")
+        );
         let cell = |label| format!("<td class=\"n cell {label}\"");
         assert_eq!(matrices.matches(&cell("page-cache")).count(), 4);
         assert_eq!(matrices.matches(">page-cache</span>").count(), 4);

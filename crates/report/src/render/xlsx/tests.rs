@@ -1,4 +1,4 @@
-//! What is in the files.
+//! Contents of the XML parts of written workbooks.
 
 use super::*;
 use crate::render::xlsx::{write_comparison, write_sweep};
@@ -31,7 +31,7 @@ fn parts(run: &Run) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The texts that cells point at.
+/// Shared strings; a text cell holds an index into them.
 fn texts(parts: &BTreeMap<String, String>) -> Vec<&str> {
     let shared = &parts["xl/sharedStrings.xml"];
     let all = shared.split("<si>").skip(1);
@@ -79,12 +79,12 @@ fn each_matrix_has_its_sheet_between_summary_and_evidence() {
     assert_eq!(
         cell("A3").as_deref(),
         Some(
-            "Files up to 128 MiB measured the page cache, from 512 MiB on the device; \
-             between them both, or something unknown."
+            "Up to 128 MiB per file, the page cache was measured; from 512 MiB on, the device; in \
+             between, both or unknown."
         )
     );
-    // Sizes stand around the figures, and a figure that was not measured is
-    // no 0.
+    // The first row and column hold the sizes. The cell of a figure that was not measured is
+    // empty, not 0.
     let row = |n| ["A", "B", "C", "D"].map(|column| cell(&format!("{column}{n}")));
     let head = (4..12).find(|n| cell(&format!("A{n}")).is_some_and(|t| t.starts_with("file")));
     let head = head.unwrap();
@@ -102,6 +102,7 @@ fn each_matrix_has_its_sheet_between_summary_and_evidence() {
             None
         ]
     );
+    // A second matrix, 6 rows below the first, has the labels.
     let labels = row(head + 8);
     assert_eq!(labels[0].as_deref(), Some("262144"));
     assert_eq!(

@@ -405,7 +405,7 @@ fn throttling(first: &MemoryStep, last: &MemoryStep) -> String {
 }
 
 /// Maximum number of flips to list.
-const FLIPS_TOLD: usize = 10;
+const FLIPS_LISTED: usize = 10;
 
 fn stressed<'a>(summary: &Summary<'a>) -> Vec<&'a StressStep> {
     let steps = steps(summary).into_iter();
@@ -451,11 +451,11 @@ fn stress_lines(summary: &Summary<'_>) -> Vec<Sentence> {
         .flat_map(|step| step.first.iter().map(move |flip| (step, flip)));
     lines.extend(
         found
-            .take(FLIPS_TOLD)
+            .take(FLIPS_LISTED)
             .map(|(step, flip)| line(true, describe_flip(step, flip))),
     );
-    if flips > FLIPS_TOLD as u64 {
-        let more = flips - FLIPS_TOLD as u64;
+    if flips > FLIPS_LISTED as u64 {
+        let more = flips - FLIPS_LISTED as u64;
         let more = counted!(more, "{n} word", "{n} words");
         lines.push(line(true, tr!("and {more} more", more)));
     }

@@ -463,12 +463,38 @@ mod tests {
     use crate::testing::comparison_fixture::Sides;
     use crate::testing::{fixture, samples};
     use crate::views;
+    use assay_model::act::soak::{Checkpoint, SoakStep, Stretch};
     use std::io::{self, Write};
 
     fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
         let mut out = Vec::new();
         write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn memory_flips_are_listed_among_the_errors_of_a_soak() {
+        let checkpoint = Checkpoint {
+            memory_flips: 2,
+            memory_bytes: 4096,
+            ..Checkpoint::default()
+        };
+        let step = SoakStep {
+            of: Stretch::Checking,
+            checkpoint,
+            area_bytes: 8,
+            filled_bytes: 8,
+            faults: Vec::new(),
+            health: None,
+        };
+        let mut run = fixture::run();
+        run.trials.truncate(1);
+        run.trials[0].detail = Some(Box::new(StepDetail::Soak(Box::new(step))));
+        let topics = soak::topics(&Summary::of(&run));
+        let verdict = &topics[0].findings[0].sentences[0];
+        assert!(verdict.bad);
+        let flips = "2 words of memory wrong";
+        assert!(verdict.text.contains(flips), "{}", verdict.text);
     }
 
     #[test]

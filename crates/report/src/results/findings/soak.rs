@@ -13,10 +13,10 @@ use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::course::Course;
 
-/// Number of times at which the rate is reported.
+/// Maximum number of rates in a line: parts of the time, or fill levels.
 const PARTS: usize = 10;
 /// Maximum number of faults to list.
-const FAULTS_TOLD: usize = 16;
+const FAULTS_LISTED: usize = 16;
 
 /// Returns the findings of a soak; empty for other runs.
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
@@ -80,10 +80,10 @@ fn is_whole(summary: &Summary<'_>, last: &SoakStep) -> bool {
 }
 
 /// Step with its trial.
-pub(crate) type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
+pub(crate) type SoakTrial<'a> = (&'a TrialRecord, &'a SoakStep);
 
 /// Returns the steps of a soak, in their order; empty for other runs.
-pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
+pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<SoakTrial<'a>> {
     let trials = summary.run.trials.iter();
     let soak = |trial: &'a TrialRecord| Some((trial, trial.detail.as_deref()?.soak()?));
     trials.filter_map(soak).collect()
@@ -109,9 +109,10 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
             time
         ),
         (true, _) => tr!(
-            "ERRORS FOUND: {faults} did not hold what had been written, {errors} failed; {verified} read back and compared, {written} written in {time}",
+            "ERRORS FOUND: {faults} did not hold what had been written, {errors} failed, {flips} of memory wrong; {verified} read back and compared, {written} written in {time}",
             faults = counted!(state.faults, "{n} block", "{n} blocks"),
             errors = counted!(state.errors, "{n} I/O", "{n} I/Os"),
+            flips = counted!(state.memory_flips, "{n} word", "{n} words"),
             verified,
             written,
             time
@@ -121,14 +122,14 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
 }
 
 /// Describes each block whose data differed.
-fn faults(steps: &[Taken<'_>]) -> Vec<Sentence> {
+fn faults(steps: &[SoakTrial<'_>]) -> Vec<Sentence> {
     let faults = steps.iter().flat_map(|(_, step)| &step.faults);
     let line = |fault| Sentence {
         bad: true,
         text: of_fault(fault),
     };
-    let mut lines: Vec<Sentence> = faults.clone().take(FAULTS_TOLD).map(line).collect();
-    let more = faults.count().saturating_sub(FAULTS_TOLD);
+    let mut lines: Vec<Sentence> = faults.clone().take(FAULTS_LISTED).map(line).collect();
+    let more = faults.count().saturating_sub(FAULTS_LISTED);
     if more > 0 {
         let more = counted!(more, "{n} block", "{n} blocks");
         let text = tr!("and {more} more", more);
@@ -178,11 +179,11 @@ fn held(fault: &Fault) -> String {
     }
 }
 
-fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
+fn counters(steps: &[SoakTrial<'_>], last: &SoakStep) -> Vec<String> {
     let state = &last.checkpoint;
     let passes = state.written_bytes / last.area_bytes.max(1);
     let mut lines = vec![tr!(
-        "{area} written {passes} times over, {filled} of it at least once; {checkpoints}",
+        "{area} written {passes} times, {filled} of it at least once; {checkpoints}",
         area = Bytes(last.area_bytes),
         passes,
         filled = Bytes(last.filled_bytes),
@@ -195,7 +196,7 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
         } = step.of
         {
             lines.push(tr!(
-                "gone on after a stop: {newer} after the last checkpoint were found and count as written; {interrupted} held one that was under way",
+                "resumed: {newer} after the last checkpoint were found and count as written; {interrupted} held an incomplete write",
                 newer = counted!(newer_writes, "{n} write", "{n} writes"),
                 interrupted = counted!(interrupted_blocks, "{n} block", "{n} blocks")
             ));
@@ -203,7 +204,7 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
     }
     if state.memory_bytes > 0 {
         lines.push(tr!(
-            "memory beside it: {moved} written and read, {flips} wrong",
+            "memory test during the soak: {moved} written and read back, {flips} wrong",
             moved = Bytes(state.memory_bytes),
             flips = counted!(state.memory_flips, "{n} word", "{n} words")
         ));
@@ -213,9 +214,9 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
 
 /// Joins the writing stretches to one measurement of their complete intervals. The last interval of
 /// a stretch is shorter and left out. Returns `None` without such a stretch.
-pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
+pub(crate) fn together(steps: &[SoakTrial<'_>]) -> Option<Measurement> {
     let mut whole: Option<Measurement> = None;
-    for one in written(steps).filter_map(|(trial, _)| trial.measured.as_ref()) {
+    for one in writing_steps(steps).filter_map(|(trial, _)| trial.measured.as_ref()) {
         let Series {
             interval_ns,
             points,
@@ -243,8 +244,8 @@ pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
     whole.filter(|whole| !whole.series.points.is_empty())
 }
 
-fn written<'s, 'a>(steps: &'s [Taken<'a>]) -> impl Iterator<Item = &'s Taken<'a>> {
-    let writes = |(_, step): &&Taken<'_>| step.of == Stretch::Writing;
+fn writing_steps<'s, 'a>(steps: &'s [SoakTrial<'a>]) -> impl Iterator<Item = &'s SoakTrial<'a>> {
+    let writes = |(_, step): &&SoakTrial<'_>| step.of == Stretch::Writing;
     steps.iter().filter(writes)
 }
 
@@ -254,19 +255,19 @@ fn whole_intervals(measured: &Measurement) -> usize {
     whole.min(measured.series.points.len())
 }
 
-/// Returns the end of each stretch that wrote in [`together`], in seconds.
-pub(crate) fn ends<'a>(steps: &[Taken<'a>]) -> Vec<(f64, Taken<'a>)> {
+/// Returns each writing stretch with its end on the time axis of [`together`], in seconds.
+pub(crate) fn ends<'a>(steps: &[SoakTrial<'a>]) -> Vec<(f64, SoakTrial<'a>)> {
     let mut end_s = 0.0;
-    let all = written(steps).filter_map(|taken| {
-        let measured = taken.0.measured.as_ref()?;
+    let all = writing_steps(steps).filter_map(|step| {
+        let measured = step.0.measured.as_ref()?;
         let whole = whole_intervals(measured);
         end_s += Nanos(measured.series.interval_ns).as_secs_f64() * whole as f64;
-        Some((end_s, *taken))
+        Some((end_s, *step))
     });
     all.collect()
 }
 
-fn rates(steps: &[Taken<'_>]) -> Vec<String> {
+fn rates(steps: &[SoakTrial<'_>]) -> Vec<String> {
     let whole = together(steps);
     let mut lines = Vec::new();
     lines.extend(whole.as_ref().and_then(by_time));
@@ -303,10 +304,10 @@ fn by_time(whole: &Measurement) -> Option<String> {
 }
 
 /// Describes the write rates while the area is written for the first time.
-fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
+fn by_fill(steps: &[SoakTrial<'_>]) -> Option<String> {
     let mut filled = 0;
     let mut words = Vec::new();
-    for (trial, step) in written(steps) {
+    for (trial, step) in writing_steps(steps) {
         if filled < step.area_bytes {
             let measured = trial.measured.as_ref()?;
             let rate = measured.write.bytes as f64 * 1e9 / measured.elapsed_ns.max(1) as f64;
@@ -327,7 +328,7 @@ fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
 }
 
 /// Describes the hottest thermal zone at the beginning, at the end and at its maximum.
-fn temperature(steps: &[Taken<'_>]) -> Option<String> {
+fn temperature(steps: &[SoakTrial<'_>]) -> Option<String> {
     let zones = steps
         .iter()
         .filter_map(|(trial, _)| trial.evidence.as_ref());
@@ -346,7 +347,7 @@ fn temperature(steps: &[Taken<'_>]) -> Option<String> {
 }
 
 /// Returns the health that the device reported before and after the soak.
-fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Option<Health>) {
+fn healths(summary: &Summary<'_>, steps: &[SoakTrial<'_>]) -> (Option<Health>, Option<Health>) {
     let before = summary.run.header.storage.device();
     let before = before.and_then(|layer| Health::of(&layer.identity));
     let after = steps.iter().rev().find_map(|(_, step)| step.health.clone());
@@ -354,7 +355,7 @@ fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Optio
 }
 
 /// Describes the health before and after the soak.
-fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
+fn health(summary: &Summary<'_>, steps: &[SoakTrial<'_>]) -> Vec<String> {
     match healths(summary, steps) {
         (None, None) => vec![tr!("the device does not report its wear").to_owned()],
         (before, after) => [(tr!("before"), before), (tr!("after"), after)]

@@ -518,7 +518,7 @@ impl Warning {
                 "judge by p99 and the longest gap, not by the mean; the report draws the course"
             ),
             Self::Spread { .. } => {
-                tr!("measure more trials (assay power tells how many), on an idle, cool machine")
+                tr!("measure more trials (assay power shows how many), on an idle, cool machine")
             }
             Self::FewTrials { checks: true, .. } => {
                 tr!("one is enough to find faults; their rates have no spread")

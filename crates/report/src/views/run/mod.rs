@@ -16,7 +16,7 @@ use crate::results::summary::{Group, JobSummary, Ladder, Summary};
 use crate::results::sweep::{Sweep, by_condition};
 use crate::results::warnings::Warning;
 use crate::results::{describe, findings, reference, warnings};
-use crate::words::{Fact, Tone, celsius, clean, enumerate, labels, quantity, utc};
+use crate::words::{NameValue, Tone, celsius, clean, enumerate, labels, quantity, utc};
 use assay_lang::{counted, tr};
 use assay_model::annotation::Annotation;
 use assay_model::condition::Condition;
@@ -437,7 +437,7 @@ fn read_back(run: &Run, condition: &Condition) -> String {
     distinct(settings).join("; ")
 }
 
-fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
+fn facts(evidence: &[&Evidence]) -> Vec<NameValue> {
     let queues = |of: fn(&QueueSettings) -> Option<String>| {
         let queues = evidence.iter().flat_map(|e| &e.queues);
         listed(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))

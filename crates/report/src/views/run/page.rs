@@ -10,7 +10,7 @@ use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::results::{describe, matrix};
 use crate::views::provenance;
 use crate::words::labels::Labels;
-use crate::words::{Fact, Tone, celsius, clean, labels, numbered};
+use crate::words::{NameValue, Tone, celsius, clean, labels, numbered};
 use assay_judge::{DirectionEvidence, Measured};
 use assay_lang::{counted, tr, translated};
 use assay_model::act::StepDetail;
@@ -245,7 +245,7 @@ pub(in crate::views) fn storage(summary: &Summary<'_>) -> Section {
     section
 }
 
-fn headed(section: &mut Section, title: &str, facts: Vec<Fact>) {
+fn headed(section: &mut Section, title: &str, facts: Vec<NameValue>) {
     section.heading(title);
     section.facts(facts);
 }

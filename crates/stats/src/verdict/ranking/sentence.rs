@@ -169,11 +169,11 @@ impl Display for Standings {
             return f.write_str(&none);
         }
         self.front.fmt(f)?;
-        let beside = self.beside.iter().map(|beside| beside.told(self.metrics));
+        let beside = self.beside.iter().map(|beside| beside.clause(self.metrics));
         f.write_str(&beside.collect::<Vec<_>>().join(", "))?;
         for (place, slower) in self.slower.iter().enumerate() {
             f.write_str(if place == 0 { "; " } else { ", " })?;
-            f.write_str(&slower.told(place == 0, self.metrics))?;
+            f.write_str(&slower.clause(place == 0, self.metrics))?;
         }
         if !self.apart.is_empty() {
             let names = enumerate(&self.apart);
@@ -209,7 +209,7 @@ impl Display for Front {
 }
 
 impl Beside {
-    fn told(&self, metrics: usize) -> String {
+    fn clause(&self, metrics: usize) -> String {
         let Self {
             name,
             faster,
@@ -244,7 +244,7 @@ impl Beside {
 
 impl Slower {
     /// Formats the clause; only the first one contains the verb.
-    fn told(&self, first: bool, metrics: usize) -> String {
+    fn clause(&self, first: bool, metrics: usize) -> String {
         let (name, on, than) = (&self.name, self.on, enumerate(&self.than));
         match (first, than.is_empty()) {
             (true, true) => tr!("{name} is slower on {on} of {metrics}", name, on, metrics),

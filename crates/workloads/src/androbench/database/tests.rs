@@ -116,7 +116,7 @@ fn a_checkpoint_comes_when_the_clock_has_stopped() {
 }
 
 #[test]
-fn what_was_done_before_an_error_is_kept_with_it() {
+fn statements_before_an_error_are_kept_with_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let phase = phase(Schema::AndroBench, Journal::Delete, &[Statement::Insert]);
     let database = Database::make(&phase, folder.path()).unwrap();
@@ -157,7 +157,7 @@ fn what_was_done_before_an_error_is_kept_with_it() {
 }
 
 #[test]
-fn what_sqlite_hands_to_the_kernel_is_counted() {
+fn the_writes_of_sqlite_are_counted() {
     let mut recorder = Recorder::default();
     let insert = phase(Schema::AndroBench, Journal::Off, &[Statement::Insert]);
     let (_folder, came) = carry_out(vec![Phase::Database(insert)], &mut recorder);
@@ -189,13 +189,13 @@ fn lines_are_found_by_their_names() {
 
 #[test]
 fn only_writes_of_this_thread_count() {
-    let Some(before) = ThreadIo::look() else {
+    let Some(before) = ThreadIo::read() else {
         assay_testkit::skip("this kernel does not count the I/O of threads");
         return;
     };
     let other = std::thread::spawn(|| tempfile::tempfile().unwrap().write_all(&[1; 500]));
     other.join().unwrap().unwrap();
     tempfile::tempfile().unwrap().write_all(&[1; 100]).unwrap();
-    let seen = ThreadIo::look().unwrap().since(before);
+    let seen = ThreadIo::read().unwrap().since(before);
     assert_eq!((seen.bytes, seen.calls), (100, 1));
 }

@@ -164,7 +164,7 @@ fn a_device_that_goes_away_is_not_judged() {
 }
 
 #[test]
-fn what_is_too_small_is_refused() {
+fn too_small_storage_is_refused() {
     let mut fake = Fake::new(MIB - 4096, Lie::None);
     let refused = probed(&mut fake).unwrap_err().error.to_string();
     assert!(refused.contains("too little to probe"), "{refused}");

@@ -68,7 +68,7 @@ impl Copier<'_> {
         context: &mut Context<'_>,
     ) -> Result<Come, Halt> {
         loop {
-            self.tell_progress(context);
+            self.report_progress(context);
             let Some(wanted) = self.wanted(buffer.len()) else {
                 return Ok(Come::End);
             };

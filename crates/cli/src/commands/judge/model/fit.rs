@@ -22,13 +22,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Rates to fit, and the start of the fit.
+/// Rates to fit, and the initial part.
 struct Source {
     /// Name, for messages and reports.
     name: String,
     lines: Vec<FittedRate>,
     left_out: Vec<LeftOut>,
-    start: DeviceModel,
+    initial: DeviceModel,
     policy: Policy,
 }
 
@@ -45,7 +45,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
         false => of_store(args)?,
     };
     let seen: Vec<Observation> = source.lines.iter().map(|line| line.seen).collect();
-    let estimated = estimate(&source.start, source.policy, &seen);
+    let estimated = estimate(&source.initial, source.policy, &seen);
     let estimated = estimated.map_err(Failure::usage)?;
     let fit = Fit {
         source: &source,
@@ -67,7 +67,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Returns the part that a fit starts with, for rates of that kind of device.
-fn start(args: &FitArgs, kind: &DeviceKind) -> Result<DeviceModel, Failure> {
+fn initial_part(args: &FitArgs, kind: &DeviceKind) -> Result<DeviceModel, Failure> {
     device_model(args.part.as_deref().unwrap_or(DeviceModel::name_like(kind)))
 }
 
@@ -76,7 +76,7 @@ fn of_file(args: &FitArgs) -> Result<Source, Failure> {
         name: args.source.clone(),
         lines: read(Path::new(&args.source))?,
         left_out: Vec::new(),
-        start: start(args, &DeviceKind::Sd)?,
+        initial: initial_part(args, &DeviceKind::Sd)?,
         policy: args.policy.unwrap_or(Policy::Closed),
     })
 }
@@ -93,22 +93,22 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
         only: &args.only,
     };
     let device = run.header.storage.device();
-    let start = start(
+    let initial = initial_part(
         args,
         device.map_or(&DeviceKind::Sd, |layer| &layer.identity.kind),
     )?;
-    let fitted = fit_input::of_run(&run, chosen, start, args.policy);
+    let fitted = fit_input::of_run(&run, chosen, initial, args.policy);
     let fit_input::Measured {
         lines,
         left_out,
-        start,
+        start: initial,
         policy,
     } = fitted.map_err(Failure::usage)?;
     Ok(Source {
         name: format!("run {}", run.header.id),
         lines,
         left_out,
-        start,
+        initial,
         policy,
     })
 }
@@ -123,7 +123,7 @@ fn no_source(word: &str, failure: &Failure) -> Failure {
 impl Fit<'_> {
     /// Returns the fitted part, with the given name.
     fn part(&self, name: &str) -> Result<DeviceModel, Failure> {
-        let start = &self.source.start;
+        let initial = &self.source.initial;
         let unknown: Vec<&str> = (self.estimated.parameters.iter())
             .filter(|parameter| !is_determined(parameter))
             .map(|parameter| parameter.name)
@@ -139,9 +139,9 @@ impl Fit<'_> {
             name: name.to_owned(),
             about: format!("fitted to {}", self.source.name),
             source: format!(
-                "assay model fit, of {} rates; as in {}, not determined by them: {}",
+                "assay model fit from {} rates; not determined, so taken from {}: {}",
                 self.source.lines.len(),
-                start.name,
+                initial.name,
                 match unknown.is_empty() {
                     true => "what is not fitted".to_owned(),
                     false => unknown.join(", "),
@@ -169,7 +169,7 @@ fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
     }
     if lines.is_empty() {
         return Err(refused(format!(
-            "there are no rates in it: lines are {HEAD}"
+            "it has no rates: each line must be {HEAD}, such as randread,8k,16.5MiB/s"
         )));
     }
     Ok(lines)
@@ -238,7 +238,7 @@ impl Fit<'_> {
         json!({
             "schema": 1,
             "source": self.source.name,
-            "start": self.source.start.name,
+            "start": self.source.initial.name,
             "policy": self.source.policy.to_string(),
             "parameters": parameters(&self.estimated.parameters),
             "rates": rates.collect::<Vec<_>>(),
@@ -253,9 +253,9 @@ impl Fit<'_> {
         let source = self.source;
         let rates = counted!(source.lines.len() as u64, "{n} rate", "{n} rates");
         let title = format!(
-            "{}: {rates}, fitted from {} on",
+            "{}: {rates}; fit started from part {}",
             clean(&source.name),
-            clean(&source.start.name)
+            clean(&source.initial.name)
         );
         let mut document = Document::new(title);
         let mut parameters = Section::new("parameters", "");
@@ -282,13 +282,14 @@ impl Fit<'_> {
                           the other.";
             notes.say(device, None);
         }
-        let start = &source.start;
+        let initial = &source.initial;
         notes.say(
             format!(
-                "Ramps of {} (read) and {} (write) blocks of 512 bytes are not fitted. Parameters \
-                 on which no rate depends keep the values of the part that the fit began with; of \
-                 other parameters that are not determined only the sum is meaningful.",
-                start.read.ramp_blocks, start.write.ramp_blocks
+                "The number of first blocks of a request that take longer (ramp: {} read, {} write, \
+                 of 512 bytes) is not fitted. Parameters on which no rate depends keep the values of \
+                 the part that the fit began with; of other parameters that are not determined \
+                 only the sum is meaningful.",
+                initial.read.ramp_blocks, initial.write.ramp_blocks
             ),
             None,
         );

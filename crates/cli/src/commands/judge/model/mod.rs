@@ -39,6 +39,7 @@ pub fn run(args: &ModelArgs) -> Result<ExitCode, Failure> {
 /// `assay model`.
 #[derive(Args, Debug)]
 #[command(
+    // clap would print the help for a missing subcommand instead of an error.
     arg_required_else_help = false,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a rule can be broken (check)."
 )]
@@ -53,7 +54,7 @@ pub struct ModelArgs {
 pub enum ModelCommand {
     /// Show the payload ceiling of each bus, and compare a measured rate with it.
     Limits(LimitsArgs),
-    /// Reproduce, explain and judge a published before/after table (multi-block experiment).
+    /// Compare transfer policies with the figures published with a patch (mmc: rtsx, v3, 2021).
     Compare(CompareArgs),
     /// Search the state space of a policy for lost data, stale reads and open transfers.
     Check(CheckArgs),
@@ -95,8 +96,8 @@ const COMPARE_HELP: &str = "\
 Examples:
   assay model compare --policy closed --policy open
 
-Policies: closed (CMD12 after each transfer), open (as published: transfers stay open),
-open-safe (the same without its holes), open-after-N (open-safe after N requests in a row).
+Policies: closed (CMD12 after each transfer), open (as in the patch: transfers stay open),
+open-safe (open, rule violations fixed), open-after-N (open-safe after N requests in a row).
 
 Exit codes: 0 done, 2 wrong usage.";
 
@@ -139,8 +140,8 @@ Examples:
 A line of a file is a pattern, a size and a rate, such as
   randread,8k,16.5MiB/s
 with read, write, randread or randwrite, one I/O after the other. Empty lines and those that
-begin with # are skipped. Of a run, the results with the label device or simulated are fitted:
-direct reads and writes of one at a time.
+begin with # are skipped. From a run, only direct reads and writes with depth 1 and label device
+or simulated are fitted.
 
 Exit codes: 0 done, 2 wrong usage.";
 
@@ -293,8 +294,8 @@ fn limits_document(ceilings: &[Ceiling], measured: &[OnBus]) -> Document {
         section.say(ceiling.formula.as_str(), None);
         section.say(ceiling.source, None);
     } else {
-        let note = "Ceilings count the framing of data, not commands, interrupts or the device. \
-                    --bus MODE shows a formula and its source, --json all of them.";
+        let note = "A ceiling is the bus rate minus the framing of data. Time for commands, interrupts and the \
+                    device is not subtracted. --bus MODE shows a formula and its source, --json all of them.";
         section.say(note, None);
     }
     let title = "Payload ceilings of buses in MB/s (1 MB is 1000000 bytes)";

@@ -25,12 +25,12 @@ const COMMAND: &str = "command:";
 
 /// A command and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub struct Argv(pub Vec<String>);
 
 /// Splits words as a shell does; nothing else of a shell is interpreted.
-pub fn words(text: &str) -> Result<Words, String> {
+pub fn argv(text: &str) -> Result<Argv, String> {
     match shlex::split(text) {
-        Some(words) if !words.is_empty() => Ok(Words(words)),
+        Some(words) if !words.is_empty() => Ok(Argv(words)),
         _ => Err("no command: write its words as for a shell".to_owned()),
     }
 }
@@ -43,7 +43,7 @@ pub enum Method {
     /// By the power driver of a labgrid's place.
     Labgrid,
     /// By a command.
-    Command(Words),
+    Command(Argv),
 }
 
 impl FromStr for Method {
@@ -54,7 +54,7 @@ impl FromStr for Method {
             "ask" => Ok(Self::Ask),
             "labgrid" => Ok(Self::Labgrid),
             _ => match text.strip_prefix(COMMAND) {
-                Some(command) => words(command).map(Self::Command),
+                Some(command) => argv(command).map(Self::Command),
                 None => Err("one of ask, labgrid, command:'WORDS'".to_owned()),
             },
         }
@@ -69,15 +69,15 @@ pub enum Switch {
     /// External commands.
     Commands {
         /// Cuts the power.
-        off: Words,
+        off: Argv,
         /// Restores the power; `None` if `off` does so, too.
-        on: Option<Words>,
+        on: Option<Argv>,
     },
 }
 
 impl Switch {
     /// Returns the switch of a method, for the target of that name.
-    pub fn new(method: &Method, restore: Option<&Words>, target: &str) -> Result<Self, Failure> {
+    pub fn new(method: &Method, restore: Option<&Argv>, target: &str) -> Result<Self, Failure> {
         let place = target.strip_prefix("labgrid:");
         match (method, place) {
             (Method::Ask | Method::Labgrid, _) if restore.is_some() => {
@@ -92,7 +92,7 @@ impl Switch {
                 let power = |what: &str| {
                     let mut words = client();
                     words.extend(["-p", place, "power", what].map(str::to_owned));
-                    Words(words)
+                    Argv(words)
                 };
                 Ok(Self::Commands {
                     off: power("off"),
@@ -116,7 +116,7 @@ impl Switch {
     /// Restores the power.
     pub fn on(&self) -> Result<(), Failure> {
         match self {
-            Self::Hand => ask(tr!("Give the power back, then press Enter")),
+            Self::Hand => ask(tr!("Restore the power, then press Enter")),
             Self::Commands { on: Some(on), .. } => run_command(on),
             Self::Commands { on: None, .. } => Ok(()),
         }
@@ -132,12 +132,12 @@ fn ask(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command. Its output goes to standard error: standard output is for results.
-fn run_command(words: &Words) -> Result<(), Failure> {
-    let Some((program, arguments)) = words.0.split_first() else {
+/// Runs a command. Its output is not shown; a failure reports its last line of standard error.
+fn run_command(argv: &Argv) -> Result<(), Failure> {
+    let Some((program, arguments)) = argv.0.split_first() else {
         return Ok(());
     };
-    let shown = words.0.join(" ");
+    let shown = argv.0.join(" ");
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -155,11 +155,11 @@ fn run_command(words: &Words) -> Result<(), Failure> {
 }
 
 /// Time between attempts to reach a board that boots.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Time limit for the greeting of a board that boots.
 const GREETING: Duration = Duration::from_secs(30);
 /// Time after the cut within which messages of the writer may still arrive.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const AFTER_CUT: Duration = Duration::from_millis(500);
 
 /// Parameters that all cycles share.
 pub struct Cycles<'a> {
@@ -193,15 +193,15 @@ impl Cycles<'_> {
         journal.cycle(planned)?;
         let boot_id = self.begin(&mut host, planned)?;
         journal.ready(boot_id.as_deref())?;
-        let moment = self.hear_until_cut(&mut host, planned, journal)?;
+        let moment = self.record_until_cut(&mut host, planned, journal)?;
         drop(host);
         sleep(self.off_time);
         self.switch.on()?;
         Ok((self.reach()?, boot_id, moment))
     }
 
-    /// Checks the data that is there after a cut at `moment`, given the boot id from before it; returns
-    /// `None` if that is still the boot id, so that there was no cut.
+    /// Checks the data after a cut at `moment`. `boot_id` is the boot id before the cut. Returns
+    /// `None` if the board still has it: the power was not cut.
     pub fn judge(
         &self,
         host: &mut Host,
@@ -210,8 +210,8 @@ impl Cycles<'_> {
         (boot_id, moment): (Option<&str>, Moment),
     ) -> Result<Option<CutStep>, Failure> {
         let away_ms = unix_ms().saturating_sub(moment.unix_ms);
-        journal.look()?;
-        let found = self.look(host, planned, journal)?;
+        journal.check_begins()?;
+        let found = self.verify(host, planned, journal)?;
         if boot_id.is_some() && found.boot_id.as_deref() == boot_id {
             return Ok(None);
         }
@@ -247,8 +247,8 @@ impl Cycles<'_> {
         }
     }
 
-    /// Notes the messages of the writer until its link ends; returns the moment of the cut.
-    fn hear_until_cut(
+    /// Records the messages of the writer until its link ends; returns the moment of the cut.
+    fn record_until_cut(
         &self,
         host: &mut Host,
         planned: &Planned,
@@ -293,11 +293,12 @@ impl Cycles<'_> {
                 after_ns: nanos(began.elapsed()),
                 unix_ms: unix_ms(),
             };
-            let noted = marker.cut(moment).map_err(|error| {
-                Failure::failed(format!("cannot note the cut of the power: {error}"))
-            });
+            // Recorded before the switch acts: a cut without a record could not be resumed.
+            let noted = marker
+                .cut(moment)
+                .map_err(|error| Failure::failed(format!("cannot record the power cut: {error}")));
             let done = noted.and_then(|()| switch.off());
-            sleep(LAST_WORDS);
+            sleep(AFTER_CUT);
             end_link();
             done.map(|()| moment)
         };
@@ -317,12 +318,12 @@ impl Cycles<'_> {
                         self.boot_timeout.as_secs()
                     )));
                 }
-                Err(_) => sleep(AGAIN),
+                Err(_) => sleep(RETRY_INTERVAL),
             }
         }
     }
 
-    fn look(
+    fn verify(
         &self,
         host: &mut Host,
         planned: &Planned,
@@ -364,7 +365,7 @@ mod tests {
     #[test]
     fn a_method_is_a_word_or_a_command() {
         assert_eq!("ask".parse(), Ok(Method::Ask));
-        let relay = Words(vec!["relay".to_owned(), "off 3".to_owned()]);
+        let relay = Argv(vec!["relay".to_owned(), "off 3".to_owned()]);
         assert_eq!("command:relay 'off 3'".parse(), Ok(Method::Command(relay)));
         for bad in ["", "relay", "command:", "command:'"] {
             assert!(bad.parse::<Method>().is_err(), "{bad}");
@@ -384,12 +385,12 @@ mod tests {
         );
         assert_eq!(on.unwrap().0.last().unwrap(), "on");
         assert!(Switch::new(&Method::Labgrid, None, "ssh://b").is_err());
-        assert!(Switch::new(&Method::Ask, Some(&Words(Vec::new())), "ssh://b").is_err());
+        assert!(Switch::new(&Method::Ask, Some(&Argv(Vec::new())), "ssh://b").is_err());
     }
 
     #[test]
     fn a_command_that_fails_says_so() {
-        let failed = run_command(&words("sh -c 'echo no relay >&2; exit 3'").unwrap());
+        let failed = run_command(&argv("sh -c 'echo no relay >&2; exit 3'").unwrap());
         let said = failed.unwrap_err().to_string();
         assert!(
             said.contains("no relay") && said.contains("exit status: 3"),

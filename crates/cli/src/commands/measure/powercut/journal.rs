@@ -31,15 +31,15 @@ pub struct Journal {
 
 /// Cycle that a killed host left unfinished.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct UnfinishedCycle {
     /// Number of the cycle, from 1.
     pub number: u32,
     /// Boot id of the board that wrote; `None` if it is not known.
     pub boot_id: Option<String>,
     /// Moment of the cut; `None` if the power was not cut.
     pub cut: Option<Moment>,
-    /// `true` if the check of the data has begun, which removes it.
-    pub looked: bool,
+    /// `true` if the check of the data had begun: it removes the data and cannot be repeated.
+    pub check_began: bool,
 }
 
 /// Time just before the power cut.
@@ -65,7 +65,7 @@ impl Journal {
         store: &Path,
         run_id: &str,
         streams: usize,
-    ) -> Result<(Self, Option<Left>), Failure> {
+    ) -> Result<(Self, Option<UnfinishedCycle>), Failure> {
         let path = beside(store, run_id);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -78,8 +78,8 @@ impl Journal {
         let left = journal.replay(&text);
         // Remove an unfinished last line: the next one must start a new line.
         let finished = text.rfind('\n').map_or(0, |end| end + 1);
-        let cut = journal.file.set_len(finished as u64);
-        cut.map_err(|error| journal.failed(&error))?;
+        let truncated = journal.file.set_len(finished as u64);
+        truncated.map_err(|error| journal.failed(&error))?;
         Ok((journal, left))
     }
 
@@ -102,12 +102,12 @@ impl Journal {
         self.line(&format!("cycle {number} {seed}\n"))
     }
 
-    /// Notes that the writes begin.
+    /// Records that the writes begin.
     pub fn ready(&mut self, boot_id: Option<&str>) -> Result<(), Failure> {
         self.line(&format!("ready {}\n", boot_id.unwrap_or("-")))
     }
 
-    /// Notes a message of the writer.
+    /// Records a message of the writer.
     pub fn received(&mut self, word: &Word) -> Result<(), Failure> {
         let (letter, stream, sequence) = match *word {
             Word::Ready { .. } => return Ok(()),
@@ -115,7 +115,7 @@ impl Journal {
             Word::Acknowledged { stream, sequence } => ('a', stream, sequence),
         };
         self.line(&format!("{letter} {stream} {sequence}\n"))?;
-        match self.note(letter, stream, sequence) {
+        match self.update(letter, stream, sequence) {
             Some(()) => Ok(()),
             None => Err(Failure::lost(
                 "the agent reported a stream that does not exist",
@@ -123,13 +123,14 @@ impl Journal {
         }
     }
 
-    /// Notes that the data is being checked, and then removed.
-    pub fn look(&mut self) -> Result<(), Failure> {
+    /// Records that the data is being checked, and then removed.
+    pub fn check_begins(&mut self) -> Result<(), Failure> {
         self.line("look\n")
     }
 
-    /// Returns a marker that notes, from another thread, that the power is about to be cut.
+    /// Returns a marker that records, from another thread, that the power is about to be cut.
     pub fn marker(&self) -> Result<Marker, Failure> {
+        // Both handles append (O_APPEND), so that neither overwrites a line of the other.
         let file = self.file.try_clone();
         file.map(Marker).map_err(|error| self.failed(&error))
     }
@@ -141,11 +142,11 @@ impl Journal {
 
     /// Removes the journal of a run that is completely stored.
     pub fn remove(self) {
-        // A remaining file does no harm.
+        // A remaining file does no harm: its name has the id of this run.
         let _ = fs::remove_file(&self.path);
     }
 
-    fn note(&mut self, letter: char, stream: u32, sequence: u64) -> Option<()> {
+    fn update(&mut self, letter: char, stream: u32, sequence: u64) -> Option<()> {
         let known = self.known.get_mut(stream as usize)?;
         match letter {
             'b' => known.begun = sequence,
@@ -154,9 +155,10 @@ impl Journal {
         Some(())
     }
 
-    /// Parses the lines of a killed host; ignores an unfinished last line.
-    fn replay(&mut self, text: &str) -> Option<Left> {
-        let mut left: Option<Left> = None;
+    /// Parses the lines of a killed host; ignores an unfinished last line. Returns `None` if there
+    /// is no cycle or a line is malformed.
+    fn replay(&mut self, text: &str) -> Option<UnfinishedCycle> {
+        let mut left: Option<UnfinishedCycle> = None;
         for line in text
             .split_inclusive('\n')
             .filter(|line| line.ends_with('\n'))
@@ -164,14 +166,14 @@ impl Journal {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
                 ["cycle", number, _] => {
-                    left = Some(Left {
+                    left = Some(UnfinishedCycle {
                         number: number.parse().ok()?,
                         boot_id: None,
                         cut: None,
-                        looked: false,
+                        check_began: false,
                     });
                 }
-                ["look"] => left.as_mut()?.looked = true,
+                ["look"] => left.as_mut()?.check_began = true,
                 ["ready", boot] => left.as_mut()?.boot_id = (boot != "-").then(|| boot.to_owned()),
                 ["cut", after, at] => {
                     left.as_mut()?.cut = Some(Moment {
@@ -181,7 +183,7 @@ impl Journal {
                 }
                 [letter @ ("a" | "b"), stream, sequence] => {
                     let letter = letter.chars().next()?;
-                    self.note(letter, stream.parse().ok()?, sequence.parse().ok()?)?;
+                    self.update(letter, stream.parse().ok()?, sequence.parse().ok()?)?;
                 }
                 _ => return None,
             }
@@ -190,6 +192,7 @@ impl Journal {
     }
 
     fn line(&mut self, line: &str) -> Result<(), Failure> {
+        // Not synced: the journal must survive a killed process, not a crash of the host.
         let written = self.file.write_all(line.as_bytes());
         written.map_err(|error| self.failed(&error))
     }
@@ -203,7 +206,7 @@ impl Journal {
 pub struct Marker(File);
 
 impl Marker {
-    /// Notes that the power is about to be cut.
+    /// Records that the power is about to be cut.
     pub fn cut(&mut self, moment: Moment) -> std::io::Result<()> {
         let Moment { after_ns, unix_ms } = moment;
         self.0
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_on_the_file_as_they_come_and_counted_for_each_cycle() {
+    fn each_message_is_written_at_once_and_counts_restart_with_each_cycle() {
         let folder = assay_testkit::Scratch::new().unwrap();
         let store = folder.join("runs.sqlite");
         let file = folder.join("runs.sqlite-powercut-abc");
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_host_left_is_read_again() {
+    fn a_reopened_journal_has_the_unfinished_cycle() {
         let folder = assay_testkit::Scratch::new().unwrap();
         let store = folder.join("runs.sqlite");
         let reopened = || Journal::reopen(&store, "abc", 2).unwrap();
@@ -290,16 +293,16 @@ mod tests {
         half.write_all(b"a 1 2").unwrap();
         let (journal, left) = reopened();
         assert_eq!(journal.known()[1], ACKNOWLEDGED);
-        let expected = Left {
+        let expected = UnfinishedCycle {
             number: 1,
             boot_id: Some("x-y".to_owned()),
             cut: Some(moment),
-            looked: false,
+            check_began: false,
         };
         assert_eq!(left, Some(expected));
         let (mut journal, _) = reopened();
-        journal.look().unwrap();
+        journal.check_begins().unwrap();
         let (_, left) = reopened();
-        assert!(left.unwrap().looked, "after half a line");
+        assert!(left.unwrap().check_began, "after half a line");
     }
 }

@@ -37,8 +37,8 @@ use assay_report::findings::powercut::{in_brief, total};
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
-use cycle::{Cycles, Method, Switch, Words, words};
-use journal::{Journal, Left, Planned};
+use cycle::{Argv, Cycles, Method, Switch, argv};
+use journal::{Journal, Planned, UnfinishedCycle};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 /// Returns the name of a target other than this machine.
 fn named(target: &dyn Target) -> Result<String, Failure> {
     target.name().ok_or_else(|| {
-        Failure::usage("the power of this machine cannot be cut by itself: name a board with --on")
+        Failure::usage("this machine cannot cut its own power: name a board with --on")
     })
 }
 
@@ -115,17 +115,17 @@ fn cycles<'a>(
 /// Returns the act that writes.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     let device = matches!(place, Place::Device { .. });
-    let fits = |kind: &DurabilityKind| !device || kind.on_device();
-    let mut kinds = args.ways.clone();
-    if kinds.is_empty() {
-        kinds = DurabilityKind::ALL.into_iter().filter(fits).collect();
+    let fits = |way: &DurabilityKind| !device || way.on_device();
+    let mut ways = args.ways.clone();
+    if ways.is_empty() {
+        ways = DurabilityKind::ALL.into_iter().filter(fits).collect();
     }
-    kinds.sort_by_key(|kind| DurabilityKind::ALL.iter().position(|known| known == kind));
-    kinds.dedup();
-    if let Some(kind) = kinds.iter().find(|kind| !fits(kind)) {
+    ways.sort_by_key(|way| DurabilityKind::ALL.iter().position(|known| known == way));
+    ways.dedup();
+    if let Some(way) = ways.iter().find(|way| !fits(way)) {
         return Err(Failure::usage(format!(
             "{} needs a file system, and {} is a device",
-            kind.name(),
+            way.name(),
             place.path().display()
         )));
     }
@@ -137,7 +137,7 @@ fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     Ok(Powercut {
         path: place.path().to_owned(),
         device,
-        kinds,
+        kinds: ways,
         mount: args.mount.clone(),
         task: Task::Write,
     })
@@ -178,8 +178,8 @@ pub struct PowercutArgs {
     #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
     pub cut: Option<Method>,
     /// Command that restores the power [default: the command of --cut does].
-    #[arg(long, value_name = "WORDS", value_parser = words)]
-    pub restore: Option<Words>,
+    #[arg(long, value_name = "WORDS", value_parser = argv)]
+    pub restore: Option<Argv>,
     /// Number of cycles.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub cycles: u32,
@@ -192,11 +192,11 @@ pub struct PowercutArgs {
     /// Time that the board may take to be reachable again.
     #[arg(long, value_name = "TIME", default_value = "3min", value_parser = parse_time)]
     pub boot_timeout: Nanos,
-    /// Mount this at PATH, before the writes and after each cut [default: the board does].
+    /// Mount this at PATH, before the writes and after each cut [default: the boot mounts it].
     #[arg(long, value_name = "DEVICE:TYPE[:OPTIONS]", value_parser = mounting)]
     pub mount: Option<Mounting>,
-    /// Write methods, separated by commas, which run at the same time [default: all that the path
-    /// takes].
+    /// Ways of making writes durable, separated by commas, used at the same time [default: all that
+    /// the path supports].
     #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = one_of(&DurabilityKind::ALL, DurabilityKind::name))]
     pub ways: Vec<DurabilityKind>,
     /// Size that the device guarantees to write completely or not at all.
@@ -230,7 +230,7 @@ impl PowercutArgs {
     /// Returns the method of cutting the power.
     pub fn cut(&self) -> Result<&Method, Failure> {
         let cut = self.cut.as_ref();
-        cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
+        cut.ok_or_else(|| Failure::usage("--cut METHOD is missing"))
     }
 }
 
@@ -239,7 +239,7 @@ fn between(text: &str) -> Result<(Nanos, Nanos), String> {
     let (from, to) = (parse_time(from)?, parse_time(to)?);
     match from <= to {
         true => Ok((from, to)),
-        false => Err("the first time is the longer one".to_owned()),
+        false => Err("FROM must not exceed TO".to_owned()),
     }
 }
 
@@ -263,7 +263,7 @@ fn mounting(text: &str) -> Result<Mounting, String> {
 struct Session<'a> {
     /// Parameters that all cycles share.
     pub cycles: Cycles<'a>,
-    /// `--destroy-data` as given: it must name a device that has no identifier.
+    /// `--destroy-data` as given. If the device has no identifier, the option must name it.
     pub destroy: DestroyArgs,
     /// Journal of the cycle under way.
     pub journal: Journal,
@@ -441,7 +441,7 @@ fn resume_powercut(
     let work = work(&began, &written_to)?;
     let (journal, left) = Journal::reopen(store.path(), &id, work.kinds.len())?;
     let mut cycles = cycles(&began, target, work, switch, &id);
-    tell_resumed(&run, began.cycles);
+    announce_resumed(&run, began.cycles);
     // The killed process may have left the power off.
     if left.as_ref().is_some_and(|left| left.cut.is_some()) {
         cycles.switch.on()?;
@@ -477,14 +477,19 @@ fn resume_powercut(
 impl Session<'_> {
     /// Completes the unfinished cycle if its power was cut and its data was not checked yet, because
     /// the check removes the data. Otherwise the cycle is repeated.
-    fn finish(&mut self, args: &PowercutArgs, left: &Left, host: &mut Host) -> Result<(), Failure> {
+    fn finish(
+        &mut self,
+        args: &PowercutArgs,
+        left: &UnfinishedCycle,
+        host: &mut Host,
+    ) -> Result<(), Failure> {
         let next = self.trials.len();
         let next: Option<Planned> = planned(args, self.header.plan.seed).nth(next);
         let (Some(planned), Some(moment)) = (next, left.cut) else {
             return Ok(());
         };
         // The unfinished cycle is stored already.
-        if planned.number != left.number || left.looked {
+        if planned.number != left.number || left.check_began {
             return Ok(());
         }
         let boot_id = left.boot_id.as_deref();
@@ -521,7 +526,7 @@ fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
     Ok(abandoned.iter().any(|gone| gone.id == run.header.id))
 }
 
-fn tell_resumed(run: &Run, cycles: u32) {
+fn announce_resumed(run: &Run, cycles: u32) {
     say(&format!(
         "assay: resumes run {} after {} of {cycles} cycles",
         run.header.id,
@@ -545,7 +550,7 @@ mod tests {
         );
         assert_eq!(mounting("/dev/sda1:xfs").unwrap().options, "");
         assert!(mounting("sda1:xfs").is_err() && mounting("/dev/sda1").is_err());
-        assert_eq!(words("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
-        assert!(words("").is_err() && words("'").is_err());
+        assert_eq!(argv("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
+        assert!(argv("").is_err() && argv("'").is_err());
     }
 }

@@ -28,7 +28,7 @@ pub fn document(run: &Run, found: &Found) -> Document {
     };
     let mut summary = Section::new("summary", "");
     summary.facts(facts(true));
-    say(run, found, &mut summary);
+    add_circumstances(run, found, &mut summary);
     document.push(summary);
     let mut others = Section::new("not-determined", tr!("Not determined"));
     others.facts(facts(false));
@@ -243,7 +243,7 @@ fn completed(run: &Run) -> usize {
 }
 
 /// Adds the place, the number of trials and the labels, and the progress if the run is incomplete.
-fn say(run: &Run, found: &Found, section: &mut Section) {
+fn add_circumstances(run: &Run, found: &Found, section: &mut Section) {
     let header = &run.header;
     let each = counted!(
         trials_of_points(run),

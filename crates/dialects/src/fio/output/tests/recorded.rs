@@ -2,7 +2,7 @@
 //! made a report; written in each format that must be what fio wrote.
 
 use super::*;
-use assay_stats::histogram::{bucket_bounds, bucket_index};
+use assay_stats::histogram::{bin_bounds, bin_index};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -40,14 +40,14 @@ fn latency(fio: &Value) -> LatencyRecord {
     let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
     if let Some(written) = fio.get("bins").and_then(Value::as_object) {
         for (ns, operations) in written {
-            bins.insert(bucket_index(ns.parse().unwrap()), whole(operations));
+            bins.insert(bin_index(ns.parse().unwrap()), whole(operations));
         }
     } else {
         for (ns, operations) in [(min_ns, 1), (rounded(mean), count - 2), (max_ns, 1)] {
-            *bins.entry(bucket_index(ns)).or_default() += operations;
+            *bins.entry(bin_index(ns)).or_default() += operations;
         }
     }
-    assert!(bins.keys().all(|index| bucket_bounds(*index).is_some()));
+    assert!(bins.keys().all(|index| bin_bounds(*index).is_some()));
     let n = count as f64;
     let squares = real(&fio["stddev"]).powi(2) * (n - 1.0) + mean * mean * n;
     LatencyRecord {

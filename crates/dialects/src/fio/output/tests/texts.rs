@@ -243,7 +243,7 @@ fn a_stalled_device_has_a_minimum_of_zero() {
 }
 
 #[test]
-fn what_runs_still_has_no_label_yet() {
+fn an_interim_report_has_no_label() {
     let mut case = plain();
     case.judgements = vec![None];
     case.report.interim = true;

@@ -127,7 +127,7 @@ fn the_cache_is_emptied_on_opening_or_filled_by_pre_read() {
         let mut table = FileTable::new(stream, &plan, &shared);
         table.open_first(&no_stop()).unwrap();
         assert_eq!(table.take_notes(), []);
-        page_cache::look(&file).unwrap().cached_bytes
+        page_cache::cached_pages(&file).unwrap().cached_bytes
     };
     assert_eq!(cached(&reads), 0);
     reads.files.pre_read = true;
@@ -151,7 +151,7 @@ fn the_cache_of_a_device_is_emptied() {
     page_cache::warm(&file, device.node(), 0, MIB).unwrap();
     let mut table = FileTable::new(&reads, &plan, &shared);
     assert!(table.open(0).unwrap().is_device);
-    assert_eq!(page_cache::look(&file).unwrap().cached_bytes, 0);
+    assert_eq!(page_cache::cached_pages(&file).unwrap().cached_bytes, 0);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn pages_that_stay_are_told() {
     opened.read_exact_at(&mut [0; 8192], 0).unwrap();
     let mut table = FileTable::new(&reads, &plan, &shared);
     table.open(0).unwrap();
-    let stay = page_cache::look(&opened).is_some_and(|cache| cache.cached_bytes > 0);
+    let stay = page_cache::cached_pages(&opened).is_some_and(|cache| cache.cached_bytes > 0);
     let told = !table.take_notes().is_empty();
     assert_eq!(told, stay, "on tmpfs they stay, elsewhere not");
 }

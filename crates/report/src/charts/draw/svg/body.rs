@@ -364,12 +364,12 @@ fn dots(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>) -> Markup {
     }
     html! {
         @for point in &series.points {
-            path class={ "dot " (tint) } d=(place(point)) { (told(point)) }
+            path class={ "dot " (tint) } d=(place(point)) { (tooltip(point)) }
         }
     }
 }
 
-fn told(point: &Point) -> Markup {
+fn tooltip(point: &Point) -> Markup {
     html! { @if let Some(note) = &point.note { title { (clean(note)) } } }
 }
 
@@ -409,7 +409,7 @@ fn bars(
                 false => (px - BAR, py.min(y.base()), 2.0 * BAR, (py - y.base()).abs()),
             };
             rect class={ "bar " (tint) } x=(at(left)) y=(at(top)) width=(at(width.max(1.0))) height=(at(height.max(1.0))) {
-                (told(point))
+                (tooltip(point))
             }
         }
     }
@@ -448,7 +448,7 @@ fn intervals(
     };
     html! {
         @for point in &series.points {
-            path class={ "interval " (tint) } d=(path(point)) { (told(point)) }
+            path class={ "interval " (tint) } d=(path(point)) { (tooltip(point)) }
             @if let (Some(note), true) = (&point.note, sideways) {
                 text x=(at(area.right + 8.0)) y=(at(y.px(point.y) + 4.0)) { (clean(note)) }
             }
@@ -493,9 +493,9 @@ fn spans(
         }
         @for (from, to, height, point) in spans {
             @if lanes {
-                rect class={ "stretch " (tint) } x=(at(from)) y=(at(height - 5.0)) width=(at((to - from).max(2.0))) height="10" { (told(point)) }
+                rect class={ "stretch " (tint) } x=(at(from)) y=(at(height - 5.0)) width=(at((to - from).max(2.0))) height="10" { (tooltip(point)) }
             } @else {
-                line class={ "level " (tint) } x1=(at(from)) x2=(at(to)) y1=(at(height)) y2=(at(height)) { (told(point)) }
+                line class={ "level " (tint) } x1=(at(from)) x2=(at(to)) y1=(at(height)) y2=(at(height)) { (tooltip(point)) }
             }
         }
     }

@@ -18,7 +18,7 @@ const ALONE: Duration = Duration::from_secs(10);
 /// does not want to wait.
 const INSISTED: Duration = Duration::from_secs(1);
 /// Signals within this interval count as one.
-const SAME_WISH: Duration = Duration::from_millis(300);
+const SAME_SIGNAL: Duration = Duration::from_millis(300);
 /// Exit code if the connection has ended and the load has not.
 const ABANDONED: i32 = 1;
 /// Offset of the exit code to the signal number, as in shells.
@@ -26,16 +26,16 @@ const SIGNALLED: i32 = 128;
 
 /// Tracks whether a load is in progress, and ends the process if necessary.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastResort(Arc<LastResortShared>);
+pub(crate) struct ExitWatchdog(Arc<WatchdogShared>);
 
 #[derive(Debug, Default)]
-struct LastResortShared {
-    state: Mutex<LastResortState>,
+struct WatchdogShared {
+    state: Mutex<WatchdogState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct LastResortState {
+struct WatchdogState {
     load: Option<Running>,
     /// The session has ended, and nothing is left to do.
     session_over: bool,
@@ -52,9 +52,9 @@ struct Running {
 }
 
 /// Guard of a load in progress; dropping it marks the load as ended.
-pub(crate) struct UnderWay<'a>(&'a LastResort);
+pub(crate) struct UnderWay<'a>(&'a ExitWatchdog);
 
-impl LastResort {
+impl ExitWatchdog {
     /// Acts begin; `None` if one of them has something to remove or restore: the agent waits for
     /// its end, as for the end of a plan of jobs.
     pub(crate) fn acts_begin(&self, order: &ActOrder) -> Option<UnderWay<'_>> {
@@ -104,8 +104,8 @@ impl LastResort {
                 continue;
             };
             let patience = if load.cancelled { INSISTED } else { ALONE };
-            let goes_on = |state: &mut LastResortState| state.load.is_some() && !state.session_over;
-            let waited = self.0.changed.wait_timeout_while(state, patience, goes_on);
+            let runs = |state: &mut WatchdogState| state.load.is_some() && !state.session_over;
+            let waited = self.0.changed.wait_timeout_while(state, patience, runs);
             let (after, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() {
                 end(after.commands(), ABANDONED);
@@ -118,7 +118,7 @@ impl LastResort {
     /// ends the session. If the session does not end, a later one ends the process at once.
     pub(crate) fn signalled(&self, signal: i32) {
         let state = self.lock();
-        let insists = |since: Instant| since.elapsed() >= SAME_WISH;
+        let insists = |since: Instant| since.elapsed() >= SAME_SIGNAL;
         if !state.session_over && state.ending_since.is_some_and(insists) {
             end(state.commands(), SIGNALLED + signal);
         }
@@ -131,17 +131,17 @@ impl LastResort {
         });
     }
 
-    fn change(&self, act: impl FnOnce(&mut LastResortState)) {
+    fn change(&self, act: impl FnOnce(&mut WatchdogState)) {
         act(&mut self.lock());
         self.0.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, LastResortState> {
+    fn lock(&self) -> MutexGuard<'_, WatchdogState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LastResortState {
+impl WatchdogState {
     fn commands(&self) -> bool {
         self.load.as_ref().is_some_and(|load| load.commands)
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_waited_for_when_it_has_something_to_remove() {
-        let last_resort = LastResort::default();
+        let exit_watchdog = ExitWatchdog::default();
         let ends_with_the_process = |copy: FileCopy| {
             let order = ActOrder {
                 plan: Plan::once(String::new(), Place::Memory),
@@ -187,7 +187,7 @@ mod tests {
                 seeds: vec![0],
                 destroy_data: false,
             };
-            last_resort.acts_begin(&order).is_some()
+            exit_watchdog.acts_begin(&order).is_some()
         };
         let plain = FileCopy::default();
         assert!(ends_with_the_process(plain.clone()));
