@@ -6,8 +6,9 @@ use crate::exit::Failure;
 use crate::stored::lookup::{FigureSource, StoreArgs};
 use crate::stored::series;
 use crate::ui::{parse_margin, parse_time};
+use assay_dialects::mark::{CHECKED_CLASSES, CardUse, SdClass, checked_requirements};
 use assay_dialects::nearest;
-use assay_lang::tr;
+use assay_lang::{in_english, tr};
 use assay_model::figures::{Figure, LEVEL};
 use assay_model::run::Run;
 use assay_model::text::clean;
@@ -15,7 +16,8 @@ use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_report::findings::capacity::{self, CapacityVerdict};
 use assay_report::results::requirements::RequirementRow;
-use assay_stats::figures::may_decide;
+use assay_report::words::value;
+use assay_stats::figures::{RequiredFigure, Requirement, RequirementFinding, may_decide};
 use assay_stats::unit::factor;
 use assay_stats::verdict::between::{Earlier, RunVariance};
 use assay_stats::verdict::judge::Qualification;
@@ -39,12 +41,78 @@ pub struct Requirements {
     all: Vec<(String, Demand)>,
 }
 
+/// Storage of Android's media performance classes (Compatibility Definition, 8.2/H-1-1 to H-1-4, of
+/// Android 11, and of 12 and later), by the jobs of `assay qualify`.
+const MEDIA_PERFORMANCE: [(&str, [u32; 4]); 2] = [
+    ("mpc-11", [100, 10, 200, 25]),
+    ("mpc-12", [125, 10, 250, 40]),
+];
+
+/// Returns the built-in requirements of this name; `None` if there are none.
+fn built_in(name: &str) -> Option<Vec<(String, Demand)>> {
+    let of_class = |all: Vec<Requirement>| {
+        let demands = all.into_iter().map(|one| {
+            let least = match one.figure {
+                RequiredFigure::ReadIops | RequiredFigure::WriteIops => {
+                    format!("{} IOPS", one.least)
+                }
+                _ => value("B/s", one.least),
+            };
+            let line = format!(
+                "{}: {} >= {least}",
+                one.job,
+                in_english(|| one.figure.name())
+            );
+            (line, Demand::Class(one))
+        });
+        demands.collect()
+    };
+    let class = |class: &SdClass| class.to_string().eq_ignore_ascii_case(name);
+    if let Some(class) = CHECKED_CLASSES.into_iter().find(class) {
+        return Some(of_class(checked_requirements(class)));
+    }
+    if let Some(purpose) = CardUse::ALL.into_iter().find(|one| one.name() == name) {
+        return Some(of_class(purpose.requirements()));
+    }
+    let (_, [written, writes, read, reads]) =
+        MEDIA_PERFORMANCE.iter().find(|(class, _)| *class == name)?;
+    let lines = [
+        format!("seq-write-1m write_bw >= {written} MB/s"),
+        format!("rand-write-4k write_bw >= {writes} MB/s"),
+        format!("seq-read-1m read_bw >= {read} MB/s"),
+        format!("rand-read-4k read_bw >= {reads} MB/s"),
+    ];
+    let demands = lines.into_iter().filter_map(|line| {
+        let demand = Demand::parse(&line).ok()?;
+        Some((line, demand))
+    });
+    Some(demands.collect())
+}
+
+/// Returns the names of the built-in requirements.
+pub fn built_in_names() -> Vec<String> {
+    let classes = CHECKED_CLASSES.map(|class| class.to_string().to_ascii_lowercase());
+    let uses = CardUse::ALL.map(|one| one.name().to_owned());
+    let media = MEDIA_PERFORMANCE.map(|(name, _)| name.to_owned());
+    classes.into_iter().chain(uses).chain(media).collect()
+}
+
 impl Requirements {
-    /// Reads a file of requirements.
+    /// Reads a file of requirements, or returns the built-in ones of this name.
     ///
     /// # Errors
     /// If it cannot be read or is not such a file, or a line is no requirement.
     pub fn read(path: &Path) -> Result<Self, Failure> {
+        if let Some(all) = path.to_str().and_then(built_in).filter(|_| !path.exists()) {
+            return Ok(Self { all });
+        }
+        if !path.exists() && path.components().count() == 1 && path.extension().is_none() {
+            return Err(Failure::usage(format!(
+                "{}: there is no such file, and no such set of requirements: the sets are {}",
+                path.display(),
+                built_in_names().join(", ")
+            )));
+        }
         let file: RequirementFile = parse_toml(&input::text(path)?).map_err(|mistake| {
             Failure::in_file(path, format!("it is not a file of requirements: {mistake}"))
         })?;
@@ -111,6 +179,8 @@ enum Demand {
     Genuine,
     /// The longest time without a completed I/O is below this.
     Stalls(Nanos),
+    /// A minimum of a speed class, or of a use.
+    Class(Requirement),
     /// Metrics that may be worse than on side A by at most this share.
     Within {
         /// Name of the metric; it may end in `*`.
@@ -185,6 +255,7 @@ impl Demand {
             } => of_figure(&row, (metric, *limit, unit), source, earlier),
             Self::Genuine => genuine(row, run),
             Self::Stalls(most) => stalls(row, run, *most),
+            Self::Class(requirement) => of_class(row, requirement, run),
             Self::Within { .. } => RequirementRow {
                 why: Some(
                     tr!("a margin against another part: assay accept A B --limits").to_owned(),
@@ -267,6 +338,31 @@ fn scale(unit: &str, figure: &Figure) -> Option<f64> {
     }
 }
 
+/// Checks the trials by a minimum of a speed class: all must reach it.
+fn of_class(row: RequirementRow, requirement: &Requirement, run: Option<&Run>) -> RequirementRow {
+    let trials = run.map_or(&[][..], |run| &run.trials);
+    let values = requirement.values(trials);
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let (decision, why) = match requirement.finding(trials) {
+        RequirementFinding::Met => (Qualification::Pass, None),
+        RequirementFinding::Missed => (Qualification::Fail, None),
+        RequirementFinding::NoConclusion { why } => (Qualification::Inconclusive, Some(why)),
+    };
+    let unit = match requirement.figure {
+        RequiredFigure::ReadIops | RequiredFigure::WriteIops => "IOPS",
+        RequiredFigure::WriteBandwidth | RequiredFigure::LowestSecondWritten => "B/s",
+    };
+    let lowest = lowest
+        .is_finite()
+        .then(|| tr!("the lowest: {value}", value = value(unit, lowest)));
+    let why: Vec<String> = why.into_iter().chain(lowest).collect();
+    RequirementRow {
+        decision,
+        why: (!why.is_empty()).then(|| why.join("; ")),
+        ..row
+    }
+}
+
 /// Checks the capacity by the steps that read data back.
 fn genuine(row: RequirementRow, run: Option<&Run>) -> RequirementRow {
     let concluded = run.and_then(capacity::concluded);
@@ -323,6 +419,24 @@ fn stalls(row: RequirementRow, run: Option<&Run>, most: Nanos) -> RequirementRow
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn built_in_sets_have_requirements() {
+        for name in built_in_names() {
+            let all = built_in(&name).expect(&name);
+            assert!(!all.is_empty(), "{name}");
+        }
+        assert_eq!(built_in("mpc-12").unwrap().len(), 4);
+        let a1 = built_in("A1").unwrap();
+        assert!(
+            a1.iter()
+                .any(|(line, _)| line.ends_with("random read >= 1500 IOPS")),
+            "{a1:?}"
+        );
+        assert!(built_in("a3").is_none());
+        let refused = Requirements::read(Path::new("a3")).unwrap_err().to_string();
+        assert!(refused.contains("a1, a2, v30, pi, camera"), "{refused}");
+    }
 
     #[test]
     fn lines_are_requirements() {

@@ -165,3 +165,52 @@ fn a_soak_on_a_board_goes_on_after_it_was_stopped() {
     assert_eq!(counters["faults"], 0);
     assert_nothing_is_left(&board);
 }
+
+#[test]
+fn a_card_of_a_board_is_checked() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let words = ["check", CARD, "--seconds", "1", "--trials", "1"];
+    let ended = run(&board, &bed, &words);
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:#?}");
+    let (_, verdict) = ended.out.rsplit_once("Verdict\n").expect("a verdict");
+    for class in ["A1 ", "A2 ", "V30 ", " a Pi"] {
+        assert!(verdict.contains(class), "{class}: {verdict}");
+    }
+    assert!(ended.out.lines().count() <= 20, "{}", ended.out);
+    assert_clean(&board);
+}
+
+#[test]
+fn a_card_of_a_board_does_not_fail_in_place_of_itself() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let plan = bed.join("plan.toml");
+    let text_of_plan = format!(
+        "jobs = [\"rand-read-4k\", \"append-4k-fsync\"]\n\
+         commands = [\"scenario log-writer --scale {SCALE}\"]\n"
+    );
+    fs::write(&plan, text_of_plan).expect("a plan");
+    let words = [
+        "accept",
+        CARD,
+        CARD,
+        "--plan",
+        text(&plan),
+        "--quick",
+        "--size",
+        "8M",
+    ];
+    let ended = run(&board, &bed, &[&words[..], &["--trials", "4"]].concat());
+    assert!(matches!(ended.code, Some(0 | 2)), "{ended:#?}");
+    let answers = ["  Yes: B may replace A", "  Open: "];
+    assert!(
+        answers.iter().any(|answer| ended.out.contains(answer)),
+        "{ended:#?}"
+    );
+    let stored = bed.stored("last");
+    assert_eq!(stored["run"]["target"], board.url());
+    assert_clean(&board);
+}

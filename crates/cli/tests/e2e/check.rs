@@ -3,6 +3,7 @@
 use crate::assay::{Bed, Ended, Running, test_folders, text, trial};
 use assay_testkit::{Fake, FakeDevice, Lie, Scratch, Volume, needs, or_skip, run};
 use std::fs;
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 /// Trials of a check with one trial of each job: a probe, and seven jobs.
@@ -157,4 +158,48 @@ fn a_killed_check_is_resumed_from_the_jobs_that_are_missing() {
     assert!(test_folders(volume.point()).is_empty());
     bed.run(&["resume", "last"])
         .assert_says(&["nothing is missing"]);
+}
+
+#[test]
+fn a_device_with_broken_blocks_and_one_that_stalls_are_not_good() {
+    needs!(root, "nbdfuse", "losetup");
+    let (one, other) = (or_skip!(Scratch::new()), or_skip!(Scratch::new()));
+    let mut broken = Fake::new(128 * MIB, Lie::None);
+    broken.broken = vec![40 * MIB..128 * MIB];
+    let broken = or_skip!(FakeDevice::over(&one, broken));
+    let bed = Bed::new();
+    let node = text(broken.device().node()).to_owned();
+    let words = [
+        "check",
+        &node,
+        "--destroy-data",
+        "--seconds",
+        "1",
+        "--trials",
+        "1",
+    ];
+    let ended = bed.run(&words);
+    assert_ne!(ended.code, Some(0), "{ended:#?}");
+    assert!(!ended.out.contains("· good for a Pi"), "{}", ended.out);
+    // Each flush takes 1.2 s.
+    let mut stalling = Fake::new(128 * MIB, Lie::None);
+    stalling.flush_takes = Duration::from_millis(1200);
+    let stalling = or_skip!(FakeDevice::over(&other, stalling));
+    let node = text(stalling.device().node()).to_owned();
+    let words = [
+        "check",
+        &node,
+        "--destroy-data",
+        "--seconds",
+        "1",
+        "--trials",
+        "1",
+    ];
+    let ended = bed.run(&words);
+    let verdict = verdict(&ended);
+    assert!(verdict.contains("stalls for 1."), "{verdict}");
+    assert!(
+        verdict.starts_with("Genuine") || verdict.starts_with("No sign of a fake"),
+        "{verdict}"
+    );
 }

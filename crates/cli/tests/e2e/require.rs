@@ -123,3 +123,30 @@ fn requirements_of_a_golden_unit_are_met_by_it() {
         found.out
     );
 }
+
+#[test]
+fn built_in_sets_are_checked_after_a_run_or_with_it() {
+    let bed = Bed::new();
+    let part = "sim:emmc-8gb-hs400,noise=2";
+    let words = [
+        "qualify",
+        part,
+        "--quick",
+        "--only",
+        "seq-read-1m,seq-write-1m,rand-*-4k",
+    ];
+    let ended = bed.run(&[&words[..], &["--require", "mpc-12"]].concat());
+    ended.assert_code(3);
+    let last = ended.out.rsplit_once("  Fail: ").expect("a verdict").1;
+    assert!(last.contains("seq-write-1m write_bw >= 125 MB/s"), "{last}");
+    let found = bed.run(&["require", "last", "--file", "mpc-11", "--json"]);
+    found.assert_code(3);
+    assert_eq!(results(&found.json()).len(), 4);
+    let of_check = bed.run(&["require", "last", "--file", "a1", "--json"]);
+    of_check.assert_code(2);
+    assert!(results(&of_check.json()).iter().all(|word| *word == "open"));
+    let line = bed.refused(&["require", "last", "--file", "a3"]);
+    assert!(line.contains("a1, a2, v30"), "{line}");
+    let line = bed.refused(&["qualify", part, "--require", "no.toml"]);
+    assert!(line.contains("no.toml"), "{line}");
+}

@@ -86,9 +86,9 @@ pub struct AcceptArgs {
     /// plan file [default: emmc].
     #[arg(long, value_name = "PART|FILE")]
     pub plan: Option<String>,
-    /// File of requirements (docs/require.md): margins of single metrics against A, and limits that B
-    /// must keep.
-    #[arg(long, value_name = "FILE.toml")]
+    /// File of requirements (docs/require.md), or a built-in set: margins of single metrics against A,
+    /// and limits that B must keep.
+    #[arg(long, value_name = "FILE.toml|SET")]
     pub limits: Option<PathBuf>,
     /// Trials of each side, an even number. auto: until every metric passes or fails, checked after
     /// 6, 10 and 20 trials; without it the session pauses at the first of these checks.

@@ -34,6 +34,7 @@ A requirement is a line of the file:
 
 Examples:
   assay require last --file examples/requirements.toml
+  assay require last --file a1
   assay require --from golden --margin 10% > requirements.toml
 
 Exit codes: 0 no requirement fails, 1 failed, 2 wrong usage or nothing could be judged, 3 a requirement
@@ -65,10 +66,12 @@ pub struct RequireArgs {
         conflicts_with = "from"
     )]
     pub source: Option<String>,
-    /// File with the requirements.
+    /// File with the requirements, or the name of a built-in set: a1, a2, v30 (SD classes), pi, camera,
+    /// android, boot, usb (uses), all for a run of assay check; mpc-11, mpc-12 (Android's media
+    /// performance classes) for one of assay qualify.
     #[arg(
         long,
-        value_name = "FILE.toml",
+        value_name = "FILE.toml|SET",
         required_unless_present = "from",
         conflicts_with = "from"
     )]

@@ -10,13 +10,19 @@ use crate::driver::Host;
 use crate::driver::acts::{ComposedRun, MeasureArgs, PlannedAct};
 use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::random;
-use crate::exit::{EXIT_CODES, Failure};
+use crate::exit::{DONE, EXIT_CODES, Failure, MISSED};
 use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
+use crate::judging::requirements::Requirements;
+use crate::output::{say, show};
 use crate::scenarios::Profile;
+use crate::stored::lookup::FigureSource;
 use crate::{config, jobs, scenarios};
 use assay_model::plan::{Place, Plan};
-use assay_model::run::{Claims, Datasheet};
+use assay_model::run::{Claims, Datasheet, Run};
 use assay_model::wire::{Feature, Inspection};
+use assay_report::results::requirements::verdict;
+use assay_report::views;
+use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -57,6 +63,10 @@ pub struct QualifyArgs {
     /// with.
     #[arg(long, value_name = "FILE.toml")]
     pub datasheet: Option<PathBuf>,
+    /// Check the run against a file of requirements, or a built-in set such as mpc-12
+    /// (docs/require.md); exit with 3 if one fails.
+    #[arg(long, value_name = "FILE.toml|SET")]
+    pub require: Option<PathBuf>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
@@ -78,6 +88,11 @@ impl QualifyArgs {
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let claims = claims(args)?;
+    let requirements = args
+        .require
+        .as_deref()
+        .map(Requirements::read)
+        .transpose()?;
     if args.profile.is_some() {
         target.needs(Feature::Composed);
     }
@@ -95,7 +110,28 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         destroy_data: args.destroy_data,
     };
     let done = measured.carry_out(prepared, target)?;
-    done.present(args.shared.json)
+    let run = requirements.is_some().then(|| done.run.clone());
+    let code = done.present(args.shared.json)?;
+    match (requirements, run) {
+        (Some(requirements), Some(run)) if code == DONE => check(args, &requirements, run),
+        _ => Ok(code),
+    }
+}
+
+/// Checks the run against requirements, shows the result after the summary, and returns the exit
+/// code.
+fn check(args: &QualifyArgs, requirements: &Requirements, run: Run) -> Result<ExitCode, Failure> {
+    let source = FigureSource::of_run(run);
+    let rows = requirements.check(&source, &args.shared.store.store, false)?;
+    match args.shared.json {
+        true => say(&verdict(&rows)),
+        false => show(&views::requirements::document(&source.lasting_name, &rows))?,
+    }
+    let failed = rows.iter().any(|row| row.decision == Qualification::Fail);
+    Ok(match failed {
+        true => ExitCode::from(MISSED),
+        false => DONE,
+    })
 }
 
 /// Plans the trials and their order.
