@@ -20,13 +20,13 @@ use assay_report::results::requirements::RequirementRow;
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};
+use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};
-use assay_stats::verdict::compare::{Comparison, compare_figures};
+use assay_stats::verdict::compare::{Comparison, compare_figures, judge_by_own_margins};
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use assay_stats::verdict::units::{
     ApartSide, MIN_UNITS, are_enough, compare_apart, compare_units, pooled,
 };
-use assay_stats::verdict::{Options, VerdictRow};
 use assay_store::{Store, StoreError};
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -413,19 +413,9 @@ impl Judged {
             false => Default::default(),
         };
         let mut comparison = figures.compare(&earlier, &options);
-        let margins = own_margins(&comparison, &terms.margins);
-        for (metric, margin) in &margins {
-            let options = Options {
-                margin: *margin,
-                ..options
-            };
-            let judged = figures.compare(&earlier, &options).lines.into_iter();
-            let of_metric = |line: &VerdictRow| line.metric == *metric;
-            let own = comparison.lines.iter_mut().find(|line| of_metric(line));
-            if let (Some(line), Some(judged)) = (own, judged.into_iter().find(of_metric)) {
-                *line = judged;
-            }
-        }
+        let margins = judge_by_own_margins(&mut comparison, &terms.margins, &options, |options| {
+            figures.compare(&earlier, options)
+        });
         if terms.replace {
             for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
                 line.notes.retain(|note| !note.is_on_more_trials());
@@ -479,21 +469,6 @@ impl Judged {
             b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
         }
     }
-}
-
-/// Returns the margins of the compared metrics that have one of their own.
-fn own_margins(comparison: &Comparison, given: &[(String, f64)]) -> BTreeMap<String, f64> {
-    let fits = |metric: &str, name: &str| match name.strip_suffix('*') {
-        Some(start) => metric.starts_with(start),
-        None => metric == name,
-    };
-    let lines = comparison.lines.iter();
-    let margins = lines.filter_map(|line| {
-        let mut given = given.iter().rev();
-        let (_, margin) = given.find(|(name, _)| fits(&line.metric, name))?;
-        Some((line.metric.clone(), *margin))
-    });
-    margins.collect()
 }
 
 /// Refuses a source that is on both sides: one measurement cannot be evidence twice.
@@ -636,7 +611,7 @@ pub struct Terms {
     /// worst for B, and one answer.
     #[arg(long)]
     pub replace: bool,
-    /// Margins of single metrics, whose names may end in `*`; the last one that fits applies.
+    /// Margins of single metrics and jobs, as shares.
     #[arg(skip)]
     pub margins: Vec<(String, f64)>,
 }

@@ -65,6 +65,22 @@ impl RunHeader {
         let place = paired.and_then(|paired| paired.places.get(position as usize));
         place.copied().unwrap_or(position)
     }
+
+    /// Returns the place of a trial that ended, see [`Self::place_of`]. Where acts take turns, it
+    /// follows from the turn of its slot, because the number of steps of some acts is not known
+    /// beforehand; such places have gaps.
+    pub fn place_of_trial(&self, trial: &TrialRecord) -> u32 {
+        /// More than the trials of a run.
+        const OF_A_TURN: u32 = 1_000_000;
+        let turns = self.paired.as_ref().map(|paired| &paired.turns);
+        let turn = turns
+            .zip(trial.slot)
+            .and_then(|(turns, slot)| turns.get(slot as usize));
+        match turn {
+            Some(turn) => turn * OF_A_TURN + trial.position.min(OF_A_TURN - 1),
+            None => self.place_of(trial.position),
+        }
+    }
 }
 
 /// Programs that made a run: version and commit of each, as in SemVer.
@@ -195,6 +211,9 @@ pub struct Paired {
     pub side: Side,
     /// Place of each trial of this run in the common session, in the order of its plan.
     pub places: Vec<u32>,
+    /// Turn of the common session in which each slot of this run is, if acts take turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<u32>,
 }
 
 /// Status of a run.
@@ -267,6 +286,19 @@ impl Run {
         let order = &self.header.plan.order;
         let ended = self.trials.iter();
         let ended = ended.filter(|trial| trial.outcome != Outcome::Interrupted);
+        let acts = self.header.acts.as_deref();
+        if let Some((acts, last)) = acts.zip(ended.clone().next_back().and_then(|trial| trial.slot))
+        {
+            let of_last = ended.filter(|trial| trial.slot == Some(last)).count();
+            let slot = acts.slots.get(last as usize).map(|(slot, _)| slot);
+            let steps = slot.and_then(|slot| acts.steps.get(slot.job));
+            // The slots before it are whole.
+            let missing = last as usize + usize::from(steps == Some(&of_last));
+            return match acts.slots.get(missing) {
+                Some((missing, _)) => missing.trial.saturating_sub(1),
+                None => slot.map_or(0, |slot| slot.trial),
+            };
+        }
         match order.get(ended.count()) {
             // The round of the first missing trial is incomplete.
             Some(missing) => missing.trial.saturating_sub(1),

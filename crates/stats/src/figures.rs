@@ -72,8 +72,8 @@ pub fn may_decide(measured: Option<&str>) -> bool {
 /// example `rand-read: read_iops`. Figures that do not decide are exploratory. Positions count over
 /// both runs if two were interleaved.
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
-    let gathered = gather(&header.plan, trials, Labels::Together, |position| {
-        header.place_of(position)
+    let gathered = gather(&header.plan, trials, Labels::Together, |trial| {
+        header.place_of_trial(trial)
     });
     let mut figures: Vec<Figure> = gathered.into_iter().map(Growing::end).collect();
     let conditions = &header.plan.conditions;
@@ -96,7 +96,7 @@ pub struct Labelled<'a> {
 /// Returns the figures of a run's completed trials; trials of different labels are separate
 /// figures.
 pub fn by_label<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Vec<Labelled<'a>> {
-    let gathered = gather(plan, trials, Labels::Apart, |position| position);
+    let gathered = gather(plan, trials, Labels::Apart, |trial| trial.position);
     let labelled = gathered.into_iter().map(|mut growing| Labelled {
         trials: std::mem::take(&mut growing.trials),
         figure: growing.end(),
@@ -108,7 +108,7 @@ fn gather<'a>(
     plan: &Plan,
     trials: &'a [TrialRecord],
     labels: Labels,
-    place_of: impl Fn(u32) -> u32,
+    place_of: impl Fn(&TrialRecord) -> u32,
 ) -> Vec<Growing<'a>> {
     let mut figures = Gathered {
         labels,
@@ -124,7 +124,7 @@ fn whole_scenarios<'a>(
     plan: &Plan,
     trials: &'a [TrialRecord],
     figures: &mut Gathered<'a>,
-    place_of: impl Fn(u32) -> u32,
+    place_of: impl Fn(&TrialRecord) -> u32,
 ) {
     for (scenario, acts) in scenario_repetitions(plan, trials) {
         let (Some(total_ns), Some(first)) = (scenario_ns(&acts), acts.first()) else {
@@ -138,7 +138,7 @@ fn whole_scenarios<'a>(
         let label = label_of_acts(&acts);
         let of = format!("{scenario}.all");
         let growing = figures.find(&of, first, &metric, true, &label);
-        growing.push(metric.value, place_of(first.position));
+        growing.push(metric.value, place_of(first));
         growing.trials.extend(acts);
     }
 }
@@ -157,7 +157,7 @@ fn label_of_acts(acts: &[&TrialRecord]) -> String {
 fn each_metric<'a>(
     trials: &'a [TrialRecord],
     figures: &mut Gathered<'a>,
-    place_of: impl Fn(u32) -> u32,
+    place_of: impl Fn(&TrialRecord) -> u32,
 ) {
     for trial in trials {
         if trial.outcome != Outcome::Completed || !trial.counts() {
@@ -174,7 +174,7 @@ fn each_metric<'a>(
             if decides || explores {
                 let label = label_of(&metric.name, judgement.as_ref());
                 let growing = figures.find(&trial.job.name, trial, &metric, decides, &label);
-                growing.push(metric.value, place_of(trial.position));
+                growing.push(metric.value, place_of(trial));
                 growing.trials.push(trial);
             }
         }
@@ -614,7 +614,7 @@ mod tests {
             restore: Restore::default(),
             order: Vec::new(),
         };
-        let figures = gather(&plan, &trials, Labels::Together, |at| 2 * at);
+        let figures = gather(&plan, &trials, Labels::Together, |trial| 2 * trial.position);
         let figures: Vec<Figure> = figures.into_iter().map(Growing::end).collect();
         let iops = figures.iter().find(|f| f.metric == "rand: read_iops");
         let iops = iops.expect("it decides");

@@ -66,6 +66,7 @@ fn what_may_end_a_run_and_its_turns_come_back(bed: &Bed) {
         with: "other".to_owned(),
         side: Side::B,
         places: vec![1, 2, 3],
+        turns: vec![0, 3],
     });
     store.begin_run(&header, &owner()).unwrap();
     assert_eq!(store.load("k3v9").unwrap().run.header, header);

@@ -483,9 +483,20 @@ pub fn close(
     executed: Executed,
     target: &mut dyn Target,
 ) -> Result<Done, Failure> {
+    let refused = matches!(&executed.ended, Err(failure) if failure.is_usage());
+    let forget = refused && executed.trials.is_empty();
+    close_one_of_two(header, store, executed, target, forget)
+}
+
+/// Does the same for a run that may belong to another one; `forget` removes it from the store.
+pub fn close_one_of_two(
+    header: RunHeader,
+    store: &mut Store,
+    executed: Executed,
+    target: &mut dyn Target,
+    forget: bool,
+) -> Result<Done, Failure> {
     let ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
-    let forget = is_refused && executed.trials.is_empty();
     let done = Done::close(Some(store), header, executed.trials, ending, forget)?;
     if done.ending.agent_lost {
         let header = &done.run.header;

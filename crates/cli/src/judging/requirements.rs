@@ -2,14 +2,14 @@
 
 use super::earlier_runs;
 use crate::checks::input::{self, parse_toml};
-use crate::exit::Failure;
+use crate::exit::{DONE, Failure, MISSED, USAGE};
 use crate::stored::lookup::{FigureSource, StoreArgs};
 use crate::stored::series;
 use crate::ui::{parse_margin, parse_time};
 use assay_dialects::mark::{CHECKED_CLASSES, CardUse, SdClass, checked_requirements};
 use assay_dialects::nearest;
 use assay_lang::{in_english, tr};
-use assay_model::figures::{Figure, LEVEL};
+use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
@@ -20,10 +20,12 @@ use assay_report::words::value;
 use assay_stats::figures::{RequiredFigure, Requirement, RequirementFinding, may_decide};
 use assay_stats::unit::factor;
 use assay_stats::verdict::between::{Earlier, RunVariance};
+use assay_stats::verdict::compare::fits;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::limit::{Limit, check};
 use serde::Deserialize;
 use std::path::Path;
+use std::process::ExitCode;
 use std::slice::from_ref;
 
 /// Content of a file of requirements.
@@ -103,7 +105,7 @@ impl Requirements {
     /// # Errors
     /// If it cannot be read or is not such a file, or a line is no requirement.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        if let Some(all) = path.to_str().and_then(built_in).filter(|_| !path.exists()) {
+        if let Some(all) = path.to_str().and_then(built_in).filter(|_| !path.is_file()) {
             return Ok(Self { all });
         }
         if !path.exists() && path.components().count() == 1 && path.extension().is_none() {
@@ -138,8 +140,8 @@ impl Requirements {
         margins.collect()
     }
 
-    /// Checks the figures of a source; `compares`: margins are checked by a comparison, so they have
-    /// no row here.
+    /// Checks the figures of a source at this significance level. Margins are open: they need a
+    /// comparison.
     ///
     /// # Errors
     /// If earlier runs of its series cannot be read.
@@ -147,20 +149,54 @@ impl Requirements {
         &self,
         source: &FigureSource,
         store: &StoreArgs,
-        compares: bool,
+        level: f64,
     ) -> Result<Vec<RequirementRow>, Failure> {
         let [earlier, _] = match source.run {
             Some(_) => earlier_runs(&series::open(store)?, [from_ref(source), &[]])?,
             None => Default::default(),
         };
-        let is_margin = |demand: &Demand| matches!(demand, Demand::Within { .. });
-        let rows = self
-            .all
+        let rows = self.all.iter();
+        let rows = rows.map(|(line, demand)| demand.checked(line, source, (&earlier, level)));
+        Ok(rows.collect())
+    }
+
+    /// Returns the requirements without the margins.
+    pub fn without_margins(&self) -> Self {
+        let mut all = self.all.clone();
+        all.retain(|(_, demand)| !matches!(demand, Demand::Within { .. }));
+        Self { all }
+    }
+
+    /// Returns an open row for each margin that fits none of the metrics.
+    pub fn unused_margins(&self, metrics: &[&str]) -> Vec<RequirementRow> {
+        let unused = self.all.iter().filter(|(_, demand)| match demand {
+            Demand::Within { metric, .. } => !metrics.iter().any(|known| fits(known, metric)),
+            _ => false,
+        });
+        let rows = unused.map(|(line, _)| RequirementRow {
+            requirement: line.clone(),
+            figure: None,
+            why: Some(tr!("no metric or job of this name was compared").to_owned()),
+            decision: Qualification::Inconclusive,
+        });
+        rows.collect()
+    }
+
+    /// `true` if one is a minimum of a speed class or of a use, which only `assay check` measures.
+    pub fn has_class(&self) -> bool {
+        self.all
             .iter()
-            .filter(|(_, demand)| !(compares && is_margin(demand)));
-        Ok(rows
-            .map(|(line, demand)| demand.checked(line, source, &earlier))
-            .collect())
+            .any(|(_, demand)| matches!(demand, Demand::Class(_)))
+    }
+}
+
+/// Returns the exit code for checked requirements: whether one fails, else whether one was judged.
+pub fn exit_code(rows: &[RequirementRow]) -> ExitCode {
+    let has = |decision| rows.iter().any(|row| row.decision == decision);
+    match (has(Qualification::Fail), has(Qualification::Pass)) {
+        (true, _) => ExitCode::from(MISSED),
+        (false, true) => DONE,
+        (false, false) => ExitCode::from(USAGE),
     }
 }
 
@@ -239,7 +275,7 @@ impl Demand {
         }
     }
 
-    fn checked(&self, line: &str, source: &FigureSource, earlier: &Earlier) -> RequirementRow {
+    fn checked(&self, line: &str, source: &FigureSource, held: (&Earlier, f64)) -> RequirementRow {
         let row = RequirementRow {
             requirement: line.to_owned(),
             figure: None,
@@ -252,7 +288,7 @@ impl Demand {
                 metric,
                 limit,
                 unit,
-            } => of_figure(&row, (metric, *limit, unit), source, earlier),
+            } => of_figure(&row, (metric, *limit, unit), source, held),
             Self::Genuine => genuine(row, run),
             Self::Stalls(most) => stalls(row, run, *most),
             Self::Class(requirement) => of_class(row, requirement, run),
@@ -270,7 +306,7 @@ fn of_figure(
     row: &RequirementRow,
     (metric, limit, unit): (&str, Limit, &str),
     source: &FigureSource,
-    earlier: &Earlier,
+    (earlier, level): (&Earlier, f64),
 ) -> RequirementRow {
     let open = |why: String| RequirementRow {
         why: Some(why),
@@ -306,7 +342,7 @@ fn of_figure(
     };
     let between = source.run.as_ref();
     let between = between.and_then(|_| RunVariance::of_one(figure, earlier));
-    let Some(checked) = check(figure, between.as_ref(), limit, LEVEL) else {
+    let Some(checked) = check(figure, between.as_ref(), limit, level) else {
         return open(tr!("one trial has no spread: measure more").to_owned());
     };
     let row = RequirementRow {
@@ -395,7 +431,10 @@ fn stalls(row: RequirementRow, run: Option<&Run>, most: Nanos) -> RequirementRow
     };
     let is_unknown = |trial: &&TrialRecord| {
         let measured = trial.measured.as_ref();
-        trial.gives_figures() && measured.is_none_or(|measured| measured.longest_gap.is_none())
+        // Steps of other acts, such as those of a database, have no such figure.
+        trial.gives_figures()
+            && trial.detail.is_none()
+            && measured.is_none_or(|measured| measured.longest_gap.is_none())
     };
     let decision = match run.trials.iter().find(is_unknown) {
         Some(trial) if length < most => {

@@ -10,7 +10,7 @@
 //! nothing new. The headers of both runs name each other and the place of each trial in the session
 //! (`assay_model::run::Paired`).
 
-use super::stopper::{ComparisonsSoFar, LevelAndMargin, Spread, Stopper, deciding};
+use super::stopper::{ComparisonsSoFar, LevelAndMargin, Spread, Stopper, deciding, time_used};
 use super::{
     ActPlace, Cost, JobSource, Jobs, RepeatedAct, RepeatedCommand, RoundArgs, Schedule, Trials,
     USUAL, Wish, check_place, choose, facts, plan,
@@ -45,7 +45,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, RunEnd};
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::Options;
-use assay_stats::verdict::compare::compare_figures;
+use assay_stats::verdict::compare::{compare_figures, judge_by_own_margins};
 use assay_stats::verdict::power::spreads;
 use assay_stats::verdict::units::Standing;
 use assay_store::Store;
@@ -91,11 +91,13 @@ pub struct Setup {
     pub store: Store,
     /// Trials and number of slots that are done.
     pub done: [(Vec<TrialRecord>, usize); 2],
-    /// `true` if the question is whether B may replace A: a look ends the session when that is
-    /// decided.
-    pub replaces: bool,
+    /// Margins of single metrics, if the question is whether B may replace A: a look then ends the
+    /// session when that is decided.
+    pub replaces: Option<Vec<(String, f64)>>,
     /// Number of rounds after which the session pauses, although more are planned.
     pub pause: Option<u32>,
+    /// Time that the finished part of a resumed session took.
+    used: Nanos,
     /// Acts of both sides; `None`: the jobs of the plans.
     acts: Option<[Acts; 2]>,
     /// Estimated time of each trial of a side, in the order of its run.
@@ -187,8 +189,9 @@ impl Setup {
             headers,
             store,
             done: Default::default(),
-            replaces: false,
+            replaces: None,
             pause: None,
+            used: Nanos(0),
             acts,
             times,
             trials: schedule.trials,
@@ -213,10 +216,11 @@ impl Setup {
             trials: slots.max().unwrap_or(0),
             acts: Some(both),
             times: [&a, &b].map(|run| estimate::of_trials(&run.header.plan)),
+            used: time_used(&a.header, &a.trials).max(time_used(&b.header, &b.trials)),
             done: [(a.trials, done_a), (b.trials, done_b)],
             headers: [a.header, b.header],
             store,
-            replaces: false,
+            replaces: None,
             pause: None,
         })
     }
@@ -228,7 +232,7 @@ impl Setup {
         for (side, header) in [tr!("Side A"), tr!("Side B")].into_iter().zip([a, b]) {
             told.push((side, announce::storage(&header.plan.place, &header.storage)));
             if self.acts.is_none() || header.acts.is_some() {
-                told.push((tr!("Writes"), announce::writes(&header.plan)));
+                told.push((tr!("Writes"), announce::writes(&self.part_of(&header.plan))));
             }
         }
         let trials = counted!(u64::from(self.until()), "{n} trial", "{n} trials");
@@ -264,6 +268,13 @@ impl Setup {
         );
         told.extend([(tr!("Takes"), takes), (tr!("Keeps"), keeps)]);
         told.extend(facts(&a.stopping, self.trials));
+        if let Some(pause) = self.pause.filter(|pause| *pause < self.trials) {
+            let text = tr!(
+                "after {pause} trials of each, where metrics are open; --resume continues, --trials auto does not pause",
+                pause
+            );
+            told.push((tr!("Pauses"), text));
+        }
         if a.acts.is_none() {
             let spread = Spread::known(&self.store, &a.storage.words(), &jobs_of(a))?;
             let held = LevelAndMargin::to(alpha_of_metric(a), &a.stopping);
@@ -322,8 +333,9 @@ impl Setup {
         } = self;
         let [of_a, of_b] = executed;
         let [on_a, on_b] = targets;
-        let a = plans::close(a, &mut store, of_a, on_a.as_mut())?;
-        let b = plans::close(b, &mut store, of_b, on_b.as_mut())?;
+        // A run is kept with the other one, which names it.
+        let a = plans::close_one_of_two(a, &mut store, of_a, on_a.as_mut(), false)?;
+        let b = plans::close_one_of_two(b, &mut store, of_b, on_b.as_mut(), false)?;
         Ok(Some([a, b]))
     }
 }
@@ -439,6 +451,15 @@ fn commands_in_turn(
                 planned[1].push(b.planned(of_b, true)?);
             }
             _ => return Err(not_alike()),
+        }
+    }
+    for planned in &mut planned {
+        // The number of its steps depends on the target's CPU; after a slot of another act it is known
+        // that all of them are there.
+        if planned.len() > probes + 1
+            && matches!(planned.last().map(|last| &last.act), Some(Act::Memory(_)))
+        {
+            planned[probes..].rotate_right(1);
         }
     }
     have_own_names(&planned[0])?;
@@ -706,28 +727,46 @@ fn turn_ends(trials: impl Iterator<Item = u32>) -> Vec<usize> {
 
 /// Records in both headers the id of the other run, and the position of each trial in the session.
 fn pair(headers: &mut [RunHeader; 2], order: &[Side]) {
+    let turns = Side::BOTH.map(|side| turns_of_slots(&headers[side as usize], order, side));
     let ids = headers.each_ref().map(|header| header.id.clone());
     let ends = headers.each_ref().map(|header| {
         let trials = header.plan.order.iter().map(|slot| slot.trial);
         turn_ends(trials)
     });
-    let (mut places, mut turns, mut next) = ([Vec::new(), Vec::new()], [0, 0], 0);
+    let (mut places, mut done, mut next) = ([Vec::new(), Vec::new()], [0, 0], 0);
     for side in order {
         let side = *side as usize;
         let begin = places[side].len();
-        let end = ends[side].get(turns[side]).copied().unwrap_or(begin);
-        turns[side] += 1;
+        let end = ends[side].get(done[side]).copied().unwrap_or(begin);
+        done[side] += 1;
         let length = u32::try_from(end - begin).unwrap_or(u32::MAX);
         places[side].extend(next..next + length);
         next += length;
     }
-    for ((side, header), places) in Side::BOTH.into_iter().zip(headers).zip(places) {
+    let each = Side::BOTH.into_iter().zip(headers).zip(places).zip(turns);
+    for (((side, header), places), turns) in each {
         header.paired = Some(Paired {
             with: ids[side.other() as usize].clone(),
             side,
             places,
+            turns,
         });
     }
+}
+
+/// Returns the turn of the session in which each slot of a side is; empty without acts.
+fn turns_of_slots(header: &RunHeader, order: &[Side], side: Side) -> Vec<u32> {
+    let Some(acts) = &header.acts else {
+        return Vec::new();
+    };
+    let ends = turn_ends(acts.slots.iter().map(|(slot, _)| slot.trial));
+    let own = (0..).zip(order).filter(|(_, of)| **of == side);
+    let (mut turns, mut begin) = (Vec::new(), 0);
+    for ((turn, _), end) in own.zip(ends) {
+        turns.extend(std::iter::repeat_n(turn, end - begin));
+        begin = end;
+    }
+    turns
 }
 
 /// Returns the side of each turn of a session; the first two turns condition the storage.
@@ -803,8 +842,13 @@ impl<'a> Session<'a> {
             let arm = &mut self.arms[*side as usize];
             let stopped = interrupt.exit_code().is_some();
             let before = arm.execution.so_far().slots;
-            if stopped || !arm.turn(recorder) {
+            // A signal ends the turn early, and its last trial may be incomplete.
+            if stopped || !arm.turn(recorder) || interrupt.exit_code().is_some() {
                 over = false;
+                break;
+            }
+            if has_lost_data(arm.execution.trials()) {
+                over = true;
                 break;
             }
             let is_new = arm.execution.so_far().slots > before;
@@ -854,6 +898,9 @@ impl Arm<'_> {
             if self.end.is_some() {
                 return false;
             }
+            if has_lost_data(self.execution.trials()) {
+                return true;
+            }
         }
         true
     }
@@ -896,8 +943,13 @@ fn measure_in_turn(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     let agents = vec![a.requests(), b.requests()];
     let acts = setup.acts.as_ref();
     let mut session = Session::new([a, b], &setup.headers, acts, &setup.done);
-    let options = (setup.trials, setup.replaces);
-    let mut enough = enough_trials(&setup.headers, options, &messages);
+    let question = Question {
+        headers: &setup.headers,
+        trials: setup.trials,
+        used: setup.used,
+        margins: setup.replaces.as_deref(),
+    };
+    let mut enough = question.decide(&messages);
     let turns = (&order[..until], until == order.len());
     let ((), signal) = plans::interruptible(agents, &messages, |interrupt| {
         session.run(turns, &mut recorder, interrupt, &mut enough);
@@ -906,6 +958,17 @@ fn measure_in_turn(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
 }
 
 impl Setup {
+    /// Returns the part of a plan before the session ends or pauses.
+    fn part_of(&self, plan: &Plan) -> Plan {
+        let mut part = plan.clone();
+        part.order.retain(|slot| slot.trial <= self.until());
+        for (index, planned) in part.jobs.iter_mut().enumerate() {
+            let slots = part.order.iter().filter(|slot| slot.job == index);
+            planned.trials = u32::try_from(slots.count()).unwrap_or(u32::MAX);
+        }
+        part
+    }
+
     /// Number of trials of a side after which the session ends or pauses.
     fn until(&self) -> u32 {
         self.pause
@@ -939,56 +1002,66 @@ impl Setup {
     }
 }
 
-/// Returns a function that decides if both sides have enough trials: `trials`, or fewer if a look
-/// finds that every question is decided, or data was lost. `replaces`: the questions are whether B
-/// may replace A.
-fn enough_trials<'a>(
+/// Question of a session, which decides when both sides have enough trials.
+struct Question<'a> {
     headers: &'a [RunHeader; 2],
-    (trials, replaces): (u32, bool),
-    messages: &'a Messages,
-) -> impl FnMut(u32, [SoFarOfPlan<'_>; 2]) -> bool + 'a {
-    let [header, _] = headers;
-    let alpha = alpha_of_metric(header);
-    // A block is two turns of each side.
-    let mut stopper = Stopper::new(&header.stopping, alpha, trials, 2, Nanos(0));
-    move |rounds, of_both| {
-        let has_lost_data = of_both.iter().any(|side| has_lost_data(side.trials));
-        has_lost_data
-            || stopper.is_enough(rounds, messages, || {
-                compare_so_far(headers, of_both.map(|side| side.trials), replaces)
+    /// Maximum number of trials of a side.
+    trials: u32,
+    /// Time that an earlier part of the session took.
+    used: Nanos,
+    /// Margins of single metrics, if it is asked whether B may replace A.
+    margins: Option<&'a [(String, f64)]>,
+}
+
+impl<'a> Question<'a> {
+    /// Returns a function that accepts the trials of both sides at the last one, or at a look that
+    /// answers everything.
+    fn decide(
+        &'a self,
+        messages: &'a Messages,
+    ) -> impl FnMut(u32, [SoFarOfPlan<'_>; 2]) -> bool + 'a {
+        let [header, _] = self.headers;
+        let alpha = alpha_of_metric(header);
+        // A block is two turns of each side.
+        let mut stopper = Stopper::new(&header.stopping, alpha, self.trials, 2, self.used);
+        move |rounds, of_both| {
+            stopper.is_enough(rounds, messages, || {
+                self.compare_so_far(of_both.map(|side| side.trials))
             })
+        }
+    }
+
+    /// Compares the trials so far in the same way as the final comparison.
+    fn compare_so_far(&self, trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
+        let [a, b] = [0, 1].map(|side| {
+            let trials = trials[side].iter().filter(|trial| !is_probe(trial));
+            of_trials(&self.headers[side], &trials.cloned().collect::<Vec<_>>())
+        });
+        let options = Options {
+            same_model: true,
+            qualify: self.margins.is_some(),
+            ..Options::of_run(&self.headers[0].stopping)
+        };
+        let mut compared = compare_figures(&a, &b, &options);
+        let standing = match self.margins {
+            Some(margins) => {
+                judge_by_own_margins(&mut compared, margins, &options, |options| {
+                    compare_figures(&a, &b, options)
+                });
+                Standing::of_replacement(&compared)
+            }
+            None => Standing::of_comparison(&compared),
+        };
+        ComparisonsSoFar {
+            standing,
+            spread: Spread::of(spreads(&[a, b].concat())),
+        }
     }
 }
 
 /// `true` for a probe of the capacity: it has an answer, and its speed is no figure of the storage.
 pub fn is_probe(trial: &TrialRecord) -> bool {
     matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_)))
-}
-
-/// Compares the trials so far in the same way as the final comparison.
-fn compare_so_far(
-    headers: &[RunHeader; 2],
-    trials: [&[TrialRecord]; 2],
-    replaces: bool,
-) -> ComparisonsSoFar {
-    let [a, b] = [0, 1].map(|side| {
-        let trials = trials[side].iter().filter(|trial| !is_probe(trial));
-        of_trials(&headers[side], &trials.cloned().collect::<Vec<_>>())
-    });
-    let options = Options {
-        same_model: true,
-        qualify: replaces,
-        ..Options::of_run(&headers[0].stopping)
-    };
-    let compared = compare_figures(&a, &b, &options);
-    let standing = match replaces {
-        true => Standing::of_replacement(&compared),
-        false => Standing::of_comparison(&compared),
-    };
-    ComparisonsSoFar {
-        standing,
-        spread: Spread::of(spreads(&[a, b].concat())),
-    }
 }
 
 #[cfg(test)]

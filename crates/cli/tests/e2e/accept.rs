@@ -2,6 +2,7 @@
 
 use crate::assay::{Bed, Ended, Running, test_folders, text};
 use assay_testkit::{Fake, FakeDevice, KnownSpeed, Lie, Scratch, Volume, needs, or_skip};
+use rustix::process::Signal;
 use std::fs;
 
 const MIB: u64 = 1 << 20;
@@ -95,6 +96,16 @@ fn devices_of_known_speed_pass_or_fail() {
     let lenient = bed.run(&[&words[..], &["--limits", text(&limits)]].concat());
     lenient.assert_code(0);
     assert!(answer(&lenient).contains("limit -80 %"), "{lenient:#?}");
+    // A margin that fits nothing leaves the answer open, and so does a trial that failed.
+    fs::write(&limits, "require = [\"rads within 80 %\"]\n").unwrap();
+    let unused = bed.run(&[&words[..], &["--margin", "80", "--limits", text(&limits)]].concat());
+    unused.assert_code(2);
+    assert!(
+        answer(&unused).starts_with("Open: 1 of 2 pass, 1 open (rads within 80 %)"),
+        "{unused:#?}"
+    );
+    bed.run(&[&words[..], &["--limits", "a1"]].concat())
+        .assert_code(2);
     fs::write(&limits, "require = [\"reads read_iops > 1000\"]\n").unwrap();
     let strict = bed.run(&[&words[..], &["--margin", "80", "--limits", text(&limits)]].concat());
     strict.assert_code(3);
@@ -141,7 +152,9 @@ fn a_session_of_several_commands_is_resumed_after_a_kill() {
     let refused = bed.run(&["resume", "last"]);
     refused.assert_code(2);
     refused.assert_says(&["use assay accept --resume"]);
-    let ended = bed.run(&["accept", "--resume", "last", "--trials", "4"]);
+    let refused = bed.refused(&["accept", "--resume", "last", "--trials", "4"]);
+    assert!(refused.contains("--trials may only be auto"), "{refused}");
+    let ended = bed.run(&["accept", "--resume", "last"]);
     assert!(matches!(ended.code, Some(0 | 2 | 3)), "{ended:#?}");
     assert!(
         !answer(&ended).contains("--resume"),
@@ -172,12 +185,14 @@ fn a_session_of_several_commands_is_resumed_after_a_kill() {
         let places = stored["run"]["paired"]["places"].as_array().unwrap();
         assert_eq!(places.len(), 41);
     }
+    let again = bed.run(&["accept", "--resume", "last"]);
+    again.assert_says(&["nothing is missing"]);
+    assert_eq!(again.code, ended.code, "the answer stays");
+    {}
     for volume in [&a, &b] {
         assert!(test_folders(volume.point()).is_empty());
         assert!(!volume.point().join("copied").exists());
     }
-    bed.run(&["accept", "--resume", "last"])
-        .assert_says(&["nothing is missing"]);
 }
 
 #[test]
@@ -256,4 +271,82 @@ fn what_cannot_be_accepted_is_refused() {
         line.contains("2 values") || line.contains("<B>") || line.contains("B"),
         "{line}"
     );
+}
+
+#[test]
+fn a_session_pauses_at_a_check_and_continues_by_its_own_limits() {
+    let bed = Bed::new();
+    let plan = plan(&bed, "jobs = [\"rand-read-4k\"]\n");
+    let limits = bed.join("limits.toml");
+    fs::write(&limits, "require = [\"rand-* within 0.1 %\"]\n").unwrap();
+    let part = "sim:emmc-8gb-hs400,noise=20";
+    let words = [
+        "accept",
+        part,
+        part,
+        "--plan",
+        &plan,
+        "--quick",
+        "--limits",
+        text(&limits),
+    ];
+    let paused = bed.run(&words);
+    let said = answer(&paused);
+    if paused.code == Some(3) {
+        return assay_testkit::skip("noise made a difference");
+    }
+    paused.assert_code(2);
+    assert!(
+        said.contains("4 more trials of each side: assay accept --resume"),
+        "{said}"
+    );
+    let counted = |run: &str| {
+        let stored = bed.stored(run);
+        stored["trials"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|trial| trial["trial"] != 0)
+            .count()
+    };
+    assert_eq!(counted("last"), 6);
+    assert_eq!(bed.stored("last")["run"]["status"], "interrupted");
+    let resumed = bed.run(&["accept", "--resume", "last"]);
+    assert_eq!(counted("last"), 10);
+    assert!(matches!(resumed.code, Some(2 | 3)), "{resumed:#?}");
+    assert!(
+        answer(&resumed).contains("0.1 %") || answer(&resumed).contains("10 more trials"),
+        "{resumed:#?}"
+    );
+    let refused = bed.refused(&["accept", "--resume", "last", "--margin", "50"]);
+    assert!(refused.contains("cannot be used together"), "{refused}");
+}
+
+#[test]
+fn a_stopped_session_has_no_answer_and_is_continued() {
+    let bed = Bed::new();
+    let (a, b) = (bed.folder_named("a"), bed.folder_named("b"));
+    let plan = plan(&bed, "jobs = [\"append-4k-fsync\"]\nprobe = false\n");
+    let words = [
+        "accept",
+        text(&a),
+        text(&b),
+        "--plan",
+        &plan,
+        "--quick",
+        "--size",
+        "1M",
+        "--trials",
+        "4",
+    ];
+    let mut running = Running::start(&mut bed.command(&words));
+    running.await_trials(5);
+    running.signal(Signal::INT);
+    let stopped = running.end();
+    stopped.assert_code(130);
+    stopped.assert_says(&["Open: stopped after", "continues"]);
+    assert_eq!(bed.stored("last")["run"]["status"], "interrupted");
+    let ended = bed.run(&["accept", "--resume", "last"]);
+    assert!(matches!(ended.code, Some(0 | 2 | 3)), "{ended:#?}");
+    assert_eq!(bed.stored("last")["trials"].as_array().unwrap().len(), 5);
 }

@@ -133,7 +133,7 @@ fn built_in_sets_are_checked_after_a_run_or_with_it() {
         part,
         "--quick",
         "--only",
-        "seq-read-1m,seq-write-1m,rand-*-4k",
+        "seq-read-1m,seq-write-1m,rand-read-4k,rand-write-4k",
     ];
     let ended = bed.run(&[&words[..], &["--require", "mpc-12"]].concat());
     ended.assert_code(3);

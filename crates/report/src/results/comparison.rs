@@ -15,6 +15,7 @@ use assay_lang::{Told, counted, tr, translated};
 use assay_model::figures;
 use assay_model::figures::{Better, Change, Figure, LEVEL, Verdict};
 use assay_model::run::Run;
+use assay_model::trial::{Outcome, TrialRecord};
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
@@ -253,8 +254,10 @@ impl<'a> Compared<'a> {
                 let differs =
                     |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
                 let why = match line {
-                    None => Some(format!(
-                        "missing on side {other} ({name}), so it is not compared"
+                    None => Some(tr!(
+                        "missing on side {other} ({name}), so it is not compared",
+                        other,
+                        name
                     )),
                     Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
                 };
@@ -267,6 +270,59 @@ impl<'a> Compared<'a> {
         found
     }
 
+    /// Returns the jobs that failed, or have no completed trial although they were planned, with the
+    /// reason in a clause, each once.
+    pub fn unmeasured(&self) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for (side, sources) in [("A", &self.a_sources), ("B", &self.b_sources)] {
+            for run in sources.iter().filter_map(|source| source.run) {
+                for planned in &run.header.plan.jobs {
+                    let name = &planned.job.name;
+                    let trials = || run.trials.iter().filter(|trial| trial.job.name == *name);
+                    let failed = |trial: &&TrialRecord| {
+                        trial.counts() && matches!(trial.outcome, Outcome::Failed { .. })
+                    };
+                    let why = match trials().filter(failed).count() {
+                        0 if trials().any(TrialRecord::gives_figures) => continue,
+                        0 => tr!("no completed trial on side {side}", side),
+                        n => tr!(
+                            "{trials} of side {side} failed",
+                            trials = counted!(n, "{n} trial", "{n} trials"),
+                            side
+                        ),
+                    };
+                    if !found.iter().any(|(known, _)| known == name) {
+                        found.push((name.clone(), why));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns all that keeps an answer open beside metrics and requirements: metrics that could not
+    /// be compared, and jobs that were not measured; each with the reason in a clause.
+    pub fn missing(&self) -> Vec<(String, String)> {
+        let mut missing = self.unmeasured();
+        let of_job = |metric: &str, job: &str| {
+            metric
+                .strip_prefix(job)
+                .is_some_and(|rest| rest.starts_with(": "))
+        };
+        let others = self.uncompared().into_iter();
+        let others =
+            others.filter(|(metric, _)| !missing.iter().any(|(job, _)| of_job(metric, job)));
+        let others: Vec<_> = others.collect();
+        missing.extend(others);
+        missing
+    }
+
+    /// Returns the number of metrics that would decide if they had measured the device.
+    fn not_of_device(&self) -> usize {
+        let lines = self.comparison.lines.iter();
+        lines.filter(|line| self.is_kept_by_label(line)).count()
+    }
+
     /// Returns the deciding metrics with this qualification.
     pub fn qualified(&self, as_one: Qualification) -> impl Iterator<Item = &VerdictRow> {
         let lines = self.comparison.lines.iter();
@@ -277,7 +333,7 @@ impl<'a> Compared<'a> {
     pub fn replaces(&self) -> Qualification {
         let required = |decision| self.requirements.iter().any(|row| row.decision == decision);
         let any = |as_one| self.qualified(as_one).next().is_some() || required(as_one);
-        let is_open = any(Qualification::Inconclusive) || !self.uncompared().is_empty();
+        let is_open = any(Qualification::Inconclusive) || !self.missing().is_empty();
         match () {
             () if self.lost_on(figures::Side::B).is_some() || any(Qualification::Fail) => {
                 Qualification::Fail
@@ -310,12 +366,9 @@ impl<'a> Compared<'a> {
         let open = self
             .qualified(Qualification::Inconclusive)
             .map(|line| name(&line.metric));
-        let uncompared = self
-            .uncompared()
-            .into_iter()
-            .map(|(metric, _)| name(&metric));
+        let missing = self.missing().into_iter().map(|(metric, _)| name(&metric));
         let open: Vec<String> = open
-            .chain(uncompared)
+            .chain(missing)
             .chain(required(Qualification::Inconclusive))
             .collect();
         let passed = self.qualified(Qualification::Pass).count()
@@ -329,9 +382,22 @@ impl<'a> Compared<'a> {
             (false, false) => format!(". {}", self.remedy),
             _ => String::new(),
         };
+        let lost_on_a = self.lost_on(figures::Side::A);
         match self.replaces() {
             Qualification::Pass => {
-                tr!("Yes: B may replace A: all {all} pass", all) + &self.closest(&name)
+                let passed =
+                    tr!("Yes: B may replace A: all {all} pass", all) + &self.closest(&name);
+                match self.not_of_device() {
+                    0 => passed,
+                    others => tr!(
+                        "{passed}; {others} more did not measure the device",
+                        passed,
+                        others
+                    ),
+                }
+            }
+            Qualification::Inconclusive if lost_on_a.is_some() => {
+                tr!("Open: {lost}", lost = lost_on_a.unwrap_or_default())
             }
             Qualification::Inconclusive if all == 0 => tr!("Open: nothing was compared").to_owned(),
             Qualification::Inconclusive => tr!(

@@ -576,6 +576,7 @@ mod tests {
             with: "other".to_owned(),
             side: Side::B,
             places: Vec::new(),
+            turns: Vec::new(),
         });
         let found = stopping_sentences(&run);
         assert_eq!(

@@ -44,6 +44,7 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     for section in metrics(compared, detail, interval) {
         document.push(section);
     }
+    document.push(required(compared));
     document.push(notes(compared, detail));
     if detail == Detail::Full {
         document.push(kinds_of_work(compared));
@@ -86,9 +87,7 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
     }
     document.push(metrics);
     let mut ending = Section::new("verdict", "");
-    let uncompared = compared.uncompared().into_iter();
-    let uncompared = uncompared.map(|(metric, why)| clean(&format!("{metric}: {why}")));
-    let notes = lost(compared).into_iter().chain(uncompared);
+    let notes = lost(compared).into_iter().chain(missing(compared));
     let mut notes: Vec<String> = notes.chain(compared.told_warnings()).collect();
     let left_out = notes.split_off(notes.len().min(DECISIVE_NOTES)).len();
     let left_out = [
@@ -206,9 +205,13 @@ fn record(compared: &Compared<'_>) -> Section {
             required
         ),
     };
+    let margins = compared.margins.iter();
+    let margins = margins.map(|(metric, margin)| format!("{metric} {} %", percent_points(*margin)));
+    let margins: Vec<String> = margins.map(|margin| clean(&margin)).collect();
     let line = "_".repeat(30);
     section.facts([
         (tr!("Limits"), limits),
+        (tr!("Margins of their own"), margins.join(", ")),
         (tr!("Decided by"), line.clone()),
         (tr!("Date and signature"), line),
     ]);
@@ -689,7 +692,9 @@ fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let between = of_all.filter(|note| matches!(note, Note::BetweenRuns(..)));
     let mut notes: Vec<String> = between.map(|note| clean(&note.to_string())).collect();
     let first = notes.clone();
-    notes.extend(lost(compared).filter(|_| compared.qualify));
+    if compared.qualify {
+        notes.extend(lost(compared).into_iter().chain(missing(compared)));
+    }
     notes.extend(shared.told().map(|note| clean(&note)));
     if singly {
         notes.extend(reasons(compared, &shared));
@@ -699,6 +704,12 @@ fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     notes.extend(drift(compared.comparison).map(|drift| clean(&drift)));
     section.list(notes);
     section
+}
+
+/// Returns what keeps an answer open beside metrics, safe to display.
+fn missing(compared: &Compared<'_>) -> impl Iterator<Item = String> {
+    let missing = compared.missing().into_iter();
+    missing.map(|(name, why)| clean(&format!("{name}: {why}")))
 }
 
 /// Reports lost data, safe to display.

@@ -12,7 +12,7 @@ use crate::unit::converted;
 use assay_judge::Measured;
 use assay_lang::tr;
 use assay_model::figures::Figure;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
@@ -358,4 +358,72 @@ fn adjust(
         }
     }
     all
+}
+
+/// Judges the metrics that have a margin of their own by it. `given` has names of metrics or jobs with
+/// margins as shares, see [`fits`]; the last one that fits a metric applies. Returns the margins by
+/// metric.
+pub fn judge_by_own_margins(
+    comparison: &mut Comparison,
+    given: &[(String, f64)],
+    options: &Options,
+    compare: impl Fn(&Options) -> Comparison,
+) -> BTreeMap<String, f64> {
+    let mut margins = BTreeMap::new();
+    let mut compared: Vec<(f64, Comparison)> = Vec::new();
+    for line in &mut comparison.lines {
+        let mut given = given.iter().rev();
+        let Some(&(_, margin)) = given.find(|(name, _)| fits(&line.metric, name)) else {
+            continue;
+        };
+        margins.insert(line.metric.clone(), margin);
+        let known = compared.iter().position(|(known, _)| *known == margin);
+        let known = known.unwrap_or_else(|| {
+            compared.push((margin, compare(&Options { margin, ..*options })));
+            compared.len() - 1
+        });
+        let mut judged = compared[known].1.lines.iter();
+        if let Some(judged) = judged.find(|judged| judged.metric == line.metric) {
+            *line = judged.clone();
+        }
+    }
+    margins
+}
+
+/// `true` if a name is that of a metric, or of its job: `rand-read-4k: read_iops`, `rand-read-4k`. Each
+/// part may end in `*`: `rand-*`, `rand-*: read_iops`.
+pub fn fits(metric: &str, name: &str) -> bool {
+    let is = |text: &str, name: &str| match name.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => text == name,
+    };
+    let (job, quantity) = metric.split_once(": ").unwrap_or((metric, ""));
+    match name.split_once(": ") {
+        Some((of, which)) => is(job, of) && is(quantity, which),
+        None => is(job, name) || is(metric, name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_metrics_and_jobs_fit() {
+        let metric = "rand-read-4k: read_iops";
+        for name in [
+            metric,
+            "rand-read-4k",
+            "rand-*",
+            "rand-*: read_iops",
+            "rand-read-4k: read_*",
+            "*",
+        ] {
+            assert!(fits(metric, name), "{name}");
+        }
+        for name in ["rand-read", "rand-*: write_iops", "read_iops", "seq-*", ""] {
+            assert!(!fits(metric, name), "{name}");
+        }
+        assert!(fits("latency", "latency"));
+    }
 }

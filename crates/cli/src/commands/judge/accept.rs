@@ -6,7 +6,7 @@
 
 use crate::checks::admission::DestroyArgs;
 use crate::checks::input::{self, parse_toml};
-use crate::commands::resume::{self, Missing, Resumed, nothing_missing};
+use crate::commands::resume::{self, Missing, Resumed};
 use crate::commands::{Command, repeated};
 use crate::driver::runs::Done;
 use crate::exit::{DONE, Failure, MISSED, USAGE};
@@ -17,22 +17,26 @@ use crate::output::say;
 use crate::rounds::paired::{Repeated, Request, Setup, is_probe};
 use crate::rounds::{JobSource, RepeatedCommand, RoundArgs, Trials, from_file};
 use crate::scenarios::Profile;
+use crate::stored::formats::Format;
 use crate::stored::lookup::FigureSource;
 use crate::stored::{AnnotationArgs, KeepArgs};
 use crate::targets::{self, OnArgs};
 use crate::ui::parse_time;
 use crate::{config, stored};
-use assay_lang::tr;
+use assay_lang::{in_english, tr};
 use assay_model::figures::Side;
 use assay_model::run::{Run, RunStatus, Stopping};
 use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
+use assay_report::results::requirements::RequirementRow;
 use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -49,9 +53,8 @@ Examples:
   assay accept --resume last
   assay accept --a old1 --a old2 --a old3 --b new1 --b new2 --b new3
 
-Exit codes: 0 B may replace A, 1 failed, 2 wrong usage or open, 3 B may not replace A,
-5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every
-case.";
+Exit codes: 0 B may replace A, 1 failed, 2 wrong usage or open, 3 B may not replace A, 5 device or
+target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// Arguments that begin a session; with stored runs there is nothing to measure.
 const OF_MEASURING: [&str; 12] = [
@@ -97,9 +100,9 @@ pub struct AcceptArgs {
     /// Limit the time, for example 30m, by making fewer trials if necessary.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<Nanos>,
-    /// Continue a session that was interrupted, or measure more trials where it left metrics open:
-    /// either of its runs.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["a", "b", "plan", "seed", "name", "tag", "note"])]
+    /// Continue a session that was interrupted, or measure more trials where it left metrics open, by
+    /// its own terms and limits: either of its runs.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["a", "b", "plan", "limits", "margin", "trust", "max_trials", "budget", "quick", "thorough", "size", "seed", "name", "tag", "note"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub suite: SuiteArgs,
@@ -120,34 +123,43 @@ pub struct AcceptArgs {
 pub fn run(args: &mut AcceptArgs) -> Result<ExitCode, Failure> {
     // Report an unusable format, plan or limit before anything is measured.
     wanted(&args.shown)?;
+    args.shown.terms.replace = true;
+    let session = match args.resume.clone() {
+        Some(run) => Some(Session::find(&run, args)?),
+        None => None,
+    };
     let limits = args.limits.as_deref().map(Requirements::read).transpose()?;
     let limits = limits.unwrap_or_default();
-    args.shown.terms.replace = true;
+    if limits.has_class() {
+        return Err(Failure::usage(
+            "--limits: the sets of SD classes and uses are for runs of assay check; for accept there \
+             are mpc-11, mpc-12 and files",
+        ));
+    }
     args.shown.terms.margins = limits.margins();
     if !args.a.is_empty() {
-        let side = |words: &[String]| -> Result<NamedSide, Failure> {
-            let side = judging::units(&words.join(", "), words, &args.shown.store)?;
-            Ok(NamedSide {
-                units: side.units.into_iter().map(without_probe).collect(),
-                ..side
-            })
-        };
-        return conclude(
-            args,
-            (side(&args.a)?, side(&args.b)?),
-            &limits,
-            String::new(),
-        );
+        let side = |words: &[String]| judging::units(&words.join(", "), words, &args.shown.store);
+        let sides = [side(&args.a)?, side(&args.b)?];
+        return conclude(args, sides, &limits, &|| String::new());
     }
     let mut targets = targets::pair(&args.on)?;
-    let done = match (&args.resume, &args.sides[..]) {
-        (Some(run), _) => resume_session(args, run, &mut targets)?,
+    let done = match (&session, &args.sides[..]) {
+        (Some(session), _) => resume_session(args, session, &mut targets)?,
         (None, [a, b]) => begin(args, [a, b], &mut targets)?,
         (None, _) => return Err(Failure::usage("give two places: A and B")),
     };
-    match done {
-        None => Ok(DONE),
-        Some(done) => conclude_measured(args, done, &limits),
+    match (done, session) {
+        (Some(done), _) => conclude_measured(args, done, &limits),
+        // It was complete.
+        (None, Some(session)) => {
+            let side =
+                |id: &String| judging::units(id, std::slice::from_ref(id), &args.shown.store);
+            let [a, b] = &session.ids;
+            conclude(args, [side(a)?, side(b)?], &limits, &|| String::new())
+        }
+        (None, None) => Err(Failure::usage(
+            "the session was refused: nothing was measured",
+        )),
     }
 }
 
@@ -159,10 +171,7 @@ fn begin(
 ) -> Result<Option<[Done; 2]>, Failure> {
     let store = args.shown.store.local_file()?;
     let plan = AcceptPlan::of(args)?;
-    let each = [
-        plan.commands(args, paths[0])?,
-        plan.commands(args, paths[1])?,
-    ];
+    let each = [plan.commands(paths[0])?, plan.commands(paths[1])?];
     let rounds = RoundArgs {
         trials: Some(args.trials.unwrap_or(Trials::Auto)),
         budget: args.budget,
@@ -188,65 +197,88 @@ fn begin(
         seed: args.seed,
     };
     let mut setup = Setup::new(&request, &store, targets)?;
-    setup.replaces = true;
-    setup.pause = pause(args, &setup.headers[0].stopping, 0);
+    setup.replaces = Some(terms.margins.clone());
+    let goes_on = args.trials == Some(Trials::Auto) || args.budget.is_some();
+    let next = next_look(&setup.headers[0].stopping, 0);
+    setup.pause = next.filter(|_| !goes_on);
     setup.measure(&args.annotation, targets)
 }
 
-/// Returns the next check after this number of rounds, at which the session pauses; `None` if it goes
-/// on to the end.
-fn pause(args: &AcceptArgs, stopping: &Stopping, rounds: u32) -> Option<u32> {
-    if args.trials == Some(Trials::Auto) {
-        return None;
-    }
+/// Returns the next planned check after this number of rounds.
+fn next_look(stopping: &Stopping, rounds: u32) -> Option<u32> {
     let looks = stopping.looks.as_ref()?;
     looks.at.iter().copied().find(|at| *at > rounds)
 }
 
-/// Continues a session by either of its runs.
+/// A stored session.
+struct Session {
+    /// Ids of the runs of A and of B.
+    ids: [String; 2],
+}
+
+impl Session {
+    /// Finds a session by either of its runs, and takes over the terms that it began with.
+    fn find(name: &str, args: &mut AcceptArgs) -> Result<Self, Failure> {
+        let stored = FigureSource::find(name, &args.shown.store)?;
+        let not_of_accept = || Failure::usage(format!("{name} is no run of assay accept"));
+        let run = stored.run.as_deref().ok_or_else(not_of_accept)?;
+        let Some(Command::Accept(began)) = resume::began(run)? else {
+            return Err(not_of_accept());
+        };
+        let paired = run.header.paired.as_ref().ok_or_else(not_of_accept)?;
+        let mut ids = [run.header.id.clone(), paired.with.clone()];
+        if paired.side == Side::B {
+            ids.reverse();
+        }
+        args.limits.clone_from(&began.limits);
+        args.shown.terms.margin = began.shown.terms.margin;
+        args.shown.terms.trust.clone_from(&began.shown.terms.trust);
+        Ok(Self { ids })
+    }
+}
+
+/// Continues a session; `None` if nothing is missing.
 fn resume_session(
     args: &AcceptArgs,
-    name: &str,
+    session: &Session,
     targets: &mut [Box<dyn Target>; 2],
 ) -> Result<Option<[Done; 2]>, Failure> {
+    if !matches!(args.trials, None | Some(Trials::Auto)) {
+        return Err(Failure::usage(
+            "--resume continues the trials that were planned: --trials may only be auto",
+        ));
+    }
     let keep = KeepArgs {
         store: args.shown.store.clone(),
         ..KeepArgs::default()
     };
     let [on_a, on_b] = targets;
-    let stored = FigureSource::find(name, &args.shown.store)?;
-    let not_of_accept = || Failure::usage(format!("{name} is no run of assay accept"));
-    let run = stored.run.as_deref().ok_or_else(not_of_accept)?;
-    let is_of_accept = matches!(resume::began(run)?, Some(Command::Accept(_)));
-    let paired = run.header.paired.as_ref().filter(|_| is_of_accept);
-    let paired = paired.ok_or_else(not_of_accept)?;
-    let mut ids = [run.header.id.clone(), paired.with.clone()];
-    if paired.side == Side::B {
-        ids.reverse();
-    }
-    let a = side_of(&keep, &ids[0], args, on_a.as_mut())?;
-    let b = side_of(&keep, &ids[1], args, on_b.as_mut())?;
+    let (a, done_a) = side_of(&keep, &session.ids[0], args, on_a.as_mut())?;
+    let (b, done_b) = side_of(&keep, &session.ids[1], args, on_b.as_mut())?;
     let is_whole = |run: &Run| run.status == RunStatus::Finished;
-    if is_whole(&a.0.run) && is_whole(&b.0.run) {
-        nothing_missing(&a.0.run, false)?;
+    if is_whole(&a.run) && is_whole(&b.run) {
+        say(&clean(&format!(
+            "assay: nothing is missing of runs {} and {}",
+            a.run.header.id, b.run.header.id
+        )));
         return Ok(None);
     }
-    let rounds = a.0.run.whole_rounds().min(b.0.run.whole_rounds());
+    let rounds = a.run.whole_rounds().min(b.run.whole_rounds());
     say(&clean(&tr!(
         "assay: resumes runs {a} and {b} after {rounds} trials of each",
-        a = ids[0],
-        b = ids[1],
+        a = a.run.header.id,
+        b = b.run.header.id,
         rounds
     )));
-    let (a, done_a) = a;
-    let (b, done_b) = b;
     let mut store = a.store;
     for run in [&a.run, &b.run] {
         store.reopen_run(&run.header.id, &stored::this_process(), run.trials.len())?;
     }
-    let pause = pause(args, &a.run.header.stopping, rounds);
+    let stopping = &a.run.header.stopping;
+    let goes_on = args.trials == Some(Trials::Auto) || stopping.budget.is_some();
+    let pause = next_look(stopping, rounds).filter(|_| !goes_on);
     let mut setup = Setup::resumed([a.host, b.host], [(a.run, done_a), (b.run, done_b)], store)?;
-    setup.replaces = true;
+    setup.replaces = Some(args.shown.terms.margins.clone());
     setup.pause = pause;
     setup.execute(targets)
 }
@@ -260,6 +292,9 @@ fn side_of(
     target: &mut dyn Target,
 ) -> Result<(Resumed, usize), Failure> {
     let mut resumed = Resumed::find(keep, id, target)?;
+    if resumed.run.status == RunStatus::Finished {
+        return Ok((resumed, 0));
+    }
     let acts = resumed.run.header.acts.clone();
     let acts = acts.ok_or_else(|| Failure::failed(format!("run {id} has no acts")))?;
     let missing = Missing::of_acts(&mut resumed.run, &acts)?;
@@ -267,49 +302,70 @@ fn side_of(
     Ok((resumed, missing.done))
 }
 
-/// Shows the verdict on measured runs; returns the exit code of a side that was stopped, else that of
-/// the answer.
+/// Shows the verdict on measured runs. A session that was stopped between two checks has no answer yet:
+/// each look at the trials is one that was planned.
 fn conclude_measured(
     args: &AcceptArgs,
     [a, b]: [Done; 2],
     limits: &Requirements,
 ) -> Result<ExitCode, Failure> {
-    let (id_a, id_b) = (&a.run.header.id, &b.run.header.id);
-    say(&tr!(
-        "Stored as runs {id_a} and {id_b}: assay accept --a {id_a} --b {id_b}",
+    let (id_a, id_b) = (a.run.header.id.clone(), b.run.header.id.clone());
+    let limited = match &args.limits {
+        Some(limits) => format!(" --limits {}", limits.display()),
+        None => String::new(),
+    };
+    say(&clean(&tr!(
+        "Stored as runs {id_a} and {id_b}: assay accept --a {id_a} --b {id_b}{limited}",
         id_a,
-        id_b
-    ));
-    let made = a.run.whole_rounds().min(b.run.whole_rounds());
-    let next = a.run.header.stopping.looks.as_ref();
-    let next = next.and_then(|looks| looks.at.iter().copied().find(|at| *at > made));
-    let is_paused = a.run.status == RunStatus::Interrupted;
-    let remedy = next.filter(|_| is_paused).map(|next| {
-        tr!(
+        id_b,
+        limited
+    )));
+    let rounds = [&a, &b].map(|done| done.run.whole_rounds());
+    let stopping = &a.run.header.stopping;
+    let next = next_look(stopping, rounds[0].min(rounds[1]));
+    let at_look = stopping
+        .looks
+        .as_ref()
+        .is_some_and(|looks| looks.at.contains(&rounds[0]));
+    let is_whole = |done: &Done| done.run.status == RunStatus::Finished;
+    let is_checked = is_whole(&a) && is_whole(&b) || at_look && rounds[0] == rounds[1];
+    let stopped = [&a, &b]
+        .into_iter()
+        .find_map(|done| done.ending.signal.filter(|_| !is_whole(done)));
+    let measured = |done: &Done| done.run.trials.iter().any(TrialRecord::gives_figures);
+    let more = match next {
+        Some(next) if !is_whole(&a) || !is_whole(&b) => next - rounds[0].min(rounds[1]),
+        _ => 0,
+    };
+    let remedy = || match more {
+        0 => String::new(),
+        more => tr!(
             "{more} more trials of each side: assay accept --resume {id_a}",
-            more = next - made,
+            more,
             id_a
-        )
-    });
-    let side = |done: &Done| NamedSide::of(without_probe(FigureSource::of_run(done.run.clone())));
-    let measured = |done: &Done| done.run.trials.iter().any(TrialRecord::counts);
-    let answer = match measured(&a) && measured(&b) {
-        true => conclude(
-            args,
-            (side(&a), side(&b)),
-            limits,
-            remedy.unwrap_or_default(),
         ),
-        false => Ok(DONE),
+    };
+    let sides = [&a, &b].map(|done| NamedSide::of(FigureSource::of_run(done.run.clone())));
+    let answer = match is_checked && measured(&a) && measured(&b) {
+        true => conclude(args, sides, limits, &remedy),
+        false => {
+            say(&clean(&tr!(
+                "Open: stopped after {rounds} trials of each; assay accept --resume {id_a} continues",
+                rounds = rounds[0].min(rounds[1]),
+                id_a
+            )));
+            Ok(ExitCode::from(USAGE))
+        }
     };
     for done in [a, b] {
-        match done.ending.failure {
-            Some(failure) => return Err(failure),
-            None if done.ending.signal.is_some() => return done.conclude(),
-            None => {}
+        if let Some(failure) = done.ending.failure {
+            return Err(failure);
         }
     }
-    answer
+    match stopped {
+        Some(code) => Ok(ExitCode::from(code)),
+        None => answer,
+    }
 }
 
 /// Removes the figures of a probe.
@@ -325,18 +381,42 @@ fn without_probe(mut source: FigureSource) -> FigureSource {
 }
 
 /// Judges both sides, checks the requirements on B, and shows the answer; returns its exit code.
+/// `remedy` describes how to decide what is open.
 fn conclude(
     args: &AcceptArgs,
-    sides: (NamedSide, NamedSide),
+    sides: [NamedSide; 2],
     limits: &Requirements,
-    remedy: String,
+    remedy: &dyn Fn() -> String,
 ) -> Result<ExitCode, Failure> {
-    let mut judged = Judged::of_stored(sides, &args.shown.terms, &args.shown.store, None)?;
-    for unit in &judged.b.units {
-        let rows = limits.check(unit, &args.shown.store, true)?;
-        judged.requirements.extend(rows);
-    }
-    judged.remedy = remedy;
+    let store = &args.shown.store;
+    let [a, b] = sides.map(|side| NamedSide {
+        units: side.units.into_iter().map(without_probe).collect(),
+        ..side
+    });
+    let mut judged = Judged::of_stored((a, b), &args.shown.terms, store, None)?;
+    let alone = limits.without_margins();
+    let checked = || -> Result<(Vec<RequirementRow>, String), Failure> {
+        let compared = judged.compared();
+        let lines = compared.comparison.lines.iter();
+        let metrics: Vec<&str> = lines.map(|line| &*line.metric).collect();
+        let mut rows = limits.unused_margins(&metrics);
+        for unit in &judged.b.units {
+            let mut of_unit = alone.check(unit, store, compared.options.alpha)?;
+            if judged.b.units.len() > 1 {
+                for row in &mut of_unit {
+                    row.requirement = format!("{} ({})", row.requirement, unit.lasting_name);
+                }
+            }
+            rows.extend(of_unit);
+        }
+        Ok((rows, remedy()))
+    };
+    // Output for programs is English.
+    let (rows, remedy) = match wanted(&args.shown)? {
+        None | Some(Format::Html | Format::Text | Format::Markdown | Format::Xlsx) => checked()?,
+        Some(_) => in_english(checked)?,
+    };
+    (judged.requirements, judged.remedy) = (rows, remedy);
     let answer = judged.compared().replaces();
     judging::present_judged(&args.shown, judged)?;
     Ok(match answer {
@@ -358,15 +438,20 @@ struct AcceptPlan {
     commands: Vec<String>,
     /// Checks the capacity of both sides first.
     probe: bool,
+    /// Takes the default jobs of the suite.
+    #[serde(skip)]
+    usual_jobs: bool,
 }
 
 impl AcceptPlan {
     fn of(args: &AcceptArgs) -> Result<Self, Failure> {
         let word = args.plan.as_deref().unwrap_or("emmc");
-        if let Ok(profile) = Profile::from_str(word, false) {
-            return Ok(Self::built_in(profile, args));
-        }
         let path = Path::new(word);
+        if let Ok(profile) = Profile::from_str(word, false)
+            && !path.is_file()
+        {
+            return Self::built_in(profile, args);
+        }
         let plan: Self = parse_toml(&input::text(path)?).map_err(|mistake| {
             Failure::in_file(path, format!("it is no plan of assay accept: {mistake}"))
         })?;
@@ -377,64 +462,73 @@ impl AcceptPlan {
     }
 
     /// Plan of a kind of part.
-    fn built_in(profile: Profile, args: &AcceptArgs) -> Self {
-        let is_device = |path: &PathBuf| path.starts_with("/dev");
-        let on_devices = args.sides.iter().all(is_device);
+    ///
+    /// # Errors
+    /// If one side is a folder and the other a device, or a side is simulated.
+    fn built_in(profile: Profile, args: &AcceptArgs) -> Result<Self, Failure> {
         // dd and iozone check their files on this machine.
         let is_remote = !args.on.on.is_empty();
-        let (size, scale) = match (args.suite.quick, args.suite.thorough) {
-            (true, _) => ("16M", 0.02),
-            (_, true) => ("256M", 0.3),
-            _ => ("64M", 0.05),
+        let is_simulated = |path: &PathBuf| path.to_string_lossy().starts_with("sim:");
+        if args.sides.iter().any(is_simulated) {
+            return Err(Failure::usage(
+                "a simulated part runs jobs only: give a plan file with jobs = [\"seq-*\", \"rand-*\"]",
+            ));
+        }
+        let is_device = |path: &PathBuf| match is_remote {
+            true => path.starts_with("/dev") && !path.starts_with("/dev/shm"),
+            false => fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device()),
+        };
+        let on_devices = match args.sides.iter().filter(|path| is_device(path)).count() {
+            0 => false,
+            2 => true,
+            _ => {
+                return Err(Failure::usage(
+                    "one side is a folder and the other a device: give two folders, or two devices",
+                ));
+            }
+        };
+        let (mebibytes, scale) = match (args.suite.quick, args.suite.thorough) {
+            (true, _) => (16, 0.02),
+            (_, true) => (256, 0.3),
+            _ => (64, 0.05),
         };
         let mut commands = Vec::new();
         if !on_devices && !is_remote {
             commands.push(format!(
-                "dd --ladder of=assay-accept.dd bs=1M count={}",
-                size.trim_end_matches('M')
+                "dd --ladder of=assay-accept.dd bs=1M count={mebibytes}"
             ));
             commands.push(format!(
-                "iozone -e -I -f assay-accept.iozone -s {} -r 4k -r 64k -r 1m -i 0 -i 1 -i 2",
-                size.to_ascii_lowercase()
+                "iozone -e -I -f assay-accept.iozone -s {mebibytes}m -r 4k -r 64k -r 1m -i 0 -i 1 -i 2"
             ));
         }
         if !on_devices {
-            commands.push(format!("androbench --size {size}"));
+            commands.push(format!("androbench --size {mebibytes}M"));
         }
         let scenarios = match on_devices {
             true => &Profile::ON_DEVICE[..],
             false => profile.in_folder(),
         };
-        commands.extend(
-            scenarios
-                .iter()
-                .map(|name| format!("scenario {name} --scale {scale}")),
-        );
+        let scenarios = scenarios.iter();
+        commands.extend(scenarios.map(|name| format!("scenario {name} --scale {scale}")));
         commands.extend((profile == Profile::Emcp).then(|| "mem".to_owned()));
-        Self {
-            jobs: Vec::new(),
-            job_file: None,
+        Ok(Self {
             commands,
             probe: true,
-        }
+            usual_jobs: true,
+            ..Self::default()
+        })
     }
 
     /// Reads the commands for a side.
-    fn commands(&self, args: &AcceptArgs, path: &Path) -> Result<Vec<RepeatedCommand>, Failure> {
+    fn commands(&self, path: &Path) -> Result<Vec<RepeatedCommand>, Failure> {
         let mut commands = Vec::new();
         if let Some(file) = &self.job_file {
             commands.push(RepeatedCommand::Jobs(JobSource::File(from_file(file)?)));
-        } else if !self.jobs.is_empty()
-            || args
-                .plan
-                .as_deref()
-                .is_none_or(|plan| Profile::from_str(plan, false).is_ok())
-        {
+        } else if self.usual_jobs || !self.jobs.is_empty() {
             commands.push(RepeatedCommand::Jobs(JobSource::Suite));
         }
         for command in &self.commands {
-            let words = shlex::split(command);
-            let words = words
+            let words = shlex::split(command)
                 .ok_or_else(|| Failure::usage(format!("{command}: a quotation mark is missing")))?;
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
             commands.push(repeated::parse(&words, path)?);

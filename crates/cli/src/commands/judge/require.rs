@@ -7,7 +7,7 @@ use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{FigureSource, StoreArgs};
 use crate::ui::parse_margin;
 use assay_lang::in_english;
-use assay_model::figures::Better;
+use assay_model::figures::{Better, LEVEL};
 use assay_model::text::clean;
 use assay_report::gate::{self, Suite};
 use assay_report::render::{Form, write_mail};
@@ -109,7 +109,7 @@ pub fn run(args: &RequireArgs) -> Result<ExitCode, Failure> {
     }
     let requirements = Requirements::read(path)?;
     let source = FigureSource::find(word, &args.store)?;
-    let checked = || requirements.check(&source, &args.store, false);
+    let checked = || requirements.check(&source, &args.store, LEVEL);
     // Output for programs is English.
     let rows = match format {
         None | Some(Format::Html | Format::Text | Format::Markdown) => checked()?,

@@ -10,19 +10,19 @@ use crate::driver::Host;
 use crate::driver::acts::{ComposedRun, MeasureArgs, PlannedAct};
 use crate::driver::plans::{Prepared, interleaved};
 use crate::driver::runs::random;
-use crate::exit::{DONE, EXIT_CODES, Failure, MISSED};
+use crate::exit::{DONE, EXIT_CODES, Failure};
 use crate::jobs::{QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
-use crate::judging::requirements::Requirements;
+use crate::judging::requirements::{Requirements, exit_code};
 use crate::output::{say, show};
 use crate::scenarios::Profile;
 use crate::stored::lookup::FigureSource;
 use crate::{config, jobs, scenarios};
+use assay_model::figures::LEVEL;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet, Run};
 use assay_model::wire::{Feature, Inspection};
 use assay_report::results::requirements::verdict;
 use assay_report::views;
-use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -122,16 +122,12 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
 /// code.
 fn check(args: &QualifyArgs, requirements: &Requirements, run: Run) -> Result<ExitCode, Failure> {
     let source = FigureSource::of_run(run);
-    let rows = requirements.check(&source, &args.shared.store.store, false)?;
+    let rows = requirements.check(&source, &args.shared.store.store, LEVEL)?;
     match args.shared.json {
         true => say(&verdict(&rows)),
         false => show(&views::requirements::document(&source.lasting_name, &rows))?,
     }
-    let failed = rows.iter().any(|row| row.decision == Qualification::Fail);
-    Ok(match failed {
-        true => ExitCode::from(MISSED),
-        false => DONE,
-    })
+    Ok(exit_code(&rows))
 }
 
 /// Plans the trials and their order.

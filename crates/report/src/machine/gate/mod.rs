@@ -204,6 +204,7 @@ impl Suite {
         let mut cases: Vec<Case> = lines.map(|line| judged_case(line, compared)).collect();
         cases.extend(missing(compared));
         cases.extend(requirement_cases(&compared.requirements));
+        cases.extend(compared.qualify.then(|| answer_case(compared)));
         let runs = compared.b_sources.iter().filter_map(|source| source.run);
         cases.extend(runs.flat_map(|run| lost(&Summary::of(run)).collect::<Vec<_>>()));
         if let Some(why) = compared.unjudged() {
@@ -228,6 +229,22 @@ impl Suite {
             started_unix_ms: newer.map(|run| run.header.started_unix_ms),
             took_s: newer.and_then(took_s),
         }
+    }
+}
+
+/// Returns the case of the answer whether B may replace A. An open one is an error unless that is
+/// allowed: a skipped case would pass in most CI servers.
+fn answer_case(compared: &Compared<'_>) -> Case {
+    let decision = compared.replaces();
+    Case {
+        status: match decision {
+            Qualification::Pass => Status::Pass,
+            Qualification::Fail => Status::Fail,
+            Qualification::Inconclusive if compared.allow_unjudged => Status::Skip,
+            Qualification::Inconclusive => Status::Error,
+        },
+        word: decision.word(),
+        ..without_figure("answer", &clean(&compared.answer()))
     }
 }
 

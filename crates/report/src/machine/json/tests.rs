@@ -289,6 +289,7 @@ fn with_every_field() -> Run {
         with: "other".to_owned(),
         side: Side::B,
         places: vec![1, 2],
+        turns: Vec::new(),
     });
     run
 }
