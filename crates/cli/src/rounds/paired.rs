@@ -1,16 +1,12 @@
 //! Two sides that are measured in turn, in blocks of A B B A: `assay compare --paired-on` and `assay
 //! accept`.
 //!
-//! [`Setup`] is made before the first turn: the targets, what a turn carries out, the number of trials,
-//! and the order. A [`Session`] then runs two plans at two agents that take turns. An agent waits until
-//! its last trial is acknowledged as stored, so that a side pauses as long as the acknowledgement is
-//! withheld.
-//!
-//! Each agent runs a plan as in a single run, so evidence, leftovers, signals and lost agents need
+//! A [`Setup`] has the targets, what a turn carries out, and the order. A [`Session`] then runs two plans
+//! at two agents that take turns: an agent waits until its last trial is acknowledged as stored. Each agent runs a plan as in a single run, so evidence, leftovers, signals and lost agents need
 //! nothing new. The headers of both runs name each other and the place of each trial in the session
 //! (`assay_model::run::Paired`).
 
-use super::stopper::{ComparisonsSoFar, LevelAndMargin, Spread, Stopper, deciding, time_used};
+use super::stopper::{LevelAndMargin, Question, Spread, alpha_of_metric, jobs_of, time_used};
 use super::{
     ActPlace, Cost, JobSource, Jobs, RepeatedAct, RepeatedCommand, RoundArgs, Schedule, Trials,
     USUAL, Wish, check_place, choose, facts, plan,
@@ -29,10 +25,10 @@ use crate::exit::{Failure, Interrupt};
 use crate::jobs::{self, SuiteArgs};
 use crate::output::say;
 use crate::stored::AnnotationArgs;
-use crate::ui::progress::{Messages, Progress, Step, steps};
+use crate::ui::progress::{Progress, Step, steps};
 use crate::{config, scenarios, stored};
 use assay_lang::{counted, tr};
-use assay_model::act::{Act, Acts, StepDetail};
+use assay_model::act::{Act, Acts};
 use assay_model::condition::Restore;
 use assay_model::figures::Side;
 use assay_model::job::Job;
@@ -43,11 +39,6 @@ use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, RunEnd};
-use assay_stats::figures::of_trials;
-use assay_stats::verdict::Options;
-use assay_stats::verdict::compare::{compare_figures, judge_by_own_margins};
-use assay_stats::verdict::power::spreads;
-use assay_stats::verdict::units::Standing;
 use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
@@ -160,7 +151,7 @@ impl Setup {
             Repeated::Command([RepeatedCommand::Act(of_a), RepeatedCommand::Act(of_b)]) => {
                 let planned =
                     [a.planned(of_a, false)?, b.planned(of_b, false)?].map(|act| vec![act]);
-                act_in_turn(request, planned, [&a, &b], seed)?
+                act_in_turn(request, &planned, [&a, &b], seed)?
             }
             Repeated::Command(_) => return Err(not_alike()),
             Repeated::Commands { each, probes } => {
@@ -401,7 +392,7 @@ fn jobs_in_turn(
 /// Plans one act, of whose time nothing is known.
 fn act_in_turn(
     request: &Request<'_>,
-    planned: [Vec<PlannedAct>; 2],
+    planned: &[Vec<PlannedAct>; 2],
     sides: [&Admitted; 2],
     seed: u64,
 ) -> Result<SessionPlan, Failure> {
@@ -410,7 +401,7 @@ fn act_in_turn(
         ..Cost::UNKNOWN
     };
     let schedule = request.schedule(&cost)?;
-    Ok(in_rounds(request, &planned, 0, sides, seed, schedule))
+    Ok(in_rounds(request, planned, 0, sides, seed, schedule))
 }
 
 /// Plans several commands, and a probe before the first turn.
@@ -618,17 +609,6 @@ impl Admitted {
         };
         self.is_on_machine_of(other) && point(self).is_some() && point(self) == point(other)
     }
-}
-
-/// Significance level of a metric in the first step of Holm's correction for all that decide.
-fn alpha_of_metric(header: &RunHeader) -> f64 {
-    let metrics = deciding(&jobs_of(header)).max(1) as f64;
-    header.stopping.alpha() / metrics
-}
-
-fn jobs_of(header: &RunHeader) -> Vec<Job> {
-    let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
-    jobs.collect()
 }
 
 /// Checks that the number of trials fills blocks of two turns a side.
@@ -1000,68 +980,6 @@ impl Setup {
         all.sort_by_key(|(place, _)| *place);
         all.into_iter().map(|(_, step)| step).collect()
     }
-}
-
-/// Question of a session, which decides when both sides have enough trials.
-struct Question<'a> {
-    headers: &'a [RunHeader; 2],
-    /// Maximum number of trials of a side.
-    trials: u32,
-    /// Time that an earlier part of the session took.
-    used: Nanos,
-    /// Margins of single metrics, if it is asked whether B may replace A.
-    margins: Option<&'a [(String, f64)]>,
-}
-
-impl<'a> Question<'a> {
-    /// Returns a function that accepts the trials of both sides at the last one, or at a look that
-    /// answers everything.
-    fn decide(
-        &'a self,
-        messages: &'a Messages,
-    ) -> impl FnMut(u32, [SoFarOfPlan<'_>; 2]) -> bool + 'a {
-        let [header, _] = self.headers;
-        let alpha = alpha_of_metric(header);
-        // A block is two turns of each side.
-        let mut stopper = Stopper::new(&header.stopping, alpha, self.trials, 2, self.used);
-        move |rounds, of_both| {
-            stopper.is_enough(rounds, messages, || {
-                self.compare_so_far(of_both.map(|side| side.trials))
-            })
-        }
-    }
-
-    /// Compares the trials so far in the same way as the final comparison.
-    fn compare_so_far(&self, trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
-        let [a, b] = [0, 1].map(|side| {
-            let trials = trials[side].iter().filter(|trial| !is_probe(trial));
-            of_trials(&self.headers[side], &trials.cloned().collect::<Vec<_>>())
-        });
-        let options = Options {
-            same_model: true,
-            qualify: self.margins.is_some(),
-            ..Options::of_run(&self.headers[0].stopping)
-        };
-        let mut compared = compare_figures(&a, &b, &options);
-        let standing = match self.margins {
-            Some(margins) => {
-                judge_by_own_margins(&mut compared, margins, &options, |options| {
-                    compare_figures(&a, &b, options)
-                });
-                Standing::of_replacement(&compared)
-            }
-            None => Standing::of_comparison(&compared),
-        };
-        ComparisonsSoFar {
-            standing,
-            spread: Spread::of(spreads(&[a, b].concat())),
-        }
-    }
-}
-
-/// `true` for a probe of the capacity: it has an answer, and its speed is no figure of the storage.
-pub fn is_probe(trial: &TrialRecord) -> bool {
-    matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_)))
 }
 
 #[cfg(test)]

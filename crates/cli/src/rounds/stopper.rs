@@ -8,6 +8,7 @@ use crate::driver::plans::{self, Executed, SoFarOfPlan};
 use crate::exit::Failure;
 use crate::ui::progress::Messages;
 use assay_lang::tr;
+use assay_model::act::StepDetail;
 use assay_model::job::Job;
 use assay_model::run::{RunHeader, Stopping};
 use assay_model::trial::TrialRecord;
@@ -15,6 +16,7 @@ use assay_model::units::Nanos;
 use assay_report::words::{clean, percent_points};
 use assay_stats::derive::primary_metrics;
 use assay_stats::figures::of_trials;
+use assay_stats::verdict::compare::{compare_figures, judge_by_own_margins};
 use assay_stats::verdict::power::spreads;
 use assay_stats::verdict::ranking::rank_figures;
 use assay_stats::verdict::units::Standing;
@@ -386,6 +388,81 @@ fn compare_conditions(header: &RunHeader, trials: &[TrialRecord]) -> Comparisons
         standing: ranking.map_or(Standing::NOTHING, |found| Standing::of_ranking(&found)),
         spread: Spread::of(spreads(&figures)),
     }
+}
+
+/// Significance level of a metric in the first step of Holm's correction for all that decide.
+pub fn alpha_of_metric(header: &RunHeader) -> f64 {
+    let metrics = deciding(&jobs_of(header)).max(1) as f64;
+    header.stopping.alpha() / metrics
+}
+
+/// Returns the jobs of a run.
+pub fn jobs_of(header: &RunHeader) -> Vec<Job> {
+    let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
+    jobs.collect()
+}
+
+/// Question of a session, which decides when both sides have enough trials.
+pub struct Question<'a> {
+    /// Headers of A and of B.
+    pub headers: &'a [RunHeader; 2],
+    /// Maximum number of trials of a side.
+    pub trials: u32,
+    /// Time that an earlier part of the session took.
+    pub used: Nanos,
+    /// Margins of single metrics, if it is asked whether B may replace A.
+    pub margins: Option<&'a [(String, f64)]>,
+}
+
+impl<'a> Question<'a> {
+    /// Returns a function that accepts the trials of both sides at the last one, or at a look that
+    /// answers everything.
+    pub fn decide(
+        &'a self,
+        messages: &'a Messages,
+    ) -> impl FnMut(u32, [SoFarOfPlan<'_>; 2]) -> bool + 'a {
+        let [header, _] = self.headers;
+        let alpha = alpha_of_metric(header);
+        // A block is two turns of each side.
+        let mut stopper = Stopper::new(&header.stopping, alpha, self.trials, 2, self.used);
+        move |rounds, of_both| {
+            stopper.is_enough(rounds, messages, || {
+                self.compare_so_far(of_both.map(|side| side.trials))
+            })
+        }
+    }
+
+    /// Compares the trials so far in the same way as the final comparison.
+    fn compare_so_far(&self, trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
+        let [a, b] = [0, 1].map(|side| {
+            let trials = trials[side].iter().filter(|trial| !is_probe(trial));
+            of_trials(&self.headers[side], &trials.cloned().collect::<Vec<_>>())
+        });
+        let options = Options {
+            same_model: true,
+            qualify: self.margins.is_some(),
+            ..Options::of_run(&self.headers[0].stopping)
+        };
+        let mut compared = compare_figures(&a, &b, &options);
+        let standing = match self.margins {
+            Some(margins) => {
+                judge_by_own_margins(&mut compared, margins, &options, |options| {
+                    compare_figures(&a, &b, options)
+                });
+                Standing::of_replacement(&compared)
+            }
+            None => Standing::of_comparison(&compared),
+        };
+        ComparisonsSoFar {
+            standing,
+            spread: Spread::of(spreads(&[a, b].concat())),
+        }
+    }
+}
+
+/// `true` for a probe of the capacity: it has an answer, and its speed is no figure of the storage.
+pub fn is_probe(trial: &TrialRecord) -> bool {
+    matches!(trial.detail.as_deref(), Some(StepDetail::Capacity(_)))
 }
 
 #[cfg(test)]

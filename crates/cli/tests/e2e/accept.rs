@@ -19,14 +19,14 @@ fn answer(ended: &Ended) -> String {
 
 fn plan(bed: &Bed, text: &str) -> String {
     let file = bed.join("plan.toml");
-    fs::write(&file, text).unwrap();
+    fs::write(&file, text).expect("room");
     file.display().to_string()
 }
 
 /// A device that completes so many reads a second, in trials that vary by 1 %.
 fn of_speed(scratch: &Scratch, iops: f64) -> Fake {
     let percent = scratch.join("percent");
-    fs::write(&percent, "100\n").unwrap();
+    fs::write(&percent, "100\n").expect("room");
     let mut speed = KnownSpeed::new(percent, iops);
     speed.noise = 0.01;
     let mut fake = Fake::new(MIB, Lie::None);

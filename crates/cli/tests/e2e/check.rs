@@ -167,7 +167,7 @@ fn a_device_with_broken_blocks_and_one_that_stalls_are_not_good() {
     needs!(root, "nbdfuse", "losetup");
     let (one, other) = (or_skip!(Scratch::new()), or_skip!(Scratch::new()));
     let mut broken = Fake::new(128 * MIB, Lie::None);
-    broken.broken = vec![40 * MIB..128 * MIB];
+    broken.broken.push(40 * MIB..128 * MIB);
     let broken = or_skip!(FakeDevice::over(&one, broken));
     let bed = Bed::new();
     let node = text(broken.device().node()).to_owned();

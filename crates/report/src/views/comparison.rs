@@ -91,7 +91,7 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
     let mut notes: Vec<String> = notes.chain(compared.told_warnings()).collect();
     let left_out = notes.split_off(notes.len().min(DECISIVE_NOTES)).len();
     let left_out = [
-        (more.len() > 0).then(|| counted!(more.len(), "{n} more metric", "{n} more metrics")),
+        (!more.is_empty()).then(|| counted!(more.len(), "{n} more metric", "{n} more metrics")),
         (left_out > 0).then(|| counted!(left_out, "{n} more note", "{n} more notes")),
     ];
     let left_out: Vec<String> = left_out.into_iter().flatten().collect();

@@ -14,7 +14,8 @@ use crate::jobs::SuiteArgs;
 use crate::judging::requirements::Requirements;
 use crate::judging::{self, Judged, NamedSide, VerdictArgs, wanted};
 use crate::output::say;
-use crate::rounds::paired::{Repeated, Request, Setup, is_probe};
+use crate::rounds::paired::{Repeated, Request, Setup};
+use crate::rounds::stopper::is_probe;
 use crate::rounds::{JobSource, RepeatedCommand, RoundArgs, Trials, from_file};
 use crate::scenarios::Profile;
 use crate::stored::formats::Format;
@@ -125,7 +126,7 @@ pub fn run(args: &mut AcceptArgs) -> Result<ExitCode, Failure> {
     wanted(&args.shown)?;
     args.shown.terms.replace = true;
     let session = match args.resume.clone() {
-        Some(run) => Some(Session::find(&run, args)?),
+        Some(run) => Some(StoredSession::find(&run, args)?),
         None => None,
     };
     let limits = args.limits.as_deref().map(Requirements::read).transpose()?;
@@ -211,12 +212,12 @@ fn next_look(stopping: &Stopping, rounds: u32) -> Option<u32> {
 }
 
 /// A stored session.
-struct Session {
+struct StoredSession {
     /// Ids of the runs of A and of B.
     ids: [String; 2],
 }
 
-impl Session {
+impl StoredSession {
     /// Finds a session by either of its runs, and takes over the terms that it began with.
     fn find(name: &str, args: &mut AcceptArgs) -> Result<Self, Failure> {
         let stored = FigureSource::find(name, &args.shown.store)?;
@@ -240,7 +241,7 @@ impl Session {
 /// Continues a session; `None` if nothing is missing.
 fn resume_session(
     args: &AcceptArgs,
-    session: &Session,
+    session: &StoredSession,
     targets: &mut [Box<dyn Target>; 2],
 ) -> Result<Option<[Done; 2]>, Failure> {
     if !matches!(args.trials, None | Some(Trials::Auto)) {

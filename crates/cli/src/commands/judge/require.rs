@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
-A requirement is a line of the file:
+The file is TOML; each string is a requirement:
   require = [
       \"rand-read-4k read_lat_p99 < 5 ms\",
       \"seq-write-1m write_bw >= 10 MB/s\",
