@@ -74,7 +74,7 @@ const EVICTIONS: u32 = 5;
 const HELD: Duration = Duration::from_millis(10);
 
 /// Writes a file's dirty pages back and asks the kernel to evict all its pages. Pages that another
-/// process uses stay in the cache; [`look`] reports them.
+/// process uses stay in the cache; [`cached_pages`] reports them.
 ///
 /// # Errors
 /// If the file cannot be written back.

@@ -51,7 +51,7 @@ pub(crate) struct SharedGaps {
     overlap: Mutex<Overlap>,
 }
 
-/// Gaps that one worker reported since [`SharedGaps::look`] last ran.
+/// Gaps that one worker reported since [`SharedGaps::intersect`] last ran.
 #[derive(Debug, Default)]
 struct HandedIn {
     gaps: Vec<Span>,

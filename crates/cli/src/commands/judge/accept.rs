@@ -8,6 +8,7 @@ use crate::checks::admission::DestroyArgs;
 use crate::checks::input::{self, parse_toml};
 use crate::commands::resume::{self, Missing, Resumed};
 use crate::commands::{Command, repeated};
+use crate::driver::Host;
 use crate::driver::runs::Done;
 use crate::exit::{DONE, Failure, MISSED, USAGE};
 use crate::jobs::SuiteArgs;
@@ -25,11 +26,13 @@ use crate::targets::{self, OnArgs};
 use crate::ui::parse_time;
 use crate::{config, stored};
 use assay_lang::{in_english, tr};
+use assay_model::act::{Act, Acts};
 use assay_model::figures::Side;
 use assay_model::run::{Run, RunStatus, Stopping};
 use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
+use assay_model::wire::PathKind;
 use assay_report::results::requirements::RequirementRow;
 use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
@@ -299,8 +302,30 @@ fn side_of(
     let acts = resumed.run.header.acts.clone();
     let acts = acts.ok_or_else(|| Failure::failed(format!("run {id} has no acts")))?;
     let missing = Missing::of_acts(&mut resumed.run, &acts)?;
+    refuse_remains(&acts, &mut resumed.host)?;
     resume::inspect_again(&args.destroy, &resumed.run, &mut resumed.host)?;
     Ok((resumed, missing.done))
+}
+
+/// Refuses files that a copy made when the agent was killed: a copy that removes its output makes a new
+/// one, and a file of another program may have the name by now.
+fn refuse_remains(acts: &Acts, host: &mut Host) -> Result<(), Failure> {
+    let copies = acts.acts.iter().filter_map(|act| match act {
+        Act::Copy(copy) if copy.remove_output => copy.output.as_deref(),
+        _ => None,
+    });
+    for output in copies {
+        if host
+            .inspect(output)
+            .is_ok_and(|found| matches!(found.kind, PathKind::File { .. }))
+        {
+            return Err(Failure::usage(clean(&format!(
+                "{} is there, perhaps left by the session when its agent was killed: remove it",
+                output.display()
+            ))));
+        }
+    }
+    Ok(())
 }
 
 /// Shows the verdict on measured runs. A session that was stopped between two checks has no answer yet:
