@@ -257,8 +257,8 @@ fn resume_session(
         ..KeepArgs::default()
     };
     let [on_a, on_b] = targets;
-    let (a, done_a) = side_of(&keep, &session.ids[0], args, on_a.as_mut())?;
-    let (b, done_b) = side_of(&keep, &session.ids[1], args, on_b.as_mut())?;
+    let mut a = Resumed::find(&keep, &session.ids[0], on_a.as_mut())?;
+    let mut b = Resumed::find(&keep, &session.ids[1], on_b.as_mut())?;
     let is_whole = |run: &Run| run.status == RunStatus::Finished;
     if is_whole(&a.run) && is_whole(&b.run) {
         say(&clean(&format!(
@@ -267,6 +267,8 @@ fn resume_session(
         )));
         return Ok(None);
     }
+    // One may have ended just before the process was killed: both are looked at.
+    let [done_a, done_b] = [slots_done(&mut a, args)?, slots_done(&mut b, args)?];
     let rounds = a.run.whole_rounds().min(b.run.whole_rounds());
     say(&clean(&tr!(
         "assay: resumes runs {a} and {b} after {rounds} trials of each",
@@ -287,24 +289,16 @@ fn resume_session(
     setup.execute(targets)
 }
 
-/// Finds the run of a side, and the number of its slots that are done; the trials of others are
-/// removed from it.
-fn side_of(
-    keep: &KeepArgs,
-    id: &str,
-    args: &AcceptArgs,
-    target: &mut dyn Target,
-) -> Result<(Resumed, usize), Failure> {
-    let mut resumed = Resumed::find(keep, id, target)?;
-    if resumed.run.status == RunStatus::Finished {
-        return Ok((resumed, 0));
-    }
-    let acts = resumed.run.header.acts.clone();
-    let acts = acts.ok_or_else(|| Failure::failed(format!("run {id} has no acts")))?;
-    let missing = Missing::of_acts(&mut resumed.run, &acts)?;
-    refuse_remains(&acts, &mut resumed.host)?;
-    resume::inspect_again(&args.destroy, &resumed.run, &mut resumed.host)?;
-    Ok((resumed, missing.done))
+/// Returns the number of slots of a run that are done, and removes the trials of others from it. Checks
+/// that the run can be continued where it began.
+fn slots_done(resumed: &mut Resumed, args: &AcceptArgs) -> Result<usize, Failure> {
+    let Resumed { run, host, .. } = resumed;
+    let acts = run.header.acts.clone();
+    let acts = acts.ok_or_else(|| Failure::failed(format!("run {} has no acts", run.header.id)))?;
+    let missing = Missing::of_acts(run, &acts)?;
+    refuse_remains(&acts, host)?;
+    resume::inspect_again(&args.destroy, run, host)?;
+    Ok(missing.done)
 }
 
 /// Refuses files that a copy made when the agent was killed: a copy that removes its output makes a new
