@@ -48,7 +48,7 @@ const AFTER_HELP: &str = "\
 A plan file has the commands that both sides repeat, without their path:
   jobs = [\"seq-*\", \"rand-write-4k\"]            jobs of assay qualify
   commands = [\"androbench\", \"scenario ota-ab --scale 0.1\"]
-  probe = true                                check the capacity of both sides first
+  probe = true                              check both capacities first
 
 Examples:
   assay accept /mnt/old /mnt/new --plan emmc -o accept.html
