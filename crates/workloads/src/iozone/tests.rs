@@ -107,13 +107,15 @@ fn steps_before_a_failure_are_reported() {
 fn the_steps_are_known_beforehand() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
-    let mut several = work(&path, &[Test::Write, Test::Read]);
+    let other = folder.path().join("other");
+    fs::write(&other, vec![7; 64 << 10]).unwrap();
+    let mut several = work(&path, &[Test::Read, Test::RandomRead]);
     several.rows.push(IozoneRow {
         file_kib: 64,
         record_kib: 16,
     });
     let single = several.clone();
-    several.files.push(folder.path().join("other"));
+    several.files.push(other);
     several.children = vec![2, 1];
     for work in [single, several] {
         let mut recorder = Recorder::default();
