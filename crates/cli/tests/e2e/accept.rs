@@ -146,8 +146,8 @@ fn a_session_of_several_commands_is_resumed_after_a_kill() {
     let words = ["accept", text(a.point()), text(b.point()), "--plan", &plan];
     let more = ["--quick", "--size", "16M", "--trials", "4"];
     let mut running = Running::start(&mut bed.command(&[&words[..], &more].concat()));
-    // In the third turn, between a job and the steps of an act.
-    running.await_trials(21);
+    // In the third turn, between the two steps of the scenario.
+    running.await_trials(25);
     running.kill(true);
     let refused = bed.run(&["resume", "last"]);
     refused.assert_code(2);

@@ -15,8 +15,9 @@ fn from_the_page_cache_through_it_and_past_it() {
     ended.assert_code(0);
     let run = ended.json();
     for (job, label, cached) in [
-        ("read-cached", "page-cache", Some(64 << 20)),
-        ("read-buffered", "device", Some(0)),
+        // Other programs may evict a few pages meanwhile.
+        ("read-cached", "page-cache", Some(63 << 20..=64 << 20)),
+        ("read-buffered", "device", Some(0..=0)),
         ("seq-read-1m", "device", None),
         ("rand-read-4k", "device", None),
     ] {
@@ -26,7 +27,10 @@ fn from_the_page_cache_through_it_and_past_it() {
             let evidence = &trial["evidence"];
             assert_eq!(evidence["read"]["label"], label, "{job}: {evidence}");
             let before = evidence["file_cache"]["before"]["cached_bytes"].as_u64();
-            assert!(cached.is_none() || before == cached, "{job}: {before:?}");
+            let is_so = cached
+                .as_ref()
+                .is_none_or(|cached| before.is_some_and(|it| cached.contains(&it)));
+            assert!(is_so, "{job}: {before:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::targets::{self, OnArgs};
 use crate::ui::parse_time;
 use crate::{config, stored};
 use assay_lang::{in_english, tr};
-use assay_model::act::{Act, Acts};
+use assay_model::act::Act;
 use assay_model::figures::Side;
 use assay_model::run::{Run, RunStatus, Stopping};
 use assay_model::text::clean;
@@ -296,30 +296,36 @@ fn slots_done(resumed: &mut Resumed, args: &AcceptArgs) -> Result<usize, Failure
     let acts = run.header.acts.clone();
     let acts = acts.ok_or_else(|| Failure::failed(format!("run {} has no acts", run.header.id)))?;
     let missing = Missing::of_acts(run, &acts)?;
-    refuse_remains(&acts, host)?;
     resume::inspect_again(&args.destroy, run, host)?;
+    avoid_remains(run, host);
     Ok(missing.done)
 }
 
-/// Refuses files that a copy made when the agent was killed: a copy that removes its output makes a new
-/// one, and a file of another program may have the name by now.
-fn refuse_remains(acts: &Acts, host: &mut Host) -> Result<(), Failure> {
-    let copies = acts.acts.iter().filter_map(|act| match act {
-        Act::Copy(copy) if copy.remove_output => copy.output.as_deref(),
-        _ => None,
-    });
-    for output in copies {
-        if host
-            .inspect(output)
-            .is_ok_and(|found| matches!(found.kind, PathKind::File { .. }))
-        {
-            return Err(Failure::usage(clean(&format!(
-                "{} is there, perhaps left by the session when its agent was killed: remove it",
-                output.display()
-            ))));
+/// Gives another name to the output of a copy that removes it, if a file has that name: the agent may
+/// have been killed in the copy, and nothing shows that the file is not another program's.
+fn avoid_remains(run: &mut Run, host: &mut Host) {
+    let suffix = format!("-{}-{}", run.header.id, run.trials.len());
+    let acts = run.header.acts.as_deref_mut();
+    for act in acts.into_iter().flat_map(|acts| &mut acts.acts) {
+        let Act::Copy(copy) = act else { continue };
+        let Some(output) = copy.output.clone().filter(|_| copy.remove_output) else {
+            continue;
+        };
+        let found = host.inspect(&output);
+        if !found.is_ok_and(|found| matches!(found.kind, PathKind::File { .. })) {
+            continue;
+        }
+        let mut other = output.clone().into_os_string();
+        other.push(&suffix);
+        say(&clean(&format!(
+            "assay: {} may be left of a copy that was killed: remove it if it is not yours",
+            output.display()
+        )));
+        copy.output = Some(PathBuf::from(&other));
+        for then in &mut copy.then {
+            then.output = Some(PathBuf::from(&other));
         }
     }
-    Ok(())
 }
 
 /// Shows the verdict on measured runs. A session that was stopped between two checks has no answer yet:
