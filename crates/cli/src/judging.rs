@@ -11,12 +11,12 @@ use crate::ui::parse_margin;
 use assay_lang::{Told, counted, in_english, key, tr, translated};
 use assay_model::figures::{Circumstance, Figure, Import, SeriesPoint};
 use assay_model::run::{Run, Unit};
+use assay_report::comparison::RequirementRow;
 use assay_report::comparison::{Compared, Ranked};
 use assay_report::describe::looked_at;
 use assay_report::document::Detail;
 use assay_report::gate::{Status, Suite};
 use assay_report::render::{Form, write_mail};
-use assay_report::results::requirements::RequirementRow;
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
 use assay_report::{comparison, describe, gate, html, json, views, xlsx};
@@ -368,7 +368,7 @@ pub struct Judged {
     qualify: bool,
     /// Requirements on side B.
     pub requirements: Vec<RequirementRow>,
-    /// Way to decide what is open, as a clause.
+    /// Sentence with the command that measures open metrics further; empty if there is none.
     pub remedy: String,
     /// `true` if outputs for gates pass when no deciding metric was judged.
     pub allow_unjudged: bool,

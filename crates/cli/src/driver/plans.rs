@@ -488,7 +488,8 @@ pub fn close(
     close_one_of_two(header, store, executed, target, forget)
 }
 
-/// Does the same for a run that may belong to another one; `forget` removes it from the store.
+/// Stores the end of one of two runs that took turns, and removes the test files of a lost agent;
+/// `forget` removes the run from the store instead.
 pub fn close_one_of_two(
     header: RunHeader,
     store: &mut Store,

@@ -75,13 +75,13 @@ pub struct Request<'a> {
 /// Setup of two runs that take turns. Pairs are in the order of [`Side::BOTH`].
 pub struct Setup {
     /// Connections to the agents.
-    pub hosts: [Host; 2],
+    hosts: [Host; 2],
     /// Headers of the runs.
     pub headers: [RunHeader; 2],
     /// Store of both runs.
-    pub store: Store,
+    store: Store,
     /// Trials and number of slots that are done.
-    pub done: [(Vec<TrialRecord>, usize); 2],
+    done: [(Vec<TrialRecord>, usize); 2],
     /// Margins of single metrics, if the question is whether B may replace A: a look then ends the
     /// session when that is decided.
     pub replaces: Option<Vec<(String, f64)>>,
@@ -97,7 +97,7 @@ pub struct Setup {
     trials: u32,
 }
 
-/// What both sides carry out.
+/// Plans and acts of both sides, with the number of their trials.
 struct SessionPlan {
     plans: [Plan; 2],
     acts: Option<[Acts; 2]>,
@@ -151,7 +151,12 @@ impl Setup {
             Repeated::Command([RepeatedCommand::Act(of_a), RepeatedCommand::Act(of_b)]) => {
                 let planned =
                     [a.planned(of_a, false)?, b.planned(of_b, false)?].map(|act| vec![act]);
-                act_in_turn(request, &planned, [&a, &b], seed)?
+                // The time of one act is known after the first.
+                let schedule = request.schedule(&Cost {
+                    step: 2,
+                    ..Cost::UNKNOWN
+                })?;
+                in_rounds(request, &planned, 0, [&a, &b], seed, schedule)
             }
             Repeated::Command(_) => return Err(not_alike()),
             Repeated::Commands { each, probes } => {
@@ -389,21 +394,6 @@ fn jobs_in_turn(
     })
 }
 
-/// Plans one act, of whose time nothing is known.
-fn act_in_turn(
-    request: &Request<'_>,
-    planned: &[Vec<PlannedAct>; 2],
-    sides: [&Admitted; 2],
-    seed: u64,
-) -> Result<SessionPlan, Failure> {
-    let cost = Cost {
-        step: 2,
-        ..Cost::UNKNOWN
-    };
-    let schedule = request.schedule(&cost)?;
-    Ok(in_rounds(request, planned, 0, sides, seed, schedule))
-}
-
 /// Plans several commands, and a probe before the first turn.
 fn commands_in_turn(
     request: &Request<'_>,
@@ -549,8 +539,8 @@ impl Request<'_> {
 }
 
 impl Admitted {
-    /// Plans an act on this side; `apart`: there are other acts, from which its steps must be told
-    /// apart.
+    /// Plans an act on this side. `apart` puts the name of a scenario before those of its steps, because
+    /// steps of other acts may have the same names.
     fn planned(&mut self, act: &RepeatedAct, apart: bool) -> Result<PlannedAct, Failure> {
         let (mut work, mut steps) = (act.make)(&self.inspection)?;
         let place = ActPlace {

@@ -122,7 +122,7 @@ impl OutputArgs {
         Ok(format)
     }
 
-    /// Returns JSON if `json`, else the requested format; `None` if there is none.
+    /// Returns JSON if `json` is set, otherwise the requested format; `None` if none was requested.
     pub fn wanted_or_json(&self, json: bool) -> Result<Option<Format>, Failure> {
         match json {
             true => Ok(Some(Format::Json)),

@@ -162,6 +162,19 @@ fn a_killed_check_is_resumed_from_the_jobs_that_are_missing() {
         .assert_says(&["nothing is missing"]);
 }
 
+/// Arguments of a check of a device, with one short trial of each job.
+fn short_check(node: &str) -> [&str; 7] {
+    [
+        "check",
+        node,
+        "--destroy-data",
+        "--seconds",
+        "1",
+        "--trials",
+        "1",
+    ]
+}
+
 #[test]
 fn a_device_with_broken_blocks_and_one_that_stalls_are_not_good() {
     needs!(root, "nbdfuse", "losetup");
@@ -170,17 +183,7 @@ fn a_device_with_broken_blocks_and_one_that_stalls_are_not_good() {
     broken.broken.push(40 * MIB..128 * MIB);
     let broken = or_skip!(FakeDevice::over(&one, broken));
     let bed = Bed::new();
-    let node = text(broken.device().node()).to_owned();
-    let words = [
-        "check",
-        &node,
-        "--destroy-data",
-        "--seconds",
-        "1",
-        "--trials",
-        "1",
-    ];
-    let ended = bed.run(&words);
+    let ended = bed.run(&short_check(text(broken.device().node())));
     assert_ne!(ended.code, Some(0), "{ended:#?}");
     assert!(!ended.out.contains("· good for a Pi"), "{}", ended.out);
     // Now and then an I/O takes 1.4 s.
@@ -189,23 +192,14 @@ fn a_device_with_broken_blocks_and_one_that_stalls_are_not_good() {
     let mut stalling = Fake::new(128 * MIB, Lie::None);
     stalling.speed = Some(KnownSpeed::new(percent.clone(), 5000.0));
     let stalling = or_skip!(FakeDevice::over(&other, stalling));
-    let node = text(stalling.device().node()).to_owned();
-    let words = [
-        "check",
-        &node,
-        "--destroy-data",
-        "--seconds",
-        "1",
-        "--trials",
-        "1",
-    ];
+    let words = short_check(text(stalling.device().node()));
     let mut running = Running::start(&mut bed.command(&words));
     running.await_trials(1);
     let over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                // So many I/Os a second: one takes 1.4 s.
+                // Percent of 5,000 I/Os per second: one I/O takes 1.4 s.
                 fs::write(&percent, "0.0143\n").expect("room");
                 sleep(Duration::from_millis(50));
                 fs::write(&percent, "100\n").expect("room");

@@ -295,7 +295,7 @@ fn qualify_part(bed: &Bed, name: &str, part: &str, seed: &str) -> String {
     ended.run_id().expect("it is stored").to_owned()
 }
 
-/// What was printed, in one line.
+/// Standard output of a command that succeeded, on one line.
 fn flowing(ended: &Ended) -> String {
     ended.assert_code(0);
     ended.out.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -114,7 +114,8 @@ impl Theirs {
         self.bears_within(bed, words, swap, 3)
     }
 
-    /// The same; on a busy machine a short run may be over before it was swapped, and is repeated.
+    /// Runs a command under swaps, up to `runs` times: on a busy machine a short run may end before a
+    /// folder was swapped.
     fn bears_within(&self, bed: &Bed, words: &[&str], swap: Swap, runs: u32) -> Ended {
         let swapper = self.swapper(swap);
         let mut running = bed.start(words);

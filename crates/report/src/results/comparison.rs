@@ -5,17 +5,15 @@
 
 use crate::results::describe::{Jobs, is_alone, spoken};
 use crate::results::findings::losses;
-use crate::results::requirements::{RequirementRow, count};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::results::warnings::{NAMES, Warning};
 use crate::words;
 use crate::words::{clean, enumerate, percent_points, sentence};
-use assay_lang::{Told, counted, tr, translated};
+use assay_lang::{Told, counted, key, tr, translated};
 use assay_model::figures;
-use assay_model::figures::{Better, Change, Figure, LEVEL, Verdict};
+use assay_model::figures::{Change, Figure, LEVEL, Verdict};
 use assay_model::run::Run;
-use assay_model::trial::{Outcome, TrialRecord};
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
@@ -43,7 +41,7 @@ pub struct Compared<'a> {
     pub margins: BTreeMap<String, f64>,
     /// Requirements on side B beside the comparison.
     pub requirements: Vec<RequirementRow>,
-    /// Way to decide what is open, as a clause; empty if there is none.
+    /// Sentence with the command that measures open metrics further; empty if there is none.
     pub remedy: String,
     /// True if gates pass a comparison in which no deciding metric was judged.
     pub allow_unjudged: bool,
@@ -51,6 +49,45 @@ pub struct Compared<'a> {
     pub a_sources: Vec<ComparedSource<'a>>,
     /// Sources of the figures of B, one for each unit.
     pub b_sources: Vec<ComparedSource<'a>>,
+}
+
+/// Result for one requirement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequirementRow {
+    /// The requirement, as the user wrote it.
+    pub requirement: String,
+    /// Figure, both bounds and their unit; `None` if the run has none.
+    pub figure: Option<(f64, (f64, f64), String)>,
+    /// Finding where there is no figure, or the reason why it decides nothing.
+    pub why: Option<String>,
+    /// The decision.
+    pub decision: Qualification,
+}
+
+impl RequirementRow {
+    /// Returns the decision in one word: `pass`, `fail` or `open`.
+    pub const fn word(&self) -> &'static str {
+        match self.decision {
+            Qualification::Pass => key!("pass"),
+            Qualification::Fail => key!("fail"),
+            Qualification::Inconclusive => key!("open"),
+        }
+    }
+
+    /// Returns the figure and its bounds; empty where there are none.
+    pub fn in_words(&self) -> [String; 2] {
+        match &self.figure {
+            Some((centre, (low, high), unit)) => [
+                words::value(unit, *centre),
+                format!(
+                    "{} .. {}",
+                    words::value(unit, *low),
+                    words::value(unit, *high)
+                ),
+            ],
+            None => [String::new(), String::new()],
+        }
+    }
 }
 
 /// Side of a comparison, for charts.
@@ -233,12 +270,6 @@ impl<'a> Compared<'a> {
             && figures.any(|figure| figure.metric == line.metric && figure.primary)
     }
 
-    /// Returns the margin of a metric, in percent.
-    pub fn margin_percent(&self, metric: &str) -> f64 {
-        let own = self.margins.get(metric).copied();
-        100.0 * own.unwrap_or(self.options.margin)
-    }
-
     /// Returns the metrics that would decide, but one side lacks them or has another label, each with
     /// the reason in a clause.
     pub fn uncompared(&self) -> Vec<(String, String)> {
@@ -268,221 +299,6 @@ impl<'a> Compared<'a> {
             }
         }
         found
-    }
-
-    /// Returns the jobs that failed, or have no completed trial although they were planned, with the
-    /// reason in a clause, each once.
-    pub fn unmeasured(&self) -> Vec<(String, String)> {
-        let mut found: Vec<(String, String)> = Vec::new();
-        for (side, sources) in [("A", &self.a_sources), ("B", &self.b_sources)] {
-            for run in sources.iter().filter_map(|source| source.run) {
-                for planned in &run.header.plan.jobs {
-                    let name = &planned.job.name;
-                    let trials = || run.trials.iter().filter(|trial| trial.job.name == *name);
-                    let failed = |trial: &&TrialRecord| {
-                        trial.counts() && matches!(trial.outcome, Outcome::Failed { .. })
-                    };
-                    let why = match trials().filter(failed).count() {
-                        0 if trials().any(TrialRecord::gives_figures) => continue,
-                        0 => tr!("no completed trial on side {side}", side),
-                        n => tr!(
-                            "{trials} of side {side} failed",
-                            trials = counted!(n, "{n} trial", "{n} trials"),
-                            side
-                        ),
-                    };
-                    if !found.iter().any(|(known, _)| known == name) {
-                        found.push((name.clone(), why));
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// Returns all that keeps an answer open beside metrics and requirements: metrics that could not
-    /// be compared, and jobs that were not measured; each with the reason in a clause.
-    pub fn missing(&self) -> Vec<(String, String)> {
-        let mut missing = self.unmeasured();
-        let of_job = |metric: &str, job: &str| {
-            metric
-                .strip_prefix(job)
-                .is_some_and(|rest| rest.starts_with(": "))
-        };
-        let others = self.uncompared().into_iter();
-        let others =
-            others.filter(|(metric, _)| !missing.iter().any(|(job, _)| of_job(metric, job)));
-        let others: Vec<_> = others.collect();
-        missing.extend(others);
-        missing
-    }
-
-    /// Returns the number of metrics that would decide if they had measured the device.
-    fn not_of_device(&self) -> usize {
-        let lines = self.comparison.lines.iter();
-        lines.filter(|line| self.is_kept_by_label(line)).count()
-    }
-
-    /// Returns the deciding metrics with this qualification.
-    pub fn qualified(&self, as_one: Qualification) -> impl Iterator<Item = &VerdictRow> {
-        let lines = self.comparison.lines.iter();
-        lines.filter(move |line| line.primary && line.qualification == as_one)
-    }
-
-    /// Decides whether B may replace A: all metrics and requirements must pass.
-    pub fn replaces(&self) -> Qualification {
-        let required = |decision| self.requirements.iter().any(|row| row.decision == decision);
-        let any = |as_one| self.qualified(as_one).next().is_some() || required(as_one);
-        let is_open = any(Qualification::Inconclusive) || !self.missing().is_empty();
-        match () {
-            () if self.lost_on(figures::Side::B).is_some() || any(Qualification::Fail) => {
-                Qualification::Fail
-            }
-            () if is_open || !any(Qualification::Pass) => Qualification::Inconclusive,
-            () => Qualification::Pass,
-        }
-    }
-
-    /// Answers whether B may replace A: the failed metrics with the bound that decided, and what is
-    /// open; not yet safe to display.
-    pub fn answer(&self) -> String {
-        let primary: Vec<&str> = self.primary_metrics().collect();
-        let name = |metric: &str| {
-            let alone = is_alone(metric, primary.iter().copied());
-            spoken(translated(metric), alone)
-        };
-        let mut failed: Vec<&VerdictRow> = self.qualified(Qualification::Fail).collect();
-        failed.sort_by(|a, b| self.excess(b).total_cmp(&self.excess(a)));
-        let failed = failed.iter().enumerate().map(|(index, line)| match index {
-            0 => format!("{}{}", name(&line.metric), self.bound_in_words(line)),
-            _ => name(&line.metric),
-        });
-        let required = |decision| {
-            let rows = self.requirements.iter();
-            rows.filter(move |row| row.decision == decision)
-                .map(|row| row.requirement.clone())
-        };
-        let failed: Vec<String> = required(Qualification::Fail).chain(failed).collect();
-        let open = self
-            .qualified(Qualification::Inconclusive)
-            .map(|line| name(&line.metric));
-        let missing = self.missing().into_iter().map(|(metric, _)| name(&metric));
-        let open: Vec<String> = open
-            .chain(missing)
-            .chain(required(Qualification::Inconclusive))
-            .collect();
-        let passed = self.qualified(Qualification::Pass).count()
-            + count(&self.requirements, Qualification::Pass);
-        let all = passed + failed.len() + open.len();
-        let counts = match open.len() {
-            0 => tr!("{passed} of {all} pass", passed, all),
-            open => tr!("{passed} of {all} pass, {open} open", passed, all, open),
-        };
-        let remedy = match (self.remedy.is_empty(), open.is_empty()) {
-            (false, false) => format!(". {}", self.remedy),
-            _ => String::new(),
-        };
-        let lost_on_a = self.lost_on(figures::Side::A);
-        match self.replaces() {
-            Qualification::Pass => {
-                let passed =
-                    tr!("Yes: B may replace A: all {all} pass", all) + &self.closest(&name);
-                match self.not_of_device() {
-                    0 => passed,
-                    others => tr!(
-                        "{passed}; {others} more did not measure the device",
-                        passed,
-                        others
-                    ),
-                }
-            }
-            Qualification::Inconclusive if lost_on_a.is_some() => {
-                tr!("Open: {lost}", lost = lost_on_a.unwrap_or_default())
-            }
-            Qualification::Inconclusive if all == 0 => tr!("Open: nothing was compared").to_owned(),
-            Qualification::Inconclusive => tr!(
-                "Open: {counts} ({names}){remedy}",
-                counts,
-                names = shortened(&open),
-                remedy
-            ),
-            Qualification::Fail if self.lost_on(figures::Side::B).is_some() => {
-                tr!("No: B does not keep its data; {counts}", counts)
-            }
-            Qualification::Fail => tr!(
-                "No: B fails {names}; {counts}{remedy}",
-                names = shortened(&failed),
-                counts,
-                remedy
-            ),
-        }
-    }
-
-    fn primary_metrics(&self) -> impl Iterator<Item = &str> {
-        let lines = self.comparison.lines.iter().filter(|line| line.primary);
-        lines.map(|line| &*line.metric)
-    }
-
-    /// Returns the change at the bound that decides, in percent: the worst that B may be.
-    pub fn at_worst(line: &VerdictRow) -> Option<f64> {
-        let (low, high) = line.change?.interval?;
-        Some(match line.better? {
-            Better::Higher => low,
-            Better::Lower => high,
-        })
-    }
-
-    /// Returns the limit of the change of a metric, in percent.
-    pub fn limit(&self, line: &VerdictRow) -> Option<f64> {
-        let margin = self.margin_percent(&line.metric);
-        Some(match line.better? {
-            Better::Higher => -margin,
-            Better::Lower => margin,
-        })
-    }
-
-    /// Returns the percent points by which a change is worse than its limit; negative if it is better.
-    fn excess(&self, line: &VerdictRow) -> f64 {
-        let beyond = || Some((line.change?.percent - self.limit(line)?).abs());
-        beyond().unwrap_or(f64::INFINITY)
-    }
-
-    fn bound_in_words(&self, line: &VerdictRow) -> String {
-        let (Some(change), Some(limit)) = (line.change, self.limit(line)) else {
-            return String::new();
-        };
-        let limit = format_args!("{limit:+}");
-        match Self::at_worst(line) {
-            Some(worst) => tr!(
-                " ({change} %, at worst {worst} %; limit {limit} %)",
-                change = format_args!("{:+.1}", change.percent),
-                worst = format_args!("{worst:+.1}"),
-                limit
-            ),
-            None => tr!(
-                " ({change} %; limit {limit} %)",
-                change = format_args!("{:+.1}", change.percent),
-                limit
-            ),
-        }
-    }
-
-    /// Describes the passed metric that is nearest to its limit, as the end of a sentence.
-    fn closest(&self, name: &dyn Fn(&str) -> String) -> String {
-        let distance = |line: &&VerdictRow| {
-            let found = Self::at_worst(line).zip(self.limit(line));
-            found.map_or(f64::INFINITY, |(worst, limit)| (worst - limit).abs())
-        };
-        let mut passed: Vec<&VerdictRow> = self.qualified(Qualification::Pass).collect();
-        passed.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let nearest = passed.first().filter(|line| Self::at_worst(line).is_some());
-        nearest.map_or_else(String::new, |line| {
-            tr!(
-                "; nearest to its limit: {metric}{bound}",
-                metric = name(&line.metric),
-                bound = self.bound_in_words(line)
-            )
-        })
     }
 
     /// Explains why no deciding metric was judged, safe to display; `None` if one was, or if
@@ -538,20 +354,6 @@ impl<'a> Compared<'a> {
             (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
         }
     }
-}
-
-/// Lists the first names, and counts the others.
-fn shortened(names: &[String]) -> String {
-    let mut shown = names
-        .iter()
-        .take(NAMED)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > NAMED {
-        shown.push_str(&tr!(" and {more} more", more = names.len() - NAMED));
-    }
-    shown
 }
 
 /// Returns the reasons to doubt figures of a side, each once. The spread and number of trials are
@@ -962,41 +764,6 @@ mod tests {
             _ => 1.0,
         });
         assert_eq!(mixed.compared().contradiction(), None);
-    }
-
-    #[test]
-    fn the_answer_names_the_bound_that_decides() {
-        let sides = Sides::new();
-        let asked = |comparison: &Comparison, qualify| {
-            let compared = Compared {
-                comparison,
-                qualify,
-                ..sides.compared()
-            };
-            (compared.replaces(), compared.answer())
-        };
-        let (decision, answer) = asked(&sides.comparison, true);
-        assert_eq!(decision, Qualification::Fail);
-        assert!(answer.starts_with("No: B fails seq-read-1m (-"), "{answer}");
-        assert!(answer.contains(" %, at worst -"), "{answer}");
-        assert!(answer.contains("; limit -5 %); "), "{answer}");
-        let mut open = sides.comparison.clone();
-        open.lines
-            .retain(|line| line.qualification != Qualification::Fail);
-        let (decision, answer) = asked(&open, true);
-        assert_eq!(decision, Qualification::Inconclusive);
-        assert!(
-            answer.starts_with("Open: ") && answer.contains(" open ("),
-            "{answer}"
-        );
-        let mut passed = open;
-        passed
-            .lines
-            .retain(|line| line.qualification == Qualification::Pass);
-        // The metrics that were removed are there on both sides, and were not compared.
-        let (decision, answer) = asked(&passed, true);
-        assert_eq!(decision, Qualification::Inconclusive, "{answer}");
-        assert!(answer.starts_with("Open: 3 of "), "{answer}");
     }
 
     /// Beside metrics that cannot be judged for another reason.

@@ -1,7 +1,8 @@
 //! A run against requirements: a line each, then the verdict.
 
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
-use crate::results::requirements::{RequirementRow, count, verdict};
+use crate::results::comparison::RequirementRow;
+use crate::results::requirements::{count, verdict};
 use crate::words::{Tone, clean};
 use assay_lang::{tr, translated};
 use assay_stats::verdict::judge::Qualification;

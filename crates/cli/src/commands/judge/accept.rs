@@ -33,7 +33,8 @@ use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::wire::PathKind;
-use assay_report::results::requirements::RequirementRow;
+use assay_report::comparison::RequirementRow;
+use assay_report::words::percent_points;
 use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
 use clap::{Args, ValueEnum};
@@ -89,8 +90,8 @@ pub struct AcceptArgs {
     /// A stored run of a unit of part B; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "a")]
     pub b: Vec<String>,
-    /// What is measured: the jobs and scenarios of a product with an emcp, emmc, sd or usb part, or a
-    /// plan file [default: emmc].
+    /// Plan of the session: the jobs and scenarios of a product with an emcp, emmc, sd or usb part, or
+    /// a plan file [default: emmc].
     #[arg(long, value_name = "PART|FILE")]
     pub plan: Option<String>,
     /// File of requirements (docs/require.md), or a built-in set: margins of single metrics against A,
@@ -336,10 +337,12 @@ fn conclude_measured(
     limits: &Requirements,
 ) -> Result<ExitCode, Failure> {
     let (id_a, id_b) = (a.run.header.id.clone(), b.run.header.id.clone());
-    let limited = match &args.limits {
-        Some(limits) => format!(" --limits {}", limits.display()),
-        None => String::new(),
-    };
+    // Without planned checks the runs do not have the margin.
+    let margin = args.shown.terms.margin;
+    let margin = margin.map(|margin| format!(" --margin {}", percent_points(margin)));
+    let limits_file = args.limits.as_deref();
+    let limits_file = limits_file.map(|file| format!(" --limits {}", file.display()));
+    let limited: String = margin.into_iter().chain(limits_file).collect();
     say(&clean(&tr!(
         "Stored as runs {id_a} and {id_b}: assay accept --a {id_a} --b {id_b}{limited}",
         id_a,

@@ -111,7 +111,7 @@ pub fn list_series(args: &SeriesArgs) -> Result<ExitCode, Failure> {
         )));
     }
     let alarming =
-        // `is_open` is true only for slowdowns that nobody accepted.
+        // A slowdown that a user accepted is not open.
         |(series, change): &(StoredSeries, SeriesChange)| series.primary && change.is_open();
     Ok(match args.gate && new.iter().any(alarming) {
         true => ExitCode::from(MISSED),

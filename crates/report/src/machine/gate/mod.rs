@@ -21,9 +21,8 @@
 //! of a case before its class.
 
 use crate::machine::json::rfc3339;
-use crate::results::comparison::Compared;
+use crate::results::comparison::{Compared, RequirementRow};
 use crate::results::findings::losses;
-use crate::results::requirements::RequirementRow;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::warnings::NAMES;
 use crate::results::{describe, warnings};

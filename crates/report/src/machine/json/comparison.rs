@@ -4,8 +4,8 @@
 use super::{SCHEMA, rfc3339};
 use crate::described;
 use crate::results::changes::ListedSeries;
-use crate::results::comparison::{Compared, Power, Ranked};
-use crate::results::requirements::{RequirementRow, verdict};
+use crate::results::comparison::{Compared, Power, Ranked, RequirementRow};
+use crate::results::requirements::verdict;
 use crate::words::clean;
 use assay_lang::in_english;
 use assay_model::figures::{
