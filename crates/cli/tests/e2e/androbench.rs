@@ -1,7 +1,7 @@
 //! `assay androbench`: phases, what transactions cost the device, and what is
 //! left behind.
 
-use crate::assay::{Bed, label, test_folders, text, trial, trials, until};
+use crate::assay::{Bed, is_pure, label, test_folders, text, trial, trials, undisturbed, until};
 use assay_testkit::{
     Fake, FakeDevice, Lie, Mount, Scratch, Volume, make_file_system, needs, or_skip,
 };
@@ -47,7 +47,15 @@ fn flushes_of_a_transaction_rank_as_the_journal_says() {
     };
     let delete = with("delete", "full");
     let (wal, off) = (with("wal", "full"), with("off", "full"));
-    let (relaxed, never) = (with("wal", "normal"), with("delete", "off"));
+    let relaxed = with("wal", "normal");
+    let never = undisturbed(
+        || with("delete", "off"),
+        |run| {
+            STEPS
+                .iter()
+                .all(|step| is_pure(&trial(run, step)["evidence"]["write"]))
+        },
+    );
     for step in STEPS {
         let all = [&delete, &wal, &off, &relaxed, &never].map(|run| flushes(run, step));
         let [delete_each, wal_each, off_each, relaxed_each, never_each] = all;

@@ -367,6 +367,12 @@ pub fn assert_label(run: &Value, job: &str, direction: &str, expected: &str) {
     assert_eq!(label, expected, "{job}: {because}");
 }
 
+/// Whether a judgement of plain writes is free of others: a sync(2) of another test writes dirty
+/// pages back ("mixed"), and a busy machine reads the counters late ("unknown").
+pub fn is_pure(judged: &Value) -> bool {
+    judged["label"] != "mixed" && judged["label"] != "unknown"
+}
+
 /// Makes a measurement, twice more if others disturbed it: tests run beside each other, and dirty
 /// pages, flushes and dropped caches are those of the whole machine.
 pub fn undisturbed<T>(measure: impl Fn() -> T, is_undisturbed: impl Fn(&T) -> bool) -> T {

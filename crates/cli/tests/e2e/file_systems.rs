@@ -1,6 +1,6 @@
 //! The same truth on other file systems, through an overlay, on a partition.
 
-use crate::assay::{Bed, assert_label, label, text, undisturbed};
+use crate::assay::{Bed, assert_label, is_pure, label, text, trial, undisturbed};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use serde_json::Value;
 use std::path::Path;
@@ -12,7 +12,7 @@ const JOBS: &str = "ladder-*,read-cached,read-buffered,seq-read-1m";
 fn measure(path: &Path) -> Value {
     undisturbed(
         || Bed::new().measure(path, "32M", JOBS, &[]),
-        |run| label(run, "ladder-plain", "write").0 != "mixed",
+        |run| is_pure(&trial(run, "ladder-plain")["evidence"]["write"]),
     )
 }
 

@@ -1,6 +1,6 @@
 //! `assay fio`: fio's words on assay's engine, with evidence on top.
 
-use crate::assay::{Bed, Ended, Running, lives, text, undisturbed, until};
+use crate::assay::{Bed, Ended, Running, is_pure, lives, text, undisturbed, until};
 use assay_testkit::{
     LoopDevice, Mount, Scratch, Volume, copy_program, make_file_system, needs, or_skip,
 };
@@ -483,7 +483,7 @@ fn labels_on_a_file_system_of_its_own() {
     };
     // A sync(2) of others writes the page cache back.
     let plain = || job("--rw=write");
-    let plain = undisturbed(plain, |job| job["assay"]["write"]["label"] != "mixed");
+    let plain = undisturbed(plain, |job| is_pure(&job["assay"]["write"]));
     assert_label(&plain, "write", "page-cache");
     assert_label(&job("--rw=write --end_fsync=1"), "write", "device");
     assert_label(&job("--rw=write --direct=1"), "write", "device-unflushed");

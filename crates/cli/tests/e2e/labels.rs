@@ -1,7 +1,7 @@
 //! Labels where the clock of a rate, the page cache and the flushes of a job of fio do not
 //! end together.
 
-use crate::assay::{Bed, Running, text, undisturbed};
+use crate::assay::{Bed, Running, is_pure, text, undisturbed};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip, run};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
@@ -62,7 +62,7 @@ fn the_counters_of_a_write_end_with_its_clock() {
             job
         };
         // A sync(2) of others writes the page cache back.
-        undisturbed(write, |job| job["assay"]["write"]["label"] != "mixed")
+        undisturbed(write, |job| is_pure(&job["assay"]["write"]))
     };
     let checked = write(&["--verify=crc32c"]);
     assert_label(&checked, "write", "page-cache");
@@ -89,7 +89,7 @@ fn copies_that_check_do_not_vouch_for_each_other() {
     let both = format!("{}:{}", text(&files[0]), text(&files[1]));
     let words = ["--rw=write", "--size=32m", "--nrfiles=2", "--verify=crc32c"];
     let write = || job(Path::new(&both), &words);
-    let written = undisturbed(write, |job| job["assay"]["write"]["label"] != "mixed");
+    let written = undisturbed(write, |job| is_pure(&job["assay"]["write"]));
     assert_label(&written, "write", "page-cache");
 }
 
@@ -100,7 +100,7 @@ fn what_closing_a_device_writes_back_is_not_measured() {
     let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 128));
     let words = ["--rw=write", "--size=32m"];
     let write = || job(device.node(), &words);
-    let written = undisturbed(write, |job| job["assay"]["write"]["label"] != "mixed");
+    let written = undisturbed(write, |job| is_pure(&job["assay"]["write"]));
     assert_label(&written, "write", "page-cache");
 }
 
@@ -151,7 +151,10 @@ fn dirty_pages_of_others_are_not_the_jobs() {
         );
         let on_top = ["--offset=20m", "--size=4m", "--sync=dsync"];
         let same = job(&file, &[&words[..], &on_top].concat());
-        let cached = job(&file, &["--rw=write", "--overwrite=1", "--size=4m"]);
+        let cached = undisturbed(
+            || job(&file, &["--rw=write", "--overwrite=1", "--size=4m"]),
+            |job| is_pure(&job["assay"]["write"]),
+        );
         stop.store(true, Ordering::Relaxed);
         (apart, same, cached)
     });
@@ -192,7 +195,9 @@ fn a_mount_or_a_file_can_make_each_write_durable() {
     let write = |file: &Path| job(file, &["--rw=write", "--size=8m"]);
     for (option, label) in [("sync", "device"), ("dirsync", "page-cache")] {
         let volume = or_skip!(Volume::with("ext4", 128, &["-o", option], |_| Ok(())));
-        assert_label(&write(&volume.point().join("f")), "write", label);
+        let write = || write(&volume.point().join("f"));
+        let written = undisturbed(write, |job| is_pure(&job["assay"]["write"]));
+        assert_label(&written, "write", label);
     }
     let volume = or_skip!(Volume::new("ext4", 128));
     let file = volume.point().join("f");

@@ -1,6 +1,6 @@
 //! dd's four ways, and what each one measures: the main case.
 
-use crate::assay::{Bed, assert_label, label, text, trial, undisturbed};
+use crate::assay::{Bed, assert_label, is_pure, text, trial, undisturbed};
 use assay_testkit::{Unavailable, Volume, needs, or_skip};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const DIRTY_PERCENT: u8 = 40;
 fn ladder(volume: &Volume) -> Value {
     undisturbed(
         || one_ladder(volume),
-        |run| label(run, "ladder-plain", "write").0 != "mixed",
+        |run| is_pure(&trial(run, "ladder-plain")["evidence"]["write"]),
     )
 }
 

@@ -1,7 +1,7 @@
 //! In a sandbox that filters system calls (seccomp): what it refuses, or kills for, is
 //! an engine less, and not the end of a measurement.
 
-use crate::assay::{Bed, Running, label, test_folders, text, trial, undisturbed};
+use crate::assay::{Bed, Running, is_pure, label, test_folders, text, trial, undisturbed};
 use crate::over_ssh::Machine;
 use assay_testkit::{Volume, needs, or_skip};
 use serde_json::Value;
@@ -97,8 +97,9 @@ fn a_user_without_rights_gets_true_labels_or_the_reason_why_not() {
         ended.json()
     };
     // A sync(2) of others writes the page cache back.
-    let is_pure = |run: &Value| label(run, "ladder-plain", "write").0 != "mixed";
-    let run = undisturbed(measure, is_pure);
+    let run = undisturbed(measure, |run| {
+        is_pure(&trial(run, "ladder-plain")["evidence"]["write"])
+    });
     assert_eq!(run["system"]["root"], false);
     for (job, direction, truth) in [
         ("ladder-plain", "write", "page-cache"),

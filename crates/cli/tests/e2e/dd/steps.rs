@@ -1,6 +1,6 @@
 //! What is kept of a copy, and what its evidence says.
 
-use crate::assay::{Bed, await_some, label, text, trials, undisturbed};
+use crate::assay::{Bed, await_some, is_pure, label, text, trial, trials, undisturbed};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, needs, or_skip, run};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -56,7 +56,7 @@ fn the_four_ways_measure_what_they_say() {
     // A sync(2) of others writes the page cache back.
     let ended = undisturbed(
         || bed.run(&["dd", "--ladder", &of, "bs=1M", "count=16"]),
-        |_| label(&bed.stored("last"), "plain", "write").0 != "mixed",
+        |_| is_pure(&trial(&bed.stored("last"), "plain")["evidence"]["write"]),
     );
     ended.assert_code(0);
     for way in ["plain", "conv=fdatasync", "oflag=direct", "oflag=dsync"] {
