@@ -106,6 +106,29 @@ impl Store {
             .collect())
     }
 
+    /// Returns the newest runs on the storage with this description, at most `most` of them.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn runs_on(&self, device: &str, most: u32) -> Result<Vec<RunSummary>, StoreError> {
+        let newest = "WHERE id IN (SELECT id FROM runs WHERE device = ?1 \
+                      ORDER BY started_unix_ms DESC LIMIT ?2)";
+        self.summaries(newest, &[device.into(), most.into()], summary)
+    }
+
+    /// Returns the job and the start, in milliseconds since 1970 (UTC), of each trial of a run, in
+    /// the order of the run.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn trial_starts(&self, run_id: &str) -> Result<Vec<(String, u64)>, StoreError> {
+        self.database.query(
+            "SELECT job, started_unix_ms FROM trials WHERE run_id = ?1 ORDER BY position",
+            &[run_id.into()],
+            |row| Ok((row.get("job")?, row.get("started_unix_ms")?)),
+        )
+    }
+
     /// Returns the ids of the runs that a process made, newest first.
     ///
     /// # Errors

@@ -3,13 +3,18 @@
 
 use crate::exit::Failure;
 use assay_lang::tr;
+use assay_model::act::Act;
+use assay_model::act::androbench::{DatabasePhase, FilePhase, FileStart, Journal, Phase};
 use assay_model::act::capacity::Task;
 use assay_model::act::memory::MemoryPattern;
 use assay_model::condition::Restore;
-use assay_model::job::{EngineKind, Job};
-use assay_model::plan::{Place, Plan};
+use assay_model::job::{EngineKind, Job, OpenSync};
+use assay_model::plan::{Place, Plan, PlannedJob};
+use assay_model::run::{RunHeader, RunStatus};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::{Inspection, PathKind};
+use assay_store::{RunSummary, SomeTrials, Store, StoreError};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Overhead of a trial: opening, evicting, flushing and collecting evidence.
@@ -34,10 +39,12 @@ pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 pub const SPEEDS: [Speed; 2] = [
     Speed {
         bytes_per_sec: ASSUMED_BYTES_PER_SEC,
-        flush: Nanos::millis(4),
+        io: Nanos(100_000),
+        flush: Nanos::millis(1),
     },
     Speed {
         bytes_per_sec: 20 * MIB,
+        io: Nanos::millis(1),
         flush: Nanos::millis(20),
     },
 ];
@@ -48,6 +55,8 @@ const ASSUMED_MEMORY_BYTES_PER_SEC: u64 = 4_096 * MIB;
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     bytes_per_sec: u64,
+    /// Time of a small I/O that waits for the device.
+    io: Nanos,
     /// Time of a flush after few writes.
     flush: Nanos,
 }
@@ -58,45 +67,276 @@ impl Speed {
         let moved = bytes.0 / (self.bytes_per_sec / 1_000) * 1_000_000;
         Nanos(moved + self.flush.0.saturating_mul(flushes))
     }
+
+    /// Estimates the time of small I/Os, one after the other.
+    pub const fn small_ios(self, ios: u64) -> Nanos {
+        Nanos(self.io.0.saturating_mul(ios))
+    }
+
+    /// Estimates the time of a job's I/O; a limit of time ends it earlier.
+    fn of_job(self, job: &Job) -> Nanos {
+        let each = job.io_size.unwrap_or(job.size).0;
+        let bytes = Bytes(each.saturating_mul(job.numjobs.into()));
+        let ios = bytes.0 / job.bs.0.max(1);
+        // The page cache takes buffered writes, and reads sequential blocks ahead.
+        let buffered = !job.direct && job.sync == OpenSync::None;
+        let waits = match buffered && (job.rw.writes() || !job.rw.is_random()) {
+            true => 0,
+            false => ios / u64::from(job.iodepth.max(1)) / u64::from(job.numjobs.max(1)),
+        };
+        let flushes = match (job.sync, job.flush.every) {
+            (OpenSync::None, None) => 0,
+            (OpenSync::None, Some((writes, _))) => ios / u64::from(writes.max(1)),
+            _ => ios,
+        };
+        let at_end = u64::from(job.flush.at_end.is_some());
+        let moved = self.time(bytes, flushes + at_end).0;
+        let own = moved + self.small_ios(waits).0 + pauses(job);
+        let limited = match job.runtime {
+            Some(limit) if job.time_based => limit.0,
+            Some(limit) => limit.0.min(own),
+            None => own,
+        };
+        Nanos(job.ramp_time.0 + limited)
+    }
+
+    fn of_trial(self, job: &Job, set: bool, restore: &Restore) -> Nanos {
+        if job.ioengine == EngineKind::Sim {
+            return SIMULATED_TRIAL;
+        }
+        let setting = if set { CONDITION.0 } else { 0 };
+        Nanos(self.of_job(job).0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+    }
+
+    /// Estimates the time of AndroBench's files, without the time to make them.
+    fn of_files(self, phase: &FilePhase) -> Nanos {
+        let made = match phase.start {
+            FileStart::Written => self.time(phase.all_bytes(), 1).0,
+            FileStart::Empty => 0,
+        };
+        Nanos(made + self.of_job(&phase.job()).0 + AROUND_AN_ACT.0)
+    }
+
+    /// Estimates the time of the transactions of a database. A commit writes and flushes the
+    /// journal, its folder and the database in turn, or a write-ahead log alone.
+    fn of_database(self, phase: &DatabasePhase) -> Nanos {
+        let durable = phase.synchronous.commits_durably(phase.journal);
+        let (writes, flushes) = match (durable, phase.journal) {
+            (false, _) => (0, 0),
+            (true, Journal::Wal) => (2, 1),
+            (true, _) => (6, 3),
+        };
+        let commit = self.small_ios(writes).0 + flushes * self.flush.0;
+        let all = phase.transactions.saturating_mul(commit) + AROUND_AN_ACT.0;
+        Nanos(all.saturating_mul(phase.statements.len() as u64))
+    }
 }
 
-/// Estimates the time of each trial, in the plan's order.
+/// Estimates the time of each trial on fast storage, in the plan's order.
 pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
+    trials_at_speeds(plan).map(|[usual, _]| usual).collect()
+}
+
+/// Estimates the time of each trial at the speeds of [`SPEEDS`], in the plan's order.
+pub fn trials_at_speeds(plan: &Plan) -> impl Iterator<Item = [Nanos; 2]> {
     let set = !plan.conditions.is_empty();
     let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
-    jobs.map(|job| of_trial(job, set, &plan.restore)).collect()
+    jobs.map(move |job| SPEEDS.map(|speed| speed.of_trial(job, set, &plan.restore)))
 }
 
 /// Estimates the time of one trial of each job; `set` if a condition changes settings before it.
 pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
-    let trials = jobs.iter().map(|job| of_trial(job, set, restore).0);
+    let trials = jobs
+        .iter()
+        .map(|job| SPEEDS[0].of_trial(job, set, restore).0);
     Nanos(trials.sum())
+}
+
+/// Adds estimates for fast and slow storage.
+pub fn sum(times: impl Iterator<Item = [Nanos; 2]>) -> [Nanos; 2] {
+    times.fold([Nanos(0); 2], |[usual, slow], [more, much_more]| {
+        [Nanos(usual.0 + more.0), Nanos(slow.0 + much_more.0)]
+    })
+}
+
+/// Estimates the time of one repetition of an act with these steps, at the speeds of [`SPEEDS`].
+pub fn of_act(act: &Act, steps: &[Job]) -> [Nanos; 2] {
+    SPEEDS.map(|speed| {
+        let times: Vec<Nanos> = match act {
+            Act::AndroBench(work) => {
+                let of_phase = |phase: &Phase| match phase {
+                    Phase::Files(phase) => speed.of_files(phase),
+                    Phase::Database(phase) => speed.of_database(phase),
+                };
+                work.phases.iter().map(of_phase).collect()
+            }
+            _ => {
+                let of_step = |step: &Job| Nanos(speed.of_job(step).0 + AROUND_AN_ACT.0);
+                steps.iter().map(of_step).collect()
+            }
+        };
+        Nanos(times.iter().map(|time| time.0).sum())
+    })
 }
 
 /// Estimates the time to write the test file, and to make the file system that it is in if `made`.
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
+    file_at(SPEEDS[0], place, size, made)
+}
+
+fn file_at(speed: Speed, place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
         Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
-        Place::Directory { .. } | Place::Device { .. } => of_bytes(size).0,
+        Place::Directory { .. } | Place::Device { .. } => speed.time(size, 0).0,
     };
     Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })
 }
 
-/// Estimates the time of the whole plan, including the writing of its test file.
-pub fn of_plan(plan: &Plan) -> Nanos {
-    let trials: u64 = of_trials(plan).iter().map(|span| span.0).sum();
-    let file = of_file(&plan.place, plan.file_size, plan.makes_file_systems());
-    Nanos(trials + plan.stretches().len() as u64 * file.0)
+/// Estimates the time of the whole plan, including the writing of its test files, at the speeds of
+/// [`SPEEDS`].
+pub fn of_plan(plan: &Plan) -> [Nanos; 2] {
+    sum(trials_at_speeds(plan).chain([of_files(plan)]))
 }
 
-fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
-    let bytes = || job.max_written().unwrap_or(job.size);
-    if job.ioengine == EngineKind::Sim {
-        return SIMULATED_TRIAL;
+/// Estimates the time to write the test files of a plan, and to make the file systems that they are
+/// in, at the speeds of [`SPEEDS`].
+pub fn of_files(plan: &Plan) -> [Nanos; 2] {
+    let (files, made) = (plan.stretches().len() as u64, plan.makes_file_systems());
+    SPEEDS.map(|speed| Nanos(files * file_at(speed, &plan.place, plan.file_size, made).0))
+}
+
+/// Maximum number of earlier runs that are searched for the same steps.
+pub const LOOKED_INTO: u32 = 5;
+
+/// Forecast of the time of a run.
+pub struct Forecast {
+    /// Time on fast storage, or on the storage at hand if it is known.
+    usual: Nanos,
+    /// Time on slow storage, if it differs and the storage at hand is not known.
+    slow: Option<Nanos>,
+    /// Id of the earlier run on the same storage from which the time is known.
+    run: Option<String>,
+}
+
+impl Forecast {
+    /// Makes a forecast from the estimates for fast and slow storage.
+    pub fn new([usual, slow]: [Nanos; 2]) -> Self {
+        Self {
+            usual,
+            slow: (slow > usual).then_some(slow),
+            run: None,
+        }
     }
-    let runs = job.runtime.unwrap_or_else(|| of_bytes(bytes()));
-    let setting = if set { CONDITION.0 } else { 0 };
-    Nanos(runs.0 + pauses(job) + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+
+    /// Replaces the estimates by the times that jobs took in the newest run on this storage that has
+    /// them all; `jobs` says how often each is repeated.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn as_jobs_before(
+        self,
+        store: &Store,
+        storage: &str,
+        jobs: &[(&Job, u64)],
+    ) -> Result<Self, StoreError> {
+        let found = newest_on(storage, store, |run, header| {
+            // Between two trials of a run that takes turns, the other side has its own.
+            if header.paired.is_some() {
+                return Ok(None);
+            }
+            let starts = store.trial_starts(&run.id)?;
+            let span = (run.started_unix_ms, run.finished_unix_ms);
+            Ok(time_of_jobs(&header.plan.jobs, span, &starts, jobs))
+        })?;
+        Ok(found.unwrap_or(self))
+    }
+
+    /// Replaces the estimates by the time that the same act took in the newest complete run of it on
+    /// this storage.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn as_act_before(
+        self,
+        store: &Store,
+        storage: &str,
+        (act, trials): (&Act, u32),
+    ) -> Result<Self, StoreError> {
+        let found = newest_on(storage, store, |run, header| {
+            let acts = header.acts.as_ref();
+            let same = acts.filter(|acts| acts.acts == std::slice::from_ref(act));
+            let taken = run.finished_unix_ms.zip(same).map(|(end, acts)| {
+                let all = end.saturating_sub(run.started_unix_ms);
+                Nanos::millis(all * u64::from(trials) / (acts.slots.len() as u64).max(1))
+            });
+            Ok(taken.filter(|_| run.status == RunStatus::Finished))
+        })?;
+        Ok(found.unwrap_or(self))
+    }
+}
+
+/// Returns the forecast from the newest run on a storage in which `time` finds one.
+fn newest_on(
+    storage: &str,
+    store: &Store,
+    time: impl Fn(&RunSummary, &RunHeader) -> Result<Option<Nanos>, StoreError>,
+) -> Result<Option<Forecast>, StoreError> {
+    for run in store.runs_on(storage, LOOKED_INTO)? {
+        let header = store.load_some(&run.id, |_| SomeTrials::Last)?.run.header;
+        if let Some(usual) = time(&run, &header)? {
+            let (slow, run) = (None, Some(run.id));
+            return Ok(Some(Forecast { usual, slow, run }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the time of jobs by the median of the times between the starts of their trials, and by
+/// the time before the first one, when the test file was written. `None` if the run lacks a job.
+fn time_of_jobs(
+    planned: &[PlannedJob],
+    (started, finished): (u64, Option<u64>),
+    starts: &[(String, u64)],
+    jobs: &[(&Job, u64)],
+) -> Option<Nanos> {
+    let first = starts.first()?.1;
+    let later = starts.iter().skip(1).map(|(_, start)| *start);
+    let mut times: HashMap<&str, Vec<u64>> = HashMap::new();
+    for ((name, start), end) in starts.iter().zip(later.chain(finished)) {
+        let time = end.saturating_sub(*start);
+        times.entry(name).or_default().push(time);
+    }
+    let mut all = first.saturating_sub(started);
+    for (job, number) in jobs {
+        planned.iter().find(|planned| planned.job == **job)?;
+        let times = times.get_mut(&*job.name)?;
+        times.sort_unstable();
+        all += times[times.len() / 2] * number;
+    }
+    Some(Nanos::millis(all))
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = minutes(self.usual);
+        f.write_str(&match (&self.run, self.slow) {
+            (Some(run), _) => tr!("about {time}, as in run {run}", time, run),
+            (None, Some(slow)) => tr!(
+                "about {time}, on slow storage (20 MiB/s, 20 ms a flush) about {slow}",
+                time,
+                slow = minutes(slow)
+            ),
+            (None, None) => tr!("about {time}", time),
+        })
+    }
+}
+
+/// Formats a duration in seconds or minutes: more digits would suggest an exact forecast.
+pub fn minutes(span: Nanos) -> String {
+    match span.0.div_ceil(1_000_000_000) {
+        secs @ 0..90 => format!("{secs} s"),
+        secs => tr!("{n} min", n = secs.div_ceil(60)),
+    }
 }
 
 /// Returns the total time of the pauses of a job that only bytes limit, in nanoseconds; a time
@@ -118,7 +358,10 @@ pub fn of_capacity(task: &Task, space: Bytes) -> [Nanos; 2] {
     const IO_OF_PROBE: [Nanos; 2] = [Nanos(250_000), Nanos::millis(2)];
     let probed = 2048 + 2 * (space.0 / BLOCK).isqrt();
     [0, 1].map(|speed| match task {
-        Task::Fill(_) => Nanos(2 * SPEEDS[speed].time(space, 0).0),
+        Task::Fill(fill) => {
+            let passes = u64::from(fill.write) + u64::from(fill.verify);
+            Nanos(passes * SPEEDS[speed].time(space, 0).0)
+        }
         Task::Probe | Task::ProbeFree => Nanos(3 * probed * IO_OF_PROBE[speed].0),
     })
 }
@@ -142,11 +385,6 @@ pub const fn around_act(files_made: u64) -> Nanos {
             .0
             .saturating_add(SMALL_FILE.0.saturating_mul(files_made)),
     )
-}
-
-/// Estimates the time to move bytes.
-const fn of_bytes(bytes: Bytes) -> Nanos {
-    SPEEDS[0].time(bytes, 0)
 }
 
 /// Smallest size of a test file: one block of the largest block size.
@@ -278,6 +516,8 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::act::androbench::{Schema, Statement, Synchronous};
+    use assay_model::job::{Flush, FlushCall, Rw};
 
     #[test]
     fn a_disk_that_fills_a_little_has_the_same_test_file() {
@@ -298,5 +538,67 @@ mod tests {
         assert_eq!(beside_others(mib(168), mib(32)), mib(120));
         assert_eq!(beside_others(mib(168), Bytes::gib(1)), mib(76));
         assert_eq!(beside_others(mib(8), Bytes::gib(1)), Bytes(0));
+    }
+
+    #[test]
+    fn small_durable_writes_take_as_long_as_their_flushes() {
+        let job = |bytes: u64, every| Job {
+            flush: Flush {
+                every,
+                at_end: None,
+            },
+            ..Job::new("w", Rw::Write, Bytes(4096), Bytes(bytes))
+        };
+        let [fast, slow] = SPEEDS;
+        let flushed = job(400 << 10, Some((1, FlushCall::Fsync)));
+        assert_eq!(slow.of_job(&flushed).0 / 1_000_000, 2_019);
+        assert!(fast.of_job(&flushed).0 < slow.of_job(&flushed).0 / 10);
+        assert!(slow.of_job(&job(400 << 10, None)) < Nanos::millis(20));
+        let limited = Job {
+            runtime: Some(Nanos::secs(1)),
+            ..flushed
+        };
+        assert_eq!(slow.of_job(&limited), Nanos::secs(1));
+        assert!(fast.of_job(&limited) < Nanos::secs(1));
+        let phase = |journal| DatabasePhase {
+            schema: Schema::AndroBench,
+            journal,
+            synchronous: Synchronous::Full,
+            transactions: 100,
+            statements: vec![Statement::Insert],
+            checkpoint: false,
+        };
+        let of = |journal| slow.of_database(&phase(journal)).0;
+        assert!(of(Journal::Delete) > 2 * of(Journal::Wal));
+        assert!(of(Journal::Off) > of(Journal::Wal));
+    }
+
+    #[test]
+    fn jobs_take_as_long_as_before_where_all_of_them_ran() {
+        let [read, write] =
+            ["read", "write"].map(|name| Job::new(name, Rw::Read, Bytes(4096), Bytes(4096)));
+        let planned = [&read, &write].map(|job| PlannedJob {
+            job: job.clone(),
+            trials: 2,
+        });
+        let starts = [
+            ("read", 1_500),
+            ("write", 1_600),
+            ("read", 2_000),
+            ("write", 2_100),
+        ];
+        let starts = starts.map(|(name, at)| (name.to_owned(), at));
+        let time =
+            |jobs: &[(&Job, u64)]| time_of_jobs(&planned, (1_000, Some(2_500)), &starts, jobs);
+        // 500 ms before the first trial; reads take 100 ms, writes 400 ms.
+        let both = [(&read, 10), (&write, 10)];
+        assert_eq!(time(&both), Some(Nanos::millis(500 + 1_000 + 4_000)));
+        let other = Job::new("other", Rw::Read, Bytes(4096), Bytes(4096));
+        assert_eq!(time(&[(&read, 1), (&other, 1)]), None);
+        let larger = Job {
+            size: Bytes(8192),
+            ..read.clone()
+        };
+        assert_eq!(time(&[(&larger, 1)]), None);
     }
 }

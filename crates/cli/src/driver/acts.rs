@@ -3,7 +3,7 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
-use crate::driver::announce::{announce, held, tell};
+use crate::driver::announce::{Announcement, announce, announce_act, held, tell};
 use crate::driver::plans::{self, Execution, Prepared, SoFarOfPlan, TrialTalk, never_enough};
 use crate::driver::runs::{self, Done, Ending, header, run_id};
 use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, StepTalk, Trials, TrialsOfStreams};
@@ -91,6 +91,8 @@ pub struct Request {
     pub stopping: &'static str,
     /// It is not carried out if it cannot be stored.
     pub must_be_stored: bool,
+    /// Announcement before it begins; drop-in tools have none.
+    pub announced: Option<Announcement>,
     /// Conditions of the slots; `None`: as the machine is.
     pub sweep: Option<Sweep>,
 }
@@ -172,6 +174,10 @@ pub fn execute(
         clear_leftovers(host, store, &request.place)?;
     }
     let acts = request.acts();
+    if let (Some(announced), Some(store)) = (&request.announced, &store) {
+        let act = (&request.place, &request.work, request.trials);
+        announce_act(announced, act, &inspection.storage, host.target(), store)?;
+    }
     let mut header = header(request.plan(&acts), inspection, host.origin());
     if let Some(sweep) = &request.sweep {
         header.stopping = sweep.ends.clone();
@@ -353,8 +359,17 @@ pub struct Bench {
     pub seed: u64,
 }
 
-/// Place and work, with the steps in their order, as far as they are known.
-pub type Planned = (Place, Act, Vec<Job>);
+/// Place, act and announcement, with the steps in their order, as far as they are known.
+pub struct Planned {
+    /// Place to work on.
+    pub place: Place,
+    /// The act.
+    pub act: Act,
+    /// The steps.
+    pub steps: Vec<Job>,
+    /// Announcement; `None` for a command that announces itself.
+    pub announced: Option<Announcement>,
+}
 
 impl MeasuringCommand<'_> {
     /// Carries out the command on a target. `plan` admits the place, makes the act, and announces it.
@@ -393,14 +408,15 @@ impl MeasuringCommand<'_> {
     }
 
     /// Makes the request for an act.
-    pub fn request(&self, (place, work, steps): Planned, seed: u64) -> Request {
+    pub fn request(&self, planned: Planned, seed: u64) -> Request {
         Request {
-            work,
-            steps,
+            work: planned.act,
+            steps: planned.steps,
+            announced: planned.announced,
             trials: self.trials,
             seed,
             destroy_data: self.destroy_data,
-            place,
+            place: planned.place,
             stopping: self.stopping,
             must_be_stored: true,
             sweep: None,
@@ -426,7 +442,7 @@ impl PlannedAct {
         Self {
             steps: Vec::new(),
             trials: 1,
-            times: [estimate::of_plan(&plan); 2],
+            times: estimate::of_plan(&plan),
             act: Act::Jobs(Box::new(plan)),
         }
     }
@@ -449,13 +465,14 @@ impl PlannedAct {
         }
     }
 
-    /// Estimates the time of each trial of a repetition, in their order.
-    pub fn times_of_trials(&self) -> Vec<Nanos> {
+    /// Estimates the time of each trial of a repetition, in their order, at the speeds of
+    /// [`SPEEDS`](estimate::SPEEDS).
+    pub fn times_of_trials(&self) -> Vec<[Nanos; 2]> {
         match &self.act {
-            Act::Jobs(plan) => estimate::of_trials(plan),
+            Act::Jobs(plan) => estimate::trials_at_speeds(plan).collect(),
             _ => {
                 let steps = self.steps.len();
-                vec![Nanos(self.times[0].0 / steps.max(1) as u64); steps]
+                vec![self.times.map(|time| Nanos(time.0 / steps.max(1) as u64)); steps]
             }
         }
     }
@@ -486,7 +503,7 @@ impl ComposedRun {
             place,
             mut store,
         } = prepared;
-        let (acts, duration) = (self.in_slots(), self.duration());
+        let (acts, times) = (self.in_slots(), self.times());
         let id = run_id();
         let plan = |steps: &dyn Fn(&PlannedAct) -> Vec<Job>| {
             let steps: Vec<Vec<Job>> = self.acts.iter().map(steps).collect();
@@ -496,7 +513,7 @@ impl ComposedRun {
         let jobs = plan(&|_| Vec::new());
         let whole = plan(&|act| act.steps.clone());
         let plans = (&whole, &jobs);
-        announce(plans, &inspection, host.target(), duration, store.path());
+        announce(plans, &inspection, host.target(), times, &store)?;
         let mut header = header(whole, inspection, host.origin());
         header.claims.clone_from(&self.claims);
         // The smallest agent runs jobs, and no acts.
@@ -512,19 +529,20 @@ impl ComposedRun {
         carry_out_slots(run, &header, &times, (&mut host, target))
     }
 
-    /// Estimates the time of the run, and that on slow storage if the acts make it differ.
-    fn duration(&self) -> (Nanos, Option<Nanos>) {
-        let [usual, slow] = [0, 1].map(|speed| {
-            let each = |act: &PlannedAct| act.times[speed].0.saturating_mul(act.trials.into());
-            Nanos(self.acts.iter().map(each).sum())
-        });
-        (usual, (slow > usual).then_some(slow))
+    /// Estimates the time of the run at the speeds of [`SPEEDS`](estimate::SPEEDS).
+    fn times(&self) -> [Nanos; 2] {
+        let each = |act: &PlannedAct| {
+            let repetitions = u64::from(act.trials);
+            act.times
+                .map(|once| Nanos(once.0.saturating_mul(repetitions)))
+        };
+        estimate::sum(self.acts.iter().map(each))
     }
 
     /// Estimates the time of each trial, in the order of the run.
     fn times_of_trials(&self) -> Vec<Nanos> {
         let all = self.acts.iter().flat_map(|act| {
-            let one = act.times_of_trials();
+            let one = act.times_of_trials().into_iter().map(|[usual, _]| usual);
             std::iter::repeat_n(one, act.trials as usize).flatten()
         });
         all.collect()

@@ -1,31 +1,95 @@
 //! Announcement before a run starts: paths that will be written, amount, and duration.
 
-use crate::checks::estimate::Written;
+use crate::checks::estimate::{Forecast, Written};
+use crate::exit::Failure;
 use crate::output::{say, talk_columns};
 use assay_lang::{counted, tr};
+use assay_model::act::Act;
 use assay_model::condition::Condition;
+use assay_model::job::Job;
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Storage;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_report::words::{clean, pad, wrap};
+use assay_store::Store;
 use std::path::Path;
 
 /// Prints the announcement on standard error, wrapped at the width of a terminal. `target`: the
-/// machine, unless it is this one. `duration`: the estimate, and that for slow storage if it differs.
-/// `writing`: the part of the plan whose writes are described.
+/// machine, unless it is this one. `times`: the estimates for fast and slow storage. `writing`: the
+/// part of the plan whose writes are described.
+///
+/// # Errors
+/// If the store cannot be read.
 pub fn announce(
     (plan, writing): (&Plan, &Plan),
     inspection: &Inspection,
     target: Option<&str>,
-    duration: (Nanos, Option<Nanos>),
-    store: &Path,
-) {
-    let mut all = facts((plan, writing), inspection, duration, store);
+    times: [Nanos; 2],
+    store: &Store,
+) -> Result<(), Failure> {
+    let mut slots = vec![0; plan.jobs.len()];
+    for slot in &plan.order {
+        slots[slot.job] += 1;
+    }
+    let jobs = plan.jobs.iter().map(|planned| &planned.job);
+    let jobs: Vec<(&Job, u64)> = jobs.zip(slots).collect();
+    let known = Forecast::new(times).as_jobs_before(store, &inspection.storage.words(), &jobs)?;
+    let mut all = facts((plan, writing), inspection, &known, store.path());
     if let Some(target) = target {
         all.insert(0, (tr!("Machine"), clean(target)));
     }
     tell(&all);
+    Ok(())
+}
+
+/// Announcement of the repetitions of an act.
+pub struct Announcement {
+    /// Facts that come first.
+    pub first: Vec<(&'static str, String)>,
+    /// Description of the writes.
+    pub writes: String,
+    /// Number of steps of a repetition.
+    pub steps: usize,
+    /// Estimates of the time of a repetition on fast and on slow storage.
+    pub times: [Nanos; 2],
+}
+
+/// Announces `trials` repetitions of an act.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn announce_act(
+    announced: &Announcement,
+    (place, act, trials): (&Place, &Act, u32),
+    found: &Storage,
+    target: Option<&str>,
+    store: &Store,
+) -> Result<(), Failure> {
+    let all = |once: Nanos| Nanos(once.0.saturating_mul(trials.into()));
+    let forecast = Forecast::new(announced.times.map(all));
+    let forecast = forecast.as_act_before(store, &found.words(), (act, trials))?;
+    let takes = tr!(
+        "{time}: {steps}, {trials}",
+        time = forecast,
+        steps = counted!(announced.steps, "{n} step", "{n} steps"),
+        trials = match trials {
+            1 => tr!("once").to_owned(),
+            n => tr!("{n} times each", n),
+        }
+    );
+    let machine = target.map(|target| (tr!("Machine"), clean(target)));
+    let mut facts = Vec::from_iter(machine);
+    if !matches!(place, Place::Memory) {
+        facts.push((tr!("Storage"), storage(place, found)));
+    }
+    facts.extend(announced.first.iter().cloned());
+    facts.extend([
+        (tr!("Writes"), clean(&announced.writes)),
+        (tr!("Takes"), clean(&takes)),
+    ]);
+    tell(&facts);
+    Ok(())
 }
 
 /// Announces an act that is repeated under conditions. The duration is known only after the first
@@ -92,7 +156,7 @@ pub fn tell(facts: &[(&'static str, String)]) {
 fn facts(
     (plan, writing): (&Plan, &Plan),
     inspection: &Inspection,
-    (duration, slow): (Nanos, Option<Nanos>),
+    forecast: &Forecast,
     store: &Path,
 ) -> Vec<(&'static str, String)> {
     let under = match plan.conditions.len() {
@@ -102,17 +166,9 @@ fn facts(
             conditions = counted!(number, "{n} condition", "{n} conditions")
         ),
     };
-    let slow = match slow.map(minutes) {
-        None => tr!("longer on slow storage").to_owned(),
-        Some(slow) => tr!(
-            "on slow storage (20 MiB/s, 20 ms a flush) about {slow}",
-            slow
-        ),
-    };
     let takes = tr!(
-        "about {time}, {slow}: {trials} of {jobs}{under}, seed {seed}",
-        time = minutes(duration),
-        slow,
+        "{time}: {trials} of {jobs}{under}, seed {seed}",
+        time = forecast,
         trials = counted!(plan.order.len() as u64, "{n} trial", "{n} trials"),
         jobs = counted!(plan.jobs.len() as u64, "{n} job", "{n} jobs"),
         under,
@@ -203,12 +259,4 @@ fn sets(conditions: &[Condition]) -> String {
         false => tr!("restored at the end"),
     };
     format!("{}; {undone}", words.join("; "))
-}
-
-/// Formats a duration in seconds or minutes: more digits would suggest an exact forecast.
-pub fn minutes(span: Nanos) -> String {
-    match span.0.div_ceil(1_000_000_000) {
-        secs @ 0..90 => format!("{secs} s"),
-        secs => tr!("{n} min", n = secs.div_ceil(60)),
-    }
 }

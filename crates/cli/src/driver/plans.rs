@@ -83,15 +83,9 @@ impl Prepared {
         target: &mut dyn Target,
         enough: impl FnMut(SoFarOfPlan<'_>, &Messages) -> bool,
     ) -> Result<Done, Failure> {
-        let (duration, store) = ((estimate::of_plan(&plan), None), &mut self.store);
+        let (times, store) = (estimate::of_plan(&plan), &mut self.store);
         let machine = self.host.target();
-        announce(
-            (&plan, &plan),
-            &self.inspection,
-            machine,
-            duration,
-            store.path(),
-        );
+        announce((&plan, &plan), &self.inspection, machine, times, store)?;
         let header = header(plan, self.inspection, self.host.origin());
         store.begin_run(&header, &stored::this_process())?;
         let executed = execute(&mut self.host, &header, store, Vec::new(), enough);

@@ -4,9 +4,8 @@ pub mod paired;
 pub mod stopper;
 
 use crate::checks::admission::DestroyArgs;
-use crate::checks::estimate::file_size;
+use crate::checks::estimate::{file_size, minutes};
 use crate::driver::Host;
-use crate::driver::announce::minutes;
 use crate::driver::records::{ReportedJob, entries};
 use crate::driver::runs::run_id;
 use crate::exit::Failure;

@@ -12,6 +12,7 @@ use super::{
     USUAL, Wish, check_place, choose, facts, plan,
 };
 use crate::checks::admission::Need;
+use crate::checks::estimate::Forecast;
 use crate::checks::{admission, estimate};
 use crate::driver::acts::{PlannedAct, has_lost_data};
 use crate::driver::announce::tell;
@@ -29,7 +30,6 @@ use crate::ui::progress::{Progress, Step, steps};
 use crate::{config, scenarios, stored};
 use assay_lang::{counted, tr};
 use assay_model::act::{Act, Acts};
-use assay_model::condition::Restore;
 use assay_model::figures::Side;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, turns};
@@ -91,8 +91,8 @@ pub struct Setup {
     used: Nanos,
     /// Acts of both sides; `None`: the jobs of the plans.
     acts: Option<[Acts; 2]>,
-    /// Estimated time of each trial of a side, in the order of its run.
-    times: [Vec<Nanos>; 2],
+    /// Estimated time of each trial of a side on fast and on slow storage, in the order of its run.
+    times: [Vec<[Nanos; 2]>; 2],
     /// Maximum number of trials of a side.
     trials: u32,
 }
@@ -101,7 +101,7 @@ pub struct Setup {
 struct SessionPlan {
     plans: [Plan; 2],
     acts: Option<[Acts; 2]>,
-    times: [Vec<Nanos>; 2],
+    times: [Vec<[Nanos; 2]>; 2],
     schedule: Schedule,
 }
 
@@ -211,7 +211,7 @@ impl Setup {
             hosts,
             trials: slots.max().unwrap_or(0),
             acts: Some(both),
-            times: [&a, &b].map(|run| estimate::of_trials(&run.header.plan)),
+            times: [&a, &b].map(|run| estimate::trials_at_speeds(&run.header.plan).collect()),
             used: time_used(&a.header, &a.trials).max(time_used(&b.header, &b.trials)),
             done: [(a.trials, done_a), (b.trials, done_b)],
             headers: [a.header, b.header],
@@ -239,17 +239,9 @@ impl Setup {
                 seed = a.plan.seed
             ),
             _ => {
-                let steps = self.steps_in_turn();
-                let steps = steps.iter().map(|step| step.expected.0).sum::<u64>();
-                let files = [a, b].map(|header| match &header.acts {
-                    Some(_) => 0,
-                    None => {
-                        estimate::of_plan(&header.plan).0 - sum(&estimate::of_trials(&header.plan))
-                    }
-                });
                 tr!(
-                    "about {time}, longer on slow storage: {trials} of {jobs} on each side, in turn, seed {seed}",
-                    time = announce::minutes(Nanos(steps + files.iter().sum::<u64>())),
+                    "{time}: {trials} of {jobs} on each side, in turn, seed {seed}",
+                    time = Forecast::new(self.estimate()),
                     trials,
                     jobs = counted!(a.plan.jobs.len() as u64, "{n} job", "{n} jobs"),
                     seed = a.plan.seed
@@ -278,6 +270,18 @@ impl Setup {
             told.push((tr!("Shows"), shows));
         }
         Ok(told)
+    }
+
+    /// Estimates the time of the session on fast and on slow storage, with the test files of jobs.
+    fn estimate(&self) -> [Nanos; 2] {
+        let sides = self.headers.iter().zip(&self.times);
+        estimate::sum(sides.flat_map(|(header, times)| {
+            let plan = &header.plan;
+            let planned = plan.order.iter().zip(times);
+            let planned = planned.filter(|(slot, _)| slot.trial <= self.until());
+            let files = header.acts.is_none().then(|| estimate::of_files(plan));
+            planned.map(|(_, time)| *time).chain(files)
+        }))
     }
 
     /// Announces and begins both runs, and measures; each side ends with its run. `None` if an agent
@@ -354,10 +358,6 @@ fn not_alike() -> Failure {
     Failure::usage("both sides repeat one command")
 }
 
-fn sum(times: &[Nanos]) -> u64 {
-    times.iter().map(|time| time.0).sum()
-}
-
 /// Plans the jobs of one source on both sides.
 fn jobs_in_turn(
     request: &Request<'_>,
@@ -387,7 +387,9 @@ fn jobs_in_turn(
         )
     });
     Ok(SessionPlan {
-        times: plans.each_ref().map(estimate::of_trials),
+        times: plans
+            .each_ref()
+            .map(|plan| estimate::trials_at_speeds(plan).collect()),
         plans,
         acts: None,
         schedule,
@@ -556,7 +558,7 @@ impl Admitted {
             steps = scenarios::measured(scenario);
         }
         Ok(PlannedAct {
-            times: [estimate::of_jobs(&steps, false, &Restore::default()); 2],
+            times: estimate::of_act(&work, &steps),
             act: work,
             steps,
             trials: 1,
@@ -955,7 +957,8 @@ impl Setup {
         let mut all: Vec<(u32, Step)> = Vec::new();
         for ((header, times), side) in self.headers.iter().zip(&self.times).zip(Side::BOTH) {
             let slots = header.plan.order.iter();
-            let planned = slots.zip(steps(&header.plan, times));
+            let usual: Vec<Nanos> = times.iter().map(|[usual, _]| *usual).collect();
+            let planned = slots.zip(steps(&header.plan, &usual));
             let planned = planned.filter(|(slot, _)| slot.trial <= self.until());
             for (position, (_, step)) in (0..).zip(planned) {
                 let step = Step {

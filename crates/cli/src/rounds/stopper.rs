@@ -1,9 +1,9 @@
 //! Decision to end a run before all planned rounds: at a look that finds a verdict for every
 //! comparison, or when the time budget is used up.
 
+use crate::checks::estimate::{LOOKED_INTO, minutes};
 use crate::config;
 use crate::driver::Host;
-use crate::driver::announce::minutes;
 use crate::driver::plans::{self, Executed, SoFarOfPlan};
 use crate::exit::Failure;
 use crate::ui::progress::Messages;
@@ -183,8 +183,6 @@ impl<'a> Stopper<'a> {
     }
 }
 
-/// Maximum number of earlier runs that are searched for the spread.
-const LOOKED_INTO: usize = 5;
 /// Coefficients of variation that are assumed if the spread is unknown.
 const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
 
@@ -222,9 +220,7 @@ impl Spread {
 
     /// Returns the spread in the newest run with some of these jobs on the storage with this description.
     pub fn known(store: &Store, storage: &str, jobs: &[Job]) -> Result<Self, Failure> {
-        let runs = store.runs()?;
-        let there = runs.iter().filter(|run| run.device == storage);
-        for run in there.take(LOOKED_INTO) {
+        for run in store.runs_on(storage, LOOKED_INTO)? {
             let Ok(loaded) = store.load(&run.id) else {
                 continue;
             };

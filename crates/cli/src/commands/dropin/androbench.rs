@@ -2,11 +2,13 @@
 
 use crate::checks::admission;
 use crate::checks::admission::Need;
+use crate::checks::estimate;
 use crate::config;
-use crate::driver::acts::{Bench, MeasureArgs, MeasuringCommand};
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::announce::Announcement;
 use crate::driver::runs::Done;
 use crate::exit::{EXIT_CODES, Failure};
-use crate::output::{say, show};
+use crate::output::show;
 use crate::ui::one_of;
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode, phases};
 use assay_lang::tr;
@@ -40,9 +42,13 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     };
     let done = command.carry_out(target, |bench| {
         let place = folder(&bench.inspection)?;
-        let (work, steps) = work(args, place.path())?;
-        announce(args, &work, steps.len(), bench);
-        Ok((place, work, steps))
+        let (act, steps) = work(args, place.path())?;
+        Ok(Planned {
+            announced: Some(announcement(args, &act, &steps)),
+            place,
+            act,
+            steps,
+        })
     })?;
     if args.shared.json || done.run.trials.is_empty() {
         return done.present(args.shared.json);
@@ -75,24 +81,23 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     }
 }
 
-/// Announces the steps, and the paths that they write.
-fn announce(args: &AndroBenchArgs, work: &Act, steps: usize, bench: &Bench) {
-    let path = bench.inspection.path.display();
-    let trials = match args.trials() {
-        1 => "once".to_owned(),
-        n => format!("{n} times"),
-    };
-    let files = match work {
-        Act::AndroBench(work) if work.room().0 > 0 => format!("files of {} and ", work.room()),
+/// Describes the steps, their writes, and the duration.
+fn announcement(args: &AndroBenchArgs, act: &Act, steps: &[Job]) -> Announcement {
+    let files = match act {
+        Act::AndroBench(work) if work.room().0 > 0 => {
+            tr!("files of {size} and ", size = work.room())
+        }
         _ => String::new(),
     };
-    say(&clean(&format!(
-        "assay: {}: {steps} steps, {trials}, on {} in {path}; {files}databases are made in a \
-         private folder there, which is removed at the end; seed {}",
-        args.like.words(),
-        bench.inspection.storage.words(),
-        bench.seed
-    )));
+    Announcement {
+        first: vec![(tr!("Measures"), args.like.words().to_owned())],
+        writes: tr!(
+            "{files}databases in a private folder that is removed at the end",
+            files
+        ),
+        steps: steps.len(),
+        times: estimate::of_act(act, steps),
+    }
 }
 
 const EXAMPLES: &str = "\

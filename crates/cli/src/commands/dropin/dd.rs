@@ -83,6 +83,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         place,
         stopping: "",
         must_be_stored: own.store.is_some(),
+        announced: None,
         sweep: None,
     };
     let store = KeepArgs::of(own.store, own.annotation);

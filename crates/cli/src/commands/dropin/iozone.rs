@@ -129,6 +129,7 @@ fn measure(
         place,
         stopping: STOPPING,
         must_be_stored: true,
+        announced: None,
         sweep: None,
     };
     let store = KeepArgs::of(command.own.store.clone(), command.own.annotation.clone());

@@ -2,9 +2,12 @@
 
 use crate::checks::admission;
 use crate::checks::admission::Need;
-use crate::driver::acts::{MeasureArgs, MeasuringCommand};
+use crate::checks::estimate;
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::announce::Announcement;
 use crate::exit::Failure;
 use crate::jobs;
+use assay_lang::tr;
 use assay_model::act::Act;
 use assay_model::act::capacity::{Capacity, Fill, Task};
 use assay_model::plan::Place;
@@ -27,16 +30,14 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;
-        let (path, task) = (
-            place.path().to_owned(),
-            task(args, &place, &bench.inspection)?,
-        );
-        let steps = task.steps();
-        Ok((
+        let task = task(args, &place, &bench.inspection)?;
+        let (path, steps) = (place.path().to_owned(), task.steps());
+        Ok(Planned {
+            announced: Some(announcement(&task, &place, &bench.inspection)),
+            act: Act::Capacity(Box::new(Capacity { path, task })),
             place,
-            Act::Capacity(Box::new(Capacity { path, task })),
             steps,
-        ))
+        })
     })?;
     done.present(args.shared.json)
 }
@@ -66,6 +67,48 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
         ..Need::written(args.destroy_data)
     };
     admission::admit(inspection, need)
+}
+
+/// Describes the writes and their duration.
+fn announcement(task: &Task, place: &Place, inspection: &Inspection) -> Announcement {
+    let size = match inspection.kind {
+        PathKind::Device { size } => size,
+        _ => inspection.storage.available.unwrap_or(Bytes(0)),
+    };
+    let limit = match task {
+        Task::Fill(fill) => fill.limit_bytes.map(Bytes),
+        _ => None,
+    };
+    let size = limit.map_or(size, |limit| size.min(limit));
+    let path = place.path().display();
+    let writes = match (task, place) {
+        (Task::Fill(fill), _) if !fill.write => tr!("nothing: it checks what is there").to_owned(),
+        (Task::Fill(_), Place::Device { .. }) => {
+            tr!("OVER ALL DATA ON {path}: {bytes}", path, bytes = size)
+        }
+        (Task::Fill(fill), _) if fill.remove => tr!(
+            "up to {bytes}, to files in {path} that are removed if they are correct",
+            bytes = size,
+            path
+        ),
+        (Task::Fill(_), _) => tr!("up to {bytes}, to files in {path}", bytes = size, path),
+        (Task::Probe, _) => tr!(
+            "some blocks all over {bytes} of {path}, and puts their data back",
+            bytes = size,
+            path
+        ),
+        (Task::ProbeFree, _) => tr!(
+            "some blocks all over the free {bytes} of {path}, which are free again at the end",
+            bytes = size,
+            path
+        ),
+    };
+    Announcement {
+        first: Vec::new(),
+        writes,
+        steps: task.steps().len(),
+        times: estimate::of_capacity(task, size),
+    }
 }
 
 fn task(args: &CapacityArgs, place: &Place, inspection: &Inspection) -> Result<Task, Failure> {

@@ -1,13 +1,15 @@
 //! `assay disks PATH`: the benchmark of GNOME Disks, with evidence.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::estimate::HEADROOM;
-use crate::driver::acts::{MeasureArgs, MeasuringCommand};
+use crate::checks::estimate::{HEADROOM, SPEEDS};
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::announce::Announcement;
 use crate::exit::{EXIT_CODES, Failure};
+use assay_lang::tr;
 use assay_model::act::{Act, Extent};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
-use assay_model::units::Bytes;
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
 use clap::Args;
@@ -68,8 +70,14 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;
-        let (work, steps) = work(args, &bench.inspection)?;
-        Ok((place, work, steps))
+        let (act, steps) = work(args, &bench.inspection)?;
+        let announced = Some(announcement(args, &place, &act, steps.len()));
+        Ok(Planned {
+            place,
+            act,
+            steps,
+            announced,
+        })
     })?;
     done.present(args.shared.json)
 }
@@ -79,6 +87,34 @@ pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Act, Vec<Job>)
     let work = extent(args, inspection)?;
     let steps = steps(&work);
     Ok((Act::Extent(Box::new(work)), steps))
+}
+
+/// Describes the writes and their duration: a test file, and with `--write` the samples.
+fn announcement(args: &DisksArgs, place: &Place, act: &Act, steps: usize) -> Announcement {
+    let made = match (place, act) {
+        (Place::Directory { .. }, Act::Extent(work)) => work.file_bytes,
+        _ => 0,
+    };
+    let sampled = Bytes(args.sample_size.0.saturating_mul(args.samples.into()));
+    let accesses = u64::from(args.access_samples);
+    let path = place.path().display();
+    let writes = match (made, args.write) {
+        (0, false) => tr!("nothing").to_owned(),
+        (0, true) => tr!("the same data again, {sampled} of {path}", sampled, path),
+        _ => tr!(
+            "{bytes}, to a file in {path} that is removed at the end",
+            bytes = Bytes(made + if args.write { sampled.0 } else { 0 }),
+            path
+        ),
+    };
+    let passes = 1 + u64::from(args.write);
+    let moved = Bytes(made.saturating_add(sampled.0.saturating_mul(passes)));
+    Announcement {
+        first: Vec::new(),
+        writes,
+        steps,
+        times: SPEEDS.map(|speed| Nanos(speed.time(moved, 0).0 + speed.small_ios(accesses).0)),
+    }
 }
 
 /// Admits the place. A device in use is accepted for reading: only the figures suffer.

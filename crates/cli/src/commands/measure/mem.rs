@@ -2,12 +2,12 @@
 
 use crate::checks::estimate;
 use crate::config;
-use crate::driver::acts::{MeasureArgs, MeasuringCommand};
-use crate::driver::announce::{minutes, tell};
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::announce::Announcement;
 use crate::exit::Failure;
 use crate::jobs::steps;
 use crate::ui::parse_time;
-use assay_lang::{counted, tr};
+use assay_lang::tr;
 use assay_model::act::Act;
 use assay_model::act::memory::{Bandwidth, Bit, Kernel, Latency, Memory, MemoryPattern, Stress};
 use assay_model::job::Job;
@@ -48,9 +48,13 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         let memory = bench.inspection.system.memory;
         bench.inspection.storage = Storage::main_memory(Some(memory));
         let system = &bench.inspection.system;
-        let count = steps.len() + further_steps(args, &system.machine, system.cpus);
-        announce(args, memory, count, command.trials);
-        Ok((Place::Memory, Act::Memory(Box::new(work)), steps))
+        let further = further_steps(args, &system.machine, system.cpus);
+        Ok(Planned {
+            place: Place::Memory,
+            act: Act::Memory(Box::new(work)),
+            announced: Some(announcement(args, memory, steps.len() + further)),
+            steps,
+        })
     })?;
     done.present(args.shared.json)
 }
@@ -73,8 +77,8 @@ fn further_steps(args: &MemArgs, machine: &str, cpus: u32) -> usize {
     ways.sum::<usize>() * numbers - Kernel::ALL.len()
 }
 
-/// Announces the measurements and their duration.
-fn announce(args: &MemArgs, memory: Bytes, steps: usize, trials: u32) {
+/// Describes the measurements and their duration.
+fn announcement(args: &MemArgs, memory: Bytes, steps: usize) -> Announcement {
     let mut measures = Vec::new();
     if args.wants(MemoryPart::Bandwidth) {
         measures.push(tr!("bandwidth, with one thread and with all").to_owned());
@@ -92,20 +96,12 @@ fn announce(args: &MemArgs, memory: Bytes, steps: usize, trials: u32) {
         stress = args.duration.unwrap_or_else(|| estimate::of_stress(size));
     }
     let once = estimate::of_memory(timed).0.saturating_add(stress.0);
-    let takes = tr!(
-        "about {time}: {steps}, {trials}",
-        time = minutes(Nanos(once.saturating_mul(trials.into()))),
-        steps = counted!(steps, "{n} step", "{n} steps"),
-        trials = match trials {
-            1 => tr!("once").to_owned(),
-            n => tr!("{n} times each", n),
-        }
-    );
-    tell(&[
-        (tr!("Measures"), measures.join("; ")),
-        (tr!("Writes"), tr!("nothing to storage").to_owned()),
-        (tr!("Takes"), takes),
-    ]);
+    Announcement {
+        first: vec![(tr!("Measures"), measures.join("; "))],
+        writes: tr!("nothing to storage").to_owned(),
+        steps,
+        times: [Nanos(once); 2],
+    }
 }
 
 /// Returns the measurements that the arguments ask for, and their steps.

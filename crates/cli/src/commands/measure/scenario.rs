@@ -1,9 +1,9 @@
 //! `assay scenario`: repeats the storage accesses of a product, step by step.
 
-use crate::driver::acts::{Bench, MeasureArgs, MeasuringCommand};
-use crate::driver::announce::minutes;
+use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
+use crate::driver::announce::Announcement;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, print_columns, say};
+use crate::output::{print, print_columns};
 use crate::scenarios::{
     BUILT_IN, LibraryScenario, Resolved, admit, file, measured, resolve_in, tools_are_there,
 };
@@ -12,8 +12,6 @@ use assay_lang::tr;
 use assay_model::act::Act;
 use assay_model::job::Job;
 use assay_model::plan::Place;
-use assay_model::text::clean;
-use assay_model::units::Nanos;
 use assay_model::wire::{Feature, Inspection};
 use assay_report::words::wrap;
 use assay_target::Target;
@@ -74,8 +72,13 @@ fn play(
         let place = admit(args.destroy_data, found, &bench.inspection)?;
         let resolved = resolve(args, found, &place)?;
         let steps = measured(&resolved.scenario);
-        announce(args, found, &resolved, steps.len(), bench)?;
-        Ok((place, Act::Scenario(Box::new(resolved.scenario)), steps))
+        tools_are_there(&mut bench.host, &resolved.scenario)?;
+        Ok(Planned {
+            announced: Some(announcement(found, &resolved, &place, steps.len())),
+            place,
+            act: Act::Scenario(Box::new(resolved.scenario)),
+            steps,
+        })
     })?;
     done.present(args.shared.json)
 }
@@ -99,41 +102,32 @@ fn resolve(
     resolve_in(found, place, args.scale, args.allow_commands)
 }
 
-/// Announces the steps, and the paths that they write.
-fn announce(
-    args: &ScenarioArgs,
+/// Describes the scenario, its writes, and the duration.
+fn announcement(
     found: &LibraryScenario,
     resolved: &Resolved,
+    place: &Place,
     steps: usize,
-    bench: &mut Bench,
-) -> Result<(), Failure> {
-    tools_are_there(&mut bench.host, &resolved.scenario)?;
-    let written = resolved.written;
+) -> Announcement {
     let more = match resolved.and_more {
         true => tr!(", and more in the background for as long as the foreground takes"),
         false => "",
     };
-    let path = bench.inspection.path.display();
-    let device = bench.inspection.storage.words();
-    let trials = u64::from(args.trials());
-    let [time, slow] = resolved
-        .times
-        .map(|once| minutes(Nanos(once.0.saturating_mul(trials))));
-    say(&clean(&tr!(
-        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, on slow storage (20 MiB/s, 20 ms a flush) about {slow}; seed {seed}",
-        name = found.name,
-        steps,
-        trials = args.trials(),
-        device,
-        path,
-        written,
+    let writes = tr!(
+        "up to {bytes} each time{more}, in {path}",
+        bytes = resolved.written,
         more,
-        time,
-        slow,
-        seed = bench.seed
-    )));
-    say(&clean(&found.file.about));
-    Ok(())
+        path = place.path().display()
+    );
+    Announcement {
+        first: vec![(
+            tr!("Plays"),
+            format!("{}: {}", found.name, found.file.about),
+        )],
+        writes,
+        steps,
+        times: resolved.times,
+    }
 }
 
 const AFTER: &str = "\

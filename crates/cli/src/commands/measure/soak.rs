@@ -66,7 +66,12 @@ fn planned(place: Place, work: Soak) -> Planned {
     let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
     let step = |name, rw| Job::new(name, rw, Bytes(work.block_bytes), area);
     let steps = vec![step("soak", Rw::Rw), step("check", Rw::Read)];
-    (place, Act::Soak(Box::new(work)), steps)
+    Planned {
+        place,
+        act: Act::Soak(Box::new(work)),
+        steps,
+        announced: None,
+    }
 }
 
 fn work(

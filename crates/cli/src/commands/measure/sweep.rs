@@ -113,9 +113,8 @@ fn begin(
     let schedule = schedule(args, conditions.len(), &cost)?;
     let seed = args.shared.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
-    let duration = (estimate::of_plan(&plan), None);
-    let plans = (&plan, &plan);
-    announce(plans, &inspection, host.target(), duration, store.path());
+    let (plans, times) = ((&plan, &plan), estimate::of_plan(&plan));
+    announce(plans, &inspection, host.target(), times, &store)?;
     let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
@@ -408,6 +407,7 @@ fn request(
         place: bed.place.clone(),
         stopping: STOPPING,
         must_be_stored: true,
+        announced: None,
         sweep: Some(Sweep {
             run_id,
             conditions: bed.conditions.clone(),
