@@ -198,7 +198,7 @@ fn check(job: &Job) -> Result<(), EngineError> {
         ))
     } else if matches!(
         job.rate,
-        Some(RateLimit::Iops(0) | RateLimit::BytesPerSec(0))
+        Some(RateLimit::Iops(0) | RateLimit::BytesPerSec(0) | RateLimit::Arrivals(0))
     ) {
         Some("a rate of 0 would never do anything: leave it out or raise it".to_owned())
     } else if job.time_based && job.runtime.is_none() && job.io_size.is_none() {
@@ -353,6 +353,12 @@ fn pace(job: &Job) -> PaceLimits {
         },
         Some(RateLimit::Iops(limit)) => PaceLimits {
             rate_iops: divided(limit),
+            ..PaceLimits::default()
+        },
+        Some(RateLimit::Arrivals(limit)) => PaceLimits {
+            rate_iops: divided(limit),
+            poisson: true,
+            from_due: true,
             ..PaceLimits::default()
         },
     };

@@ -262,6 +262,10 @@ pub enum RateLimit {
     BytesPerSec(u64),
     /// I/Os per second.
     Iops(u64),
+    /// I/Os per second that arrive at random times (a Poisson process), as from many independent
+    /// clients. An I/O starts when it is due, whether or not earlier ones are back, and its latency
+    /// counts from then.
+    Arrivals(u64),
 }
 
 /// State of the test file before the trial, established outside the clock.

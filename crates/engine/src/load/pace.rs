@@ -36,7 +36,9 @@ impl Pacing {
         let pacing = Self {
             limits: PerDirection::from_fn(|ddir| {
                 let poisson = pace.poisson.then(|| SplitMix64::new(rng.next_u64()));
-                Limit::new(pace.rate[ddir], pace.rate_iops[ddir], start_ns, poisson)
+                let limit = Limit::new(pace.rate[ddir], pace.rate_iops[ddir], start_ns, poisson)?;
+                let from_due = pace.from_due;
+                Some(Limit { from_due, ..limit })
             }),
             thinking: pace
                 .think
@@ -62,6 +64,13 @@ impl Pacing {
             Some(limit) => limit.delay_ns(now_ns),
             None => 0,
         }
+    }
+
+    /// Returns the time at which the next I/O of that direction is or was due, if latencies count
+    /// from then.
+    pub(crate) fn due_ns(&self, ddir: Ddir) -> Option<u64> {
+        let limit = self.limits[ddir].as_ref().filter(|limit| limit.from_due)?;
+        Some(limit.due_ns)
     }
 
     /// Chooses the direction of the next I/O, given the `drawn` one. In a mix of reads and
@@ -323,6 +332,8 @@ struct Limit {
     remainder: u64,
     /// Generator for Poisson arrivals, if requested.
     poisson: Option<SplitMix64>,
+    /// True if every overdue I/O is issued, however late.
+    from_due: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -351,6 +362,7 @@ impl Limit {
             due_ns: start_ns,
             remainder: 0,
             poisson,
+            from_due: false,
         })
     }
 
@@ -372,7 +384,10 @@ impl Limit {
             None => gap_ns,
         };
         let due_ns = self.due_ns.saturating_add(gap_ns);
-        self.due_ns = due_ns.max(now_ns.saturating_sub(MAX_LATENESS_NS));
+        self.due_ns = match self.from_due {
+            true => due_ns,
+            false => due_ns.max(now_ns.saturating_sub(MAX_LATENESS_NS)),
+        };
     }
 
     /// Delays the next I/O by time that does not count.

@@ -480,6 +480,9 @@ crate::defaults! {
         pub rate_cycle: Nanos = Nanos::millis(1000),
         /// `true` if I/Os arrive as a Poisson process instead of evenly.
         pub poisson: bool,
+        /// `true` if the latency of an I/O counts from when it was due, and all that are overdue are
+        /// issued.
+        pub from_due: bool,
         /// `true` if think time does not count against the rate.
         pub ignore_think_time: bool,
         /// Pauses between I/Os.

@@ -48,6 +48,7 @@ pub fn job(job: &Job) -> String {
                 tr!("at most {limit} a worker", limit)
             }
             RateLimit::Iops(limit) => tr!("at most {limit} IOPS a worker", limit),
+            RateLimit::Arrivals(rate) => tr!("{rate} arrivals a second", rate),
         });
     }
     if job.cache_state == CacheState::Warm {

@@ -59,7 +59,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let completion_ns = if self.engine.is_asynchronous() && mark.issued_ns > 0 {
             let submission_ns = mark.issued_ns.saturating_sub(unit.submitted_ns);
             self.recorder.submitted(unit.ddir, submission_ns);
-            now_ns.saturating_sub(mark.issued_ns)
+            match self.stream.pace.from_due {
+                true => total_ns,
+                false => now_ns.saturating_sub(mark.issued_ns),
+            }
         } else {
             total_ns
         };

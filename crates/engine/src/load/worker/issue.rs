@@ -257,8 +257,12 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(wait) = self.obstacle(&given) {
             return Some(wait);
         }
-        let next = self.unit(&given, Role::Act);
-        if matches!(next, Next::Unit(_)) {
+        let mut next = self.unit(&given, Role::Act);
+        if let Next::Unit(unit) = &mut next {
+            let pacing = self.pacing.as_ref();
+            if let Some(due_ns) = pacing.and_then(|pacing| pacing.due_ns(given.ddir)) {
+                unit.submitted_ns = due_ns;
+            }
             self.source.taken();
             self.count_issued(&given);
         }
@@ -503,7 +507,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 continue;
             }
             let now_ns = self.clock.now();
-            if unit.moved == 0 {
+            if unit.moved == 0 && !self.stream.pace.from_due {
                 unit.submitted_ns = now_ns;
             }
             if !self.queue(unit)? {

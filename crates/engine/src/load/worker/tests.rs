@@ -7,6 +7,8 @@ use crate::recorder::SharedGaps;
 use assay_model::job::{Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::load::Ddir;
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::histogram::Percentile;
+use assay_stats::latency::Distribution;
 use rustix::io::Errno;
 use scripted::{Act, FLUSH_NS, Play};
 use std::sync::Arc;
@@ -603,5 +605,44 @@ fn a_ramp_takes_nothing_from_a_single_pass() {
             let played = Play::new(job, &script).run();
             assert_eq!(played.measured.write.ios, 100, "{rw}, depth {depth}");
         }
+    }
+}
+
+/// One of 2,000 I/Os stalls the device for 200 ms, the others take 0.1 ms. At 1,000 arrivals a second
+/// a tenth of them meets a stall: the slowest hundredth, 20 of 2,000, are the stalled one and those of
+/// the next 19 ms, which wait for the rest of the stall and for 20 others.
+#[test]
+fn latencies_of_arrivals_count_from_when_they_were_due() {
+    let script = |n| after(if n % 2_000 == 0 { 200 * MS } else { MS / 10 });
+    let mut job = endless(100_000);
+    job.runtime = Some(Nanos::secs(400));
+    let mut p99 = |rate| {
+        job.rate = Some(rate);
+        let played = Play::new(job.clone(), &script).synchronous();
+        let write = &played.measured.write;
+        let ios = write.ios as f64 / 400.0;
+        assert!((ios - 1_000.0).abs() < 10.0, "{ios} a second");
+        let latency = Distribution::of(&write.latency).unwrap();
+        latency.percentile_ns(Percentile::P99).unwrap() as f64 / 1e6
+    };
+    let open = p99(RateLimit::Arrivals(1_000));
+    assert!((open - 183.0).abs() < 3.0, "{open} ms");
+    let closed = p99(RateLimit::Iops(1_000));
+    assert!(closed < 0.2, "{closed} ms");
+}
+
+/// A backlog of more than a second is made up: none of it is dropped.
+#[test]
+fn overdue_arrivals_are_all_issued() {
+    let script = |n| after(if n == 10 { 3 * SECOND } else { MS / 10 });
+    let mut job = endless(100_000);
+    job.runtime = Some(Nanos::secs(10));
+    job.rate = Some(RateLimit::Arrivals(1_000));
+    for depth in [1, 8] {
+        job.iodepth = depth;
+        let played = Play::new(job.clone(), &script).run();
+        let write = &played.measured.write;
+        assert!(write.ios.abs_diff(10_000) < 400, "{depth}: {}", write.ios);
+        assert!(write.latency.max_ns >= 3 * SECOND);
     }
 }
