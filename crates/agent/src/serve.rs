@@ -31,7 +31,7 @@ const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing els
 pub(crate) fn greeting() -> Greeting {
     let is_own = |feature: &Feature| match feature {
         Feature::Works | Feature::Loads => cfg!(feature = "works"),
-        Feature::Sqlite | Feature::Composed => cfg!(feature = "sqlite"),
+        Feature::Sqlite | Feature::Composed | Feature::Arrivals => cfg!(feature = "sqlite"),
         Feature::Sim => cfg!(feature = "sim"),
     };
     Greeting::with(Feature::ALL.into_iter().filter(is_own))

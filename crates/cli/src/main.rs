@@ -25,8 +25,8 @@ use commands::judge::{accept, compare, explain, model, rank, require, series};
 use commands::machines::targets::{list_targets, run_agent_command};
 use commands::machines::{campaign, config as settings, devices};
 use commands::measure::{
-    capacity, check, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario,
-    soak, sweep, traits, watch,
+    capacity, check, disks, load_curve, mark, mem, ping, powercut, qualify, replay,
+    run as run_file, scenario, soak, sweep, traits, watch,
 };
 use commands::results::{entries, export, plot, query, report, serve, transfer};
 use commands::{Cli, Command, generate, language, resume};
@@ -136,6 +136,7 @@ fn run_command(
         }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
         Command::Disks(args) => measure(own, &args.shared, |on| disks::run(&args, on)),
+        Command::LoadCurve(args) => measure(own, &args.shared, |on| load_curve::run(&args, on)),
         Command::Ping(args) => measure(own, &args.shared, |on| ping::run(&args, on)),
         Command::Capacity(args) => measure(own, &args.shared, |on| capacity::run(&args, on)),
         Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),

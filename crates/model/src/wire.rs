@@ -330,6 +330,8 @@ crate::named! {
         Sqlite = "sqlite",
         /// Jobs of a plan as one of the acts of an order, beside acts of every kind.
         Composed = "composed",
+        /// Jobs that offer arrivals, and those of a plan as one of the acts of an order.
+        Arrivals = "arrivals",
         /// Simulated devices.
         Sim = "sim",
     }

@@ -15,6 +15,7 @@ pub mod measure {
     pub mod capacity;
     pub mod check;
     pub mod disks;
+    pub mod load_curve;
     pub mod mark;
     pub mod mem;
     pub mod ping;
@@ -82,6 +83,7 @@ use machines::targets::{AgentArgs, TargetsArgs};
 use measure::capacity::CapacityArgs;
 use measure::check::CheckArgs;
 use measure::disks::DisksArgs;
+use measure::load_curve::LoadCurveArgs;
 use measure::mark::MarkArgs;
 use measure::mem::MemArgs;
 use measure::ping::PingArgs;
@@ -142,8 +144,23 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Measure"),
         &[
-            "check", "qualify", "sweep", "run", "replay", "mark", "disks", "ping", "capacity",
-            "soak", "mem", "scenario", "traits", "watch", "powercut", "resume",
+            "check",
+            "qualify",
+            "sweep",
+            "load-curve",
+            "run",
+            "replay",
+            "mark",
+            "disks",
+            "ping",
+            "capacity",
+            "soak",
+            "mem",
+            "scenario",
+            "traits",
+            "watch",
+            "powercut",
+            "resume",
         ],
     ),
     (
@@ -212,6 +229,8 @@ pub enum Command {
     Iozone(ToolArgs),
     /// Sample throughput and access time across a whole device or file.
     Disks(DisksArgs),
+    /// Measure latency at offered rates: how much can it serve?
+    LoadCurve(LoadCurveArgs),
     /// Measure the latency of single random reads, as ioping does.
     Ping(PingArgs),
     /// Check for fake capacity and bad blocks, as f3 and H2testw do.

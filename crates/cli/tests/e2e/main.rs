@@ -49,6 +49,7 @@ mod kinds;
 mod lab;
 mod labels;
 mod ladder;
+mod load_curve;
 mod looks;
 mod lost_links;
 mod machine;

@@ -4,7 +4,6 @@
 use crate::assay::{Bed, Running, is_pure, label, test_folders, text, trial, undisturbed};
 use crate::over_ssh::Machine;
 use assay_testkit::{Volume, needs, or_skip};
-use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 

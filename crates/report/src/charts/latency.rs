@@ -7,6 +7,7 @@ use crate::charts::draw::{
     Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::describe;
+use crate::results::findings::load_curve::{self, OfferedRate};
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::words::{clean, nanos, quantity, range};
 use assay_lang::{counted, in_english, tr};
@@ -109,6 +110,48 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
         description: latency_in_words(job),
         body: by_percentile(series),
     }
+}
+
+/// Selects a percentile of an offered rate.
+type PercentileOf = fn(&OfferedRate) -> Option<f64>;
+
+/// Draws percentiles by offered rate, one chart for each kind of I/O.
+pub fn load_curves(summary: &Summary<'_>) -> Vec<Chart> {
+    let curves = load_curve::load_curves(summary).into_iter();
+    curves
+        .map(|curve| {
+            let percentiles: [(&str, PercentileOf); 3] = [
+                ("p50", |rate| rate.p50),
+                ("p99", |rate| rate.p99),
+                ("p99.9", |rate| rate.p99_9),
+            ];
+            let line = |(number, (name, of)): (usize, (&str, PercentileOf))| {
+                let points = curve.rates.iter().filter_map(|rate| {
+                    Some(Point {
+                        x: rate.offered as f64,
+                        y: of(rate)?,
+                        ..Point::default()
+                    })
+                });
+                Series {
+                    name: name.to_owned(),
+                    tint: Tint::Nth(number),
+                    mark: SeriesStyle::Line,
+                    points: points.collect(),
+                }
+            };
+            Chart {
+                name: format!("load-curve-{}", curve.reads),
+                title: tr!("Latency under load: {io}", io = curve.io),
+                description: curve.answer(),
+                body: Body::plane(
+                    Axis::new(tr!("offered rate"), Measure::Of(Unit::Iops), Scale::Linear),
+                    latency_axis(),
+                    percentiles.into_iter().enumerate().map(line).collect(),
+                ),
+            }
+        })
+        .collect()
 }
 
 /// Draws the latency distribution of all completed trials together.

@@ -37,7 +37,7 @@ pub struct Gallery {
     pub courses: Vec<Chart>,
     /// Number of trials whose course is not drawn.
     pub courses_left_out: usize,
-    /// Latency by percentile, one chart per job.
+    /// Latency by offered rate, then by percentile, one chart per job.
     pub latencies: Vec<Chart>,
     /// Distribution of latency, one chart per job.
     pub distributions: Vec<Chart>,
@@ -77,7 +77,10 @@ impl Gallery {
                 .chain(selected.iter().map(course::chart))
                 .collect(),
             courses_left_out,
-            latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
+            latencies: latency::load_curves(summary)
+                .into_iter()
+                .chain(timed.iter().map(|job| latency::percentiles(job)))
+                .collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),
             session: course::draw_session(summary.run),
         };

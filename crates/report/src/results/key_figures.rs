@@ -478,7 +478,10 @@ fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
     if views.len() < 2 {
         views = vec![View {
             condition: None,
-            jobs: summary.jobs.clone(),
+            jobs: (summary.jobs.iter())
+                .filter(|job| !job.offers_rate())
+                .cloned()
+                .collect(),
             verdicts: None,
         }];
     }

@@ -9,7 +9,7 @@ use assay_lang::tr;
 use assay_model::act::StepDetail;
 use assay_model::act::memory::{Kernel, MemoryStepResult};
 use assay_model::figures::Unit;
-use assay_model::job::{CacheState, Direction, Job, OpenSync, Purpose, Rw};
+use assay_model::job::{CacheState, Direction, Job, OpenSync, Purpose, RateLimit, Rw};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
@@ -304,6 +304,12 @@ impl<'a> JobSummary<'a> {
     /// Returns true if the trials are power cuts, which are counted and not measured.
     pub fn is_cuts(&self) -> bool {
         self.has(|detail| matches!(detail, StepDetail::Powercut(_)))
+    }
+
+    /// Returns true if the job offers arrivals: its figure is the latency at that rate, which load
+    /// curves show.
+    pub const fn offers_rate(&self) -> bool {
+        matches!(self.job.rate, Some(RateLimit::Arrivals(_)))
     }
 
     /// Returns true if the trials are stretches of one soak, not repetitions of each other.

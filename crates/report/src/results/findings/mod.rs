@@ -1,6 +1,7 @@
 //! Findings other than figures: sentences about each trial or a whole run.
 
 pub mod capacity;
+pub mod load_curve;
 pub mod memory;
 pub mod powercut;
 pub mod soak;
@@ -114,7 +115,8 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let found = capacity::answer(summary)
         .or_else(|| soak::answer(summary))
         .or_else(|| memory::answer(summary))
-        .or_else(|| powercut::answer(summary.run));
+        .or_else(|| powercut::answer(summary.run))
+        .or_else(|| load_curve::answer(summary));
     let amount = |trial: &TrialRecord| match &trial.outcome {
         Outcome::Failed { error } => error.strip_prefix(WENT_AWAY).map(str::to_owned),
         _ => None,

@@ -229,6 +229,7 @@ fn figures(summary: &Summary<'_>, gallery: &Gallery, detail: Detail, document: &
         document.push(page::sizes(summary, gallery));
     }
     document.push(tables::scenario(summary, detail));
+    document.push(tables::load_curves(summary));
     document.push(tables::results(summary, detail));
     document.push(limits(summary));
     if detail == Detail::Full {

@@ -5,6 +5,7 @@ use crate::charts::draw::Chart;
 use crate::document::{Block, Cell, Column, Detail, Keep, Section, Table, TableRow};
 use crate::results::derived::{JobTail, Operation, tails_of_run};
 use crate::results::describe;
+use crate::results::findings::load_curve::{self, OfferedRate};
 use crate::results::findings::{ActLine, lines, totals};
 use crate::results::population::{Placed, Standings};
 use crate::results::summary::{Figure, Group, JobSummary, Ladder, Summary, WriteMode};
@@ -55,6 +56,7 @@ pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     let is_row = |job: &&JobSummary<'_>| {
         !matches!(job.group, Group::WriteLadder | Group::ReadLadder)
             && !job.is_cuts()
+            && !job.offers_rate()
             && !sampled.contains(&job.job.name.as_str())
     };
     let jobs = summary.jobs.iter().filter(is_row);
@@ -286,6 +288,49 @@ pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
     section
 }
 
+/// Returns the latencies at each offered rate, one table for each kind of I/O.
+pub(super) fn load_curves(summary: &Summary<'_>) -> Section {
+    let mut section = Section::new("load-curve", tr!("Latency under load"));
+    for curve in load_curve::load_curves(summary) {
+        let columns = [
+            Column::number(tr!("offered")),
+            Column::number(tr!("served")),
+            Column::number("p50"),
+            Column::number("p99"),
+            Column::number("p99.9"),
+            Column::number(tr!("worst p99")),
+        ];
+        let row = |rate: &OfferedRate| {
+            let iops = |value| Cell::quantity(value, Unit::Iops.name());
+            let time = |ns: Option<f64>| {
+                ns.map_or(Cell::Unknown, |ns| Cell::quantity(ns, Unit::Nanos.name()))
+            };
+            let cells = vec![
+                iops(rate.offered as f64),
+                iops(rate.served),
+                time(rate.p50),
+                time(rate.p99),
+                time(rate.p99_9),
+                time(rate.worst_p99),
+            ];
+            let note = tr!("does not keep up: more I/Os are due than are served");
+            TableRow {
+                note: (!rate.keeps_up).then(|| note.to_owned()),
+                ..row(cells, rate.labels.clone())
+            }
+        };
+        section.say(
+            tr!(
+                "{io} that arrive at random times; latency counts from when each was due",
+                io = curve.io
+            ),
+            Some(Tone::Soft),
+        );
+        section.table(measured(columns, curve.rates.iter().map(row).collect()));
+    }
+    section
+}
+
 /// Returns tail latencies of random I/O and flushes, over all trials.
 pub(super) fn tails(summary: &Summary<'_>) -> Section {
     let tails = tails_of_run(summary.run);
@@ -296,7 +341,8 @@ pub(super) fn tails(summary: &Summary<'_>) -> Section {
         Column::number(tr!("trial mean")),
         Column::number(tr!("worst trial")),
     ];
-    let rows = summary.jobs.iter().flat_map(|job| tail_rows(job, &tails));
+    let jobs = summary.jobs.iter().filter(|job| !job.offers_rate());
+    let rows = jobs.flat_map(|job| tail_rows(job, &tails));
     section.table(measured(columns, rows.collect()));
     section
 }
