@@ -266,7 +266,7 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
 fn is_of_jobs(words: &[String]) -> bool {
     let repeated = words.iter().skip_while(|word| *word != "--").nth(1);
     match command_of(words) {
-        "check" | "qualify" | "mark" | "ping" => true,
+        "check" | "qualify" | "mark" | "ping" | "load-curve" => true,
         "sweep" => repeated.is_none_or(|command| command == "mark"),
         _ => false,
     }

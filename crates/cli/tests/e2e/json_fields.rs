@@ -7,12 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Commands that print a run, with the page of their `trials[].detail`.
-const RUNS: [(&str, &str); 15] = [
+const RUNS: [(&str, &str); 16] = [
     (
         "qualify",
         "qualify sim:emmc-8gb-hs400 --quick --trials 2 --only rand-*,seq-* --json",
     ),
     ("ping", "ping sim:emmc-8gb-hs400 --json"),
+    (
+        "load-curve",
+        "load-curve sim:emmc-8gb-hs400 --rates 100 --trials 1 --json",
+    ),
     ("mark", "mark sim:emmc-8gb-hs400 --trials 1 --json"),
     ("dd", "dd if=/dev/zero of=zeros bs=64k count=2 --json"),
     ("iozone", "iozone -i 0 -i 1 -s 64k -r 4k --json"),

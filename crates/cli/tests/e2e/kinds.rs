@@ -125,6 +125,10 @@ pub fn all(bed: &Bed, stage: &Stage) -> Vec<Kind> {
             format!("ping {folder} --size 1M --interval 1ms --count 5 --trials TIMES"),
         ),
         kind(
+            "load-curve",
+            format!("load-curve {folder} --size 1M --rates 500 --seconds 1 --trials TIMES"),
+        ),
+        kind(
             "sweep",
             format!(
                 "sweep {folder} --vary file:{knob}=5,6 --vary read_ahead_kb=64,512 --vary mount=noatime,nodiratime {quick} read-cached --trials TIMES"

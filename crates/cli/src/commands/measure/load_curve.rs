@@ -25,7 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   assay load-curve /mnt/emmc
   assay load-curve /mnt/emmc --read-write
-  assay load-curve /mnt/emmc --rates 500,1000,2000     the same rates in each run
+  assay load-curve /mnt/emmc --rates 500,1000,2000
 ";
 
 /// `assay load-curve`.
@@ -183,7 +183,13 @@ fn saturation(args: &LoadCurveArgs, base: &Job) -> Job {
 
 /// Returns the open loop at a rate.
 fn at_rate(args: &LoadCurveArgs, base: &Job, rate: u64) -> Job {
-    let long_enough = Nanos(IOS_OF_P99.saturating_mul(1_000_000_000) / rate);
+    // Each direction of a mix needs as many.
+    let share = match base.read_percent {
+        0 | 100 => 100,
+        reads => u64::from(reads.min(100 - reads)),
+    };
+    let ios = IOS_OF_P99 * 100 / share;
+    let long_enough = Nanos(ios.saturating_mul(1_000_000_000) / rate);
     Job {
         name: name(args, base, &format!("load-{rate}")),
         rate: Some(RateLimit::Arrivals(rate)),

@@ -45,8 +45,6 @@ pub struct LoadCurve {
 const MISSING: f64 = 0.02;
 /// Limit of the 99th percentile that every answer names.
 const USUAL_LIMIT: Nanos = Nanos::millis(5);
-/// First digits of limits that answers name.
-const DIGITS: [u64; 3] = [1, 2, 5];
 
 /// Returns the load curves of a run.
 pub fn load_curves(summary: &Summary<'_>) -> Vec<LoadCurve> {
@@ -178,9 +176,7 @@ impl LoadCurve {
     fn limits(&self) -> Vec<(Nanos, u64)> {
         let usual = self.serves(USUAL_LIMIT).map(|rate| (USUAL_LIMIT, rate));
         let highest = self.serves(Nanos(u64::MAX));
-        let decades = (4..11).map(|power| 10_u64.pow(power));
-        let mut limits = decades.flat_map(|decade| DIGITS.map(|digit| Nanos(digit * decade)));
-        let widest = limits.find_map(|limit| {
+        let widest = limits().find_map(|limit| {
             let rate = self.serves(limit).filter(|rate| Some(*rate) == highest)?;
             Some((limit, rate))
         });
@@ -225,7 +221,35 @@ impl LoadCurve {
 
 /// Answers how much the storage serves; `None` for a run without offered rates.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    let curves = load_curves(summary);
-    let answers: Vec<String> = curves.iter().map(LoadCurve::answer).collect();
-    (!answers.is_empty()).then(|| Sentence::plain(answers.join(". ")))
+    match load_curves(summary).as_slice() {
+        [] => None,
+        [curve] => Some(Sentence::plain(curve.answer())),
+        curves => Some(Sentence::plain(answer_on_mixes(curves))),
+    }
+}
+
+/// Answers how much of each mix is served, below the lowest limit from 5 ms on that all of them
+/// keep at some rate.
+fn answer_on_mixes(curves: &[LoadCurve]) -> String {
+    let kept = |limit: &Nanos| curves.iter().all(|curve| curve.serves(*limit).is_some());
+    let limit = limits().filter(|limit| *limit >= USUAL_LIMIT).find(kept);
+    let limit = limit.unwrap_or(USUAL_LIMIT);
+    let each = curves.iter().map(|curve| {
+        let (rate, reads) = (curve.serves(limit), curve.reads);
+        match rate {
+            Some(rate) => tr!("{rate} at {reads} % reads", rate, reads),
+            None => tr!("none at {reads} % reads", reads),
+        }
+    });
+    tr!(
+        "Serves with p99 below {limit}, in random I/Os a second: {each}",
+        limit,
+        each = each.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Limits that answers name: 10 µs, 20 µs, 50 µs and so on, to 50 s.
+fn limits() -> impl Iterator<Item = Nanos> {
+    let decades = (4..11).map(|power| 10_u64.pow(power));
+    decades.flat_map(|decade| [1, 2, 5].map(|digit| Nanos(digit * decade)))
 }
