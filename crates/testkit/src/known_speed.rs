@@ -24,6 +24,9 @@ pub struct KnownSpeed {
     pub noise: f64,
     /// Increase of the speed from trial to trial, of logarithms.
     pub drift: f64,
+    /// Time from the start of a stall to that of the next, and length of a stall, in which nothing
+    /// completes; the first starts with the trial.
+    pub stalls: Option<(Duration, Duration)>,
     /// Seed of the noise.
     pub seed: u64,
     trial: Option<Trial>,
@@ -33,6 +36,8 @@ pub struct KnownSpeed {
 
 #[derive(Debug)]
 struct Trial {
+    /// Arrival of the first I/O.
+    began: Instant,
     /// Arrival of the latest I/O.
     came: Instant,
     /// Time at which the latest I/O completes.
@@ -50,6 +55,7 @@ impl KnownSpeed {
             iops,
             noise: 0.0,
             drift: 0.0,
+            stalls: None,
             seed: 1,
             trial: None,
             trials: 0,
@@ -64,7 +70,15 @@ impl KnownSpeed {
         let mut trial = same.filter(is_same).unwrap_or_else(|| self.begin(now));
         let earliest = now.checked_sub(MADE_UP_FOR).unwrap_or(now);
         let each = 100.0 / (trial.iops * self.percent());
-        let done = trial.done.max(earliest) + Duration::from_secs_f64(each);
+        let mut done = trial.done.max(earliest) + Duration::from_secs_f64(each);
+        if let Some((every, length)) = self.stalls {
+            let at = done.max(now);
+            let since = at.saturating_duration_since(trial.began).as_nanos() % every.as_nanos();
+            let left = length.as_nanos().saturating_sub(since);
+            if left > 0 {
+                done = at + Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX));
+            }
+        }
         (trial.came, trial.done) = (now, done);
         self.trial = Some(trial);
         done
@@ -83,6 +97,7 @@ impl KnownSpeed {
         let noise = self.noise * self.normal();
         self.trials += 1;
         Trial {
+            began: now,
             came: now,
             done: now,
             iops: self.iops * (drift + noise).exp(),

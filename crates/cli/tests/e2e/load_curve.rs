@@ -4,6 +4,7 @@ use crate::assay::{Bed, figure, text, trial};
 use assay_testkit::{Fake, FakeDevice, KnownSpeed, Lie, Scratch, needs, or_skip};
 use serde_json::Value;
 use std::fs;
+use std::time::Duration;
 
 const EMMC: &str = "sim:emmc-8gb-hs400";
 
@@ -95,6 +96,31 @@ fn a_device_of_known_speed_serves_no_more_than_that() {
         "{serves}"
     );
     assert!(ended.out.contains("does not keep up"), "{}", ended.out);
+}
+
+/// Every 2 s nothing completes for 200 ms. A tenth of the arrivals meets that, and the slowest
+/// hundredth waits for at least nine tenths of it. A closed loop would delay one read in 2 s.
+#[test]
+fn reads_that_arrive_during_a_stall_wait_for_its_end() {
+    needs!(root, "nbdfuse", "losetup");
+    let scratch = or_skip!(Scratch::new());
+    let percent = scratch.join("percent");
+    fs::write(&percent, "100\n").expect("room");
+    let mut fake = Fake::new(1 << 20, Lie::None);
+    let mut speed = KnownSpeed::new(percent, 20_000.0);
+    speed.stalls = Some((Duration::from_secs(2), Duration::from_millis(200)));
+    fake.speed = Some(speed);
+    let device = or_skip!(FakeDevice::over(&scratch, fake));
+    let bed = Bed::new();
+    let node = text(device.device().node()).to_owned();
+    let words = ["--rates", "150", "--seconds", "20", "--trials", "1"];
+    let ended = bed.run(&[&["load-curve", &node], &words[..]].concat());
+    ended.assert_code(0);
+    let run = bed.stored("last");
+    let p99 = figure(&run, "load-150", "read_lat_p99") / 1e6;
+    assert!((165.0..200.0).contains(&p99), "{p99} ms");
+    let p50 = figure(&run, "load-150", "read_lat_p50") / 1e6;
+    assert!(p50 < 20.0, "{p50} ms");
 }
 
 #[test]
