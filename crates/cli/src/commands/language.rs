@@ -66,15 +66,26 @@ pub fn localized() -> Command {
     ))
 }
 
-/// Formats a heading for each group, and a line for each command.
+/// Formats a heading for each group, a line for each command, and an example of each first step.
 fn grouped(command: &Command) -> String {
     let mut lines = String::new();
-    for (heading, names) in GROUPS {
+    for (number, (heading, names)) in GROUPS.into_iter().enumerate() {
         lines += &format!("\n{}:\n", translated(heading));
         for name in names {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(plain).unwrap_or_default();
+            let command = command.find_subcommand(name);
+            let about = command.and_then(Command::get_about).map(plain);
+            let about = about.unwrap_or_default();
             lines += &format!("  {name:<10}  {}\n", translated(&about));
+            let after = command.and_then(Command::get_after_help).map(plain);
+            let after = after.filter(|_| number == 0).unwrap_or_default();
+            let examples = after
+                .split_once("Examples:\n  ")
+                .map(|(_, examples)| examples);
+            // A comment stands three spaces behind the command.
+            let example = examples.and_then(|all| all.split(['\n']).next()?.split("   ").next());
+            if let Some(example) = example {
+                lines += &format!("              $ {example}\n");
+            }
         }
     }
     lines

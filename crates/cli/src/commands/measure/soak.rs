@@ -4,8 +4,8 @@
 use crate::checks::admission;
 use crate::checks::admission::{DestroyArgs, Need};
 use crate::checks::estimate::{ASSUMED_BYTES_PER_SEC, HEADROOM};
-use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
+use crate::commands::{Command, LabGroup};
 use crate::driver::acts;
 use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
 use crate::driver::trials::StepTalk;
@@ -345,7 +345,7 @@ fn resume_soak(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<E
 /// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<SoakArgs, Failure> {
     match resume::began(run)? {
-        Some(Command::Soak(began)) => Ok(*began),
+        Some(Command::Lab(LabGroup::Soak(began))) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} is not a soak: assay list shows the runs",
             run.header.id

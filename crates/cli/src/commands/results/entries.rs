@@ -1,12 +1,11 @@
-//! `assay import`, `assay list`, `assay show`, `assay tag` and `assay rm`: the runs and imports in the
-//! store.
+//! `assay list`, and of `assay store`: `import`, `tag` and `rm`: the runs and imports in the store.
 
 use crate::commands::command_of;
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
-use crate::stored::lookup::{StoreArgs, Stored, file_in_words, load, only_once, read_file};
-use crate::stored::{AnnotationArgs, KeepArgs, PopulationArgs};
+use crate::stored::lookup::{StoreArgs, file_in_words, only_once, read_file};
+use crate::stored::{AnnotationArgs, KeepArgs};
 use crate::ui::{one_of, parse_since};
 use crate::{sharing, stored};
 use assay_dialects::import::{Format, together};
@@ -20,7 +19,7 @@ use assay_report::import::write_json;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_report::{json, terminal, views};
+use assay_report::{terminal, views};
 use assay_store::{
     ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store, StoredId,
 };
@@ -356,50 +355,6 @@ fn trials_for(header: &RunHeader) -> SomeTrials {
             key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
         }
     }
-}
-
-const SHOW_HELP: &str = "\
-Examples:
-  assay show last
-  assay show baseline --json
-
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
-
-/// `assay show`.
-#[derive(Args, Debug)]
-#[command(after_help = SHOW_HELP)]
-pub struct ShowArgs {
-    /// Name or id of a run or an import, the beginning of its id, or `last`.
-    pub run: String,
-    /// Print it as JSON.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub population: PopulationArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-/// `assay show`.
-pub fn show_result(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let stored = load(&args.store, &args.run)?;
-    let standings = args.population.standings(&stored, &args.store)?;
-    let standings = standings.as_ref();
-    print(|out| match (&stored, args.json) {
-        (Stored::Run(run), true) => json::write_among(run, standings, out),
-        (Stored::Run(run), false) => {
-            let mut document = views::run::document(run);
-            if let Some(standings) = standings {
-                document.push_after("results", views::run::population(standings));
-            }
-            terminal::write(&document, style(), &[], out)
-        }
-        (Stored::Import(import), true) => write_json(import, out),
-        (Stored::Import(import), false) => {
-            terminal::write(&views::import::document(import), style(), &[], out)
-        }
-    })?;
-    Ok(DONE)
 }
 
 const IMPORT_HELP: &str = "\

@@ -225,18 +225,9 @@ pub fn pull_runs(args: &PullArgs) -> Result<ExitCode, Failure> {
 
 const STORE_EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
-/// `assay store`.
-#[derive(Args, Debug)]
-#[command(after_help = STORE_EXIT_CODES)]
-pub struct StoreCommandArgs {
-    /// Command to run.
-    #[command(subcommand)]
-    pub command: StoreCommand,
-}
-
-/// Available commands.
+/// Commands that answer other machines or rebuild what is derived.
 #[derive(Debug, Subcommand)]
-pub enum StoreCommand {
+pub enum UpkeepCommand {
     /// Take runs from assay push of another machine, which starts this over ssh.
     #[command(after_help = help_of_other_side("receive"))]
     Receive(StoreArgs),
@@ -267,16 +258,16 @@ Examples:
     )
 }
 
-/// `assay store`.
-pub fn run_store_command(args: &StoreCommandArgs) -> Result<ExitCode, Failure> {
-    match &args.command {
-        StoreCommand::Receive(store) => answer_other_side(store, |location| {
+/// Answers another machine, or rebuilds what is derived.
+pub fn keep_up(command: &UpkeepCommand) -> Result<ExitCode, Failure> {
+    match command {
+        UpkeepCommand::Receive(store) => answer_other_side(store, |location| {
             Store::open(location).map(AnsweringRole::Receive)
         }),
-        StoreCommand::Send(store) => answer_other_side(store, |location| {
+        UpkeepCommand::Send(store) => answer_other_side(store, |location| {
             Store::open_existing(location).map(AnsweringRole::Send)
         }),
-        StoreCommand::Rebuild(store) => series::rebuild(store).map(|()| DONE),
+        UpkeepCommand::Rebuild(store) => series::rebuild(store).map(|()| DONE),
     }
 }
 

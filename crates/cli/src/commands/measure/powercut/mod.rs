@@ -10,7 +10,7 @@ mod cycle;
 mod journal;
 
 use crate::checks::admission::{DestroyArgs, Need, admit, can_be_stored, is_that_of};
-use crate::commands::{Command, resume};
+use crate::commands::{Command, LabGroup, resume};
 use crate::driver::acts::MeasureArgs;
 use crate::driver::announce::{held, tell};
 use crate::driver::plans::interleaved;
@@ -509,7 +509,7 @@ impl Session<'_> {
 /// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     match resume::began(run)? {
-        Some(Command::Powercut(began)) => Ok(*began),
+        Some(Command::Lab(LabGroup::Powercut(began))) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} cut no power: assay list shows the runs",
             run.header.id

@@ -7,7 +7,7 @@ pub use show::in_brief;
 use crate::checks::admission;
 use crate::checks::admission::Need;
 use crate::checks::estimate::file_size;
-use crate::commands::{Command, resume};
+use crate::commands::{Command, ModelGroup, resume};
 use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
 use crate::exit::{DONE, EXIT_CODES, Failure};
@@ -433,7 +433,7 @@ impl Found {
 /// Returns the traits that `--only` named; empty means all.
 fn only(run: &Run) -> Vec<Trait> {
     match resume::began(run) {
-        Ok(Some(Command::Traits(args))) => args.only,
+        Ok(Some(Command::Model(ModelGroup::Traits(args)))) => args.only,
         _ => Vec::new(),
     }
 }
