@@ -61,7 +61,7 @@ pub fn localized() -> Command {
         command = in_language(command, columns);
     }
     let (usage, options) = (tr!("Usage: "), tr!("Options"));
-    command.help_template(format!(
+    command.max_term_width(80).help_template(format!(
         "{{about-with-newline}}\n{usage}{{usage}}\n{commands}\n{options}:\n{{options}}{{after-help}}"
     ))
 }
@@ -283,12 +283,17 @@ mod tests {
         let commands = Cli::command().get_subcommands().count();
         let names = GROUPS.iter().map(|(_, names)| names.len());
         assert_eq!(names.sum::<usize>(), commands);
+        assert!(commands <= 30, "{commands} commands at the top");
         for line in help.lines() {
-            assert!(line.len() <= 100, "{line}");
-        }
-        for line in grouped(&Cli::command()).lines() {
             assert!(line.len() <= 80, "{line}");
         }
+        let first = help.find("First steps:").expect("first steps");
+        assert_eq!(
+            help.find(":\n"),
+            Some(first + "First steps".len()),
+            "{help}"
+        );
+        assert_eq!(help.matches("  $ assay ").count(), 5, "{help}");
     }
 
     #[test]
@@ -302,12 +307,14 @@ mod tests {
 
     #[test]
     fn examples_fit_into_80_columns() {
-        for command in Cli::command().get_subcommands() {
+        fn check(command: &Command) {
             let after = command.get_after_help().map(plain).unwrap_or_default();
             for line in after.lines().filter(|line| line.starts_with("  ")) {
                 assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
             }
+            command.get_subcommands().for_each(check);
         }
+        check(&Cli::command());
     }
 
     /// Template of translations: every text for users, extracted from the sources and from the

@@ -60,8 +60,8 @@ pub mod machines {
 
 use crate::exit::Failure;
 use crate::output::print;
-use assay_dialects::nearest;
 use assay_lang::key;
+use assay_model::text::{meant, nearest};
 use assay_store::{is_address, without_secrets};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueHint};
@@ -265,9 +265,9 @@ pub enum Command {
     Require(RequireArgs),
     /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
-    /// List series of runs over months, with their changes.
+    /// List series of runs over months, with their changes; draw one.
     Series(SeriesArgs),
-    /// Show a run or compare two: page, sheet, mail, chart, JSON, ...
+    /// Show a run or a comparison, or write it: page, sheet, mail, chart.
     Report(ReportArgs),
     /// List stored runs and imports, newest first.
     List(ListArgs),
@@ -279,7 +279,7 @@ pub enum Command {
         after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a rule can be broken (check)."
     )]
     Model(ModelGroup),
-    /// Import, query, export, share, tag, remove, push, pull and serve runs.
+    /// Import, tag, remove, query, export, share, serve, push, pull runs.
     #[command(
         subcommand,
         after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage."
@@ -443,7 +443,7 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
             Some(now) => format!("{named} is called {now}"),
             None => format!(
                 "unknown argument '{named}'{}",
-                meant(error, ContextKind::SuggestedArg, &named)
+                nearest_argument(error, &named)
             ),
         },
         ErrorKind::InvalidSubcommand => {
@@ -456,7 +456,8 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
                 true => known.chain(RENAMED.map(|(old, _)| old)).collect(),
                 false => known.collect(),
             };
-            let near = nearest(&word, known).map(|near| renamed(near).unwrap_or(near));
+            let near = nearest(&word, known);
+            let near = near.map(|near| renamed(near).filter(|_| name.is_empty()).unwrap_or(near));
             let near = near.map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
             format!("unknown command '{word}'{near}")
         }
@@ -476,7 +477,8 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
         ErrorKind::InvalidValue => match text(error, ContextKind::ValidValue) {
             Some(known) if !known.is_empty() => {
-                format!("'{value}' is not a value of {named}: it takes {known}")
+                let meant = meant(&value, known.split(", "));
+                format!("'{value}' is not a value of {named}{meant}: it takes {known}")
             }
             _ => first_line(error),
         },
@@ -536,8 +538,8 @@ fn first_line(error: &Error) -> String {
 }
 
 /// Suggests the intended word; clap also offers words that merely sound alike.
-fn meant(error: &Error, kind: ContextKind, given: &str) -> String {
-    let known = match error.get(kind) {
+fn nearest_argument(error: &Error, given: &str) -> String {
+    let known = match error.get(ContextKind::SuggestedArg) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),
         Some(ContextValue::Strings(texts)) => texts,
         _ => &[],

@@ -7,9 +7,21 @@ use crate::exit::Failure;
 use crate::rounds::{JobSource, RepeatedAct, RepeatedCommand};
 use assay_model::act::Act;
 use assay_model::job::Job;
+use assay_model::text::meant;
 use assay_model::wire::{Feature, Inspection};
 use std::ffi::OsString;
 use std::path::Path;
+
+/// Commands that can be repeated.
+const REPEATED: [&str; 7] = [
+    "dd",
+    "iozone",
+    "androbench",
+    "disks",
+    "mark",
+    "mem",
+    "scenario",
+];
 
 /// Options that are given to the sweep, not to its command.
 const OWN: [&str; 6] = [
@@ -145,5 +157,8 @@ fn refusal(tool: &str) -> Failure {
         "powercut" => "it cuts the power of a board, once in each cycle",
         _ => "only dd, iozone, androbench, disks, mark, mem and scenario can",
     };
-    Failure::usage(format!("'{tool}' cannot be repeated in rounds: {why}"))
+    let meant = meant(tool, REPEATED);
+    Failure::usage(format!(
+        "'{tool}' cannot be repeated in rounds{meant}: {why}"
+    ))
 }

@@ -245,9 +245,11 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
     // The words may be those of an older version, which need not parse.
     let words = &run.header.command;
     match command_of(words) {
-        "soak" => return refused(format!("is a soak: use assay soak --resume {id}")),
+        "soak" => return refused(format!("is a soak: use assay lab soak --resume {id}")),
         "powercut" => {
-            return refused(format!("cuts the power: use assay powercut --resume {id}"));
+            return refused(format!(
+                "cuts the power: use assay lab powercut --resume {id}"
+            ));
         }
         // Runs from before composed runs.
         "qualify"

@@ -107,7 +107,7 @@ impl KeepArgs {
         if let (Some(name), Some(_)) = (&self.annotation.name, child::this()) {
             return Err(Failure::usage(format!(
                 "--name {name} names one run, and there are several targets: name the runs later \
-                 with assay tag RUN --name NAME"
+                 with assay store tag RUN --name NAME"
             )));
         }
         store.annotate_next(self.annotation.annotation())?;

@@ -90,8 +90,8 @@ fn a_device_without_permission() {
         &["qualify", node][..],
         &["qualify", node, "--destroy-data"],
         &["mark", node, "--destroy-data"],
-        &["soak", node, "--destroy-data"],
-        &["traits", node, "--destroy-data"],
+        &["lab", "soak", node, "--destroy-data"],
+        &["model", "traits", node, "--destroy-data"],
         &["capacity", node, "--verify-only"],
         &["disks", node],
         &["ping", node],
@@ -129,7 +129,7 @@ fn stores() {
     let bed = Bed::new();
     let folder = bed.folder();
     // No run yet, so no store.
-    for words in [&["list"][..], &["show", "last"]] {
+    for words in [&["list"][..], &["report", "last"]] {
         assert_has(&bed.refused(words), &["no store", "assay qualify"]);
     }
     assert!(!bed.store().exists(), "a look makes no store");
@@ -169,10 +169,10 @@ fn names_of_runs() {
     let ended = bed.short_run(&bed.folder());
     let id = ended.run_id().unwrap();
     assert_has(
-        &bed.refused(&["show", "nosuchrun"]),
+        &bed.refused(&["report", "nosuchrun"]),
         &["nosuchrun", "assay list"],
     );
-    assert_has(&bed.refused(&["show", ""]), &["no run or import ''"]);
+    assert_has(&bed.refused(&["report", ""]), &["no run or import ''"]);
 
     let mut store = Store::open(&bed.store()).unwrap();
     let mut header = store.load(id).unwrap().run.header;
@@ -183,9 +183,9 @@ fn names_of_runs() {
         start_ticks: 0,
     };
     store.begin_run(&header, &owner).unwrap();
-    let line = bed.refused(&["show", &id[..3]]);
+    let line = bed.refused(&["report", &id[..3]]);
     assert_has(&line, &["fits 2 runs or imports", id, &header.id]);
-    bed.run(&["show", &id[..4]]).assert_code(0);
+    bed.run(&["report", &id[..4]]).assert_code(0);
 }
 
 #[test]

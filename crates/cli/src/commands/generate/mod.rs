@@ -58,7 +58,7 @@ const FILES: [Input; 5] = [
     (
         "~/.config/assay/config.toml, assay.toml",
         "",
-        "Settings of the user and of a project: see assay-config(1).",
+        "Settings of the user and of a project: see assay-lab-config(1).",
     ),
     (
         "~/.local/share/assay/runs.sqlite",
@@ -68,12 +68,12 @@ const FILES: [Input; 5] = [
     (
         "~/.ssh/config",
         "on",
-        "Hosts that assay targets lists; ssh reads it for --on ssh://HOST.",
+        "Hosts that assay lab targets lists; ssh reads it for --on ssh://HOST.",
     ),
     (
         "~/.assay-agent",
         "on",
-        "Agent that assay agent push installs on a target.",
+        "Agent that assay lab agent push installs on a target.",
     ),
     (
         "/run/assay, $XDG_RUNTIME_DIR/assay",

@@ -1,4 +1,4 @@
-//! `assay soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
+//! `assay lab soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
 //! amount of writes, and the share of the device's life that they use.
 
 use crate::checks::admission;
@@ -58,7 +58,7 @@ fn command<'a>(args: &'a SoakArgs, path: &'a Path) -> MeasuringCommand<'a> {
         trials: 1,
         destroy_data: args.destroy.destroy_data.is_some(),
         shared: &args.shared,
-        stopping: "stopping: progress is stored, and assay soak --resume continues",
+        stopping: "stopping: progress is stored, and assay lab soak --resume continues",
     }
 }
 
@@ -149,16 +149,16 @@ fn area(args: &SoakArgs, inspection: &Inspection) -> Result<u64, Failure> {
 
 const AFTER: &str = "\
 Examples:
-  assay soak /mnt/data --for 24h --size 8G
-  assay soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
-  assay soak --resume last               after a kill, a lost board or Ctrl-C
+  assay lab soak /mnt/data --for 24h --size 8G
+  assay lab soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
+  assay lab soak --resume last               after a kill, a lost board or Ctrl-C
 
 docs/soak.md says what is written, checked and kept.
 
 Exit codes: 0 every block held what was written to it, 1 failed, 2 wrong usage, 4 a block did
 not, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.";
 
-/// `assay soak`.
+/// `assay lab soak`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct SoakArgs {

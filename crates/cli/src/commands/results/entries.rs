@@ -92,7 +92,7 @@ struct ListedResult {
     figure: Option<KeyFigure>,
 }
 
-/// `assay list`; `traits` names what a run of `assay traits` shows.
+/// `assay list`; `traits` names what a run of `assay model traits` shows.
 pub fn list_results(
     args: &ListArgs,
     traits: impl Fn(&Run) -> Option<KeyFigure>,
@@ -244,7 +244,7 @@ fn of_import(import: ImportSummary) -> ListedResult {
     }
 }
 
-/// Adds facts from the records. A damaged record adds none: `assay show` describes the damage.
+/// Adds facts from the records. A damaged record adds none: `assay report` describes the damage.
 fn add_facts_of_records(
     entries: &mut [ListedResult],
     store: &Store,
@@ -359,11 +359,11 @@ fn trials_for(header: &RunHeader) -> SomeTrials {
 
 const IMPORT_HELP: &str = "\
 Examples:
-  assay import before.json                  fio's JSON
-  assay import --condition bfq bfq-*.json   three files, three trials
-  fio job.fio | assay import -              its normal output
-  assay import --condition A iozone.txt     its tables, -R blocks, throughput
-  assay import androbench.csv               condition,metric,unit,n,mean,stdev
+  assay store import before.json                  fio's JSON
+  assay store import --condition bfq bfq-*.json   three files, three trials
+  fio job.fio | assay store import -              its normal output
+  assay store import --condition A iozone.txt     its tables, -R blocks, throughput
+  assay store import androbench.csv               condition,metric,unit,n,mean,stdev
 
 Facts that the files do not contain are unknown: above all, whether the device or the
 page cache was measured.
@@ -371,7 +371,7 @@ page cache was measured.
 Exit codes: 0 done, 1 failed, 2 a file cannot be read or
 understood; nothing is stored then.";
 
-/// `assay import`.
+/// `assay store import`.
 #[derive(Args, Debug)]
 #[command(after_help = IMPORT_HELP)]
 pub struct ImportArgs {
@@ -403,7 +403,7 @@ pub fn import_files(args: &ImportArgs) -> Result<ExitCode, Failure> {
         return Ok(DONE);
     }
     let id = &import.id;
-    let closing = [tr!("Stored as import {id}: assay show {id}", id)];
+    let closing = [tr!("Stored as import {id}: assay report {id}", id)];
     print(|out| terminal::write(&views::import::document(&import), style(), &closing, out))?;
     Ok(DONE)
 }
@@ -432,13 +432,13 @@ fn annotation_changes() -> ArgGroup {
     group.required(true).multiple(true)
 }
 
-/// `assay tag`.
+/// `assay store tag`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\
 Examples:
-  assay tag last --name baseline --tag nightly
-  assay tag baseline --note 'kernel 6.12, before the patch'
+  assay store tag last --name baseline --tag nightly
+  assay store tag baseline --note 'kernel 6.12, before the patch'
   assay compare baseline last
 
 Names, tags and notes can change; the measured record cannot.
@@ -461,7 +461,7 @@ pub struct TagArgs {
     pub store: StoreArgs,
 }
 
-/// `assay tag`.
+/// `assay store tag`.
 pub fn tag_result(args: &TagArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_to_change()?;
     let found = store.find(&args.run)?;
@@ -503,15 +503,15 @@ fn annotation_in_words(annotation: &Annotation) -> Option<String> {
     (!parts.is_empty()).then(|| clean(&parts.join("; ")))
 }
 
-/// `assay rm`.
+/// `assay store rm`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Removes without a question, and of several all or none. Later runs use the space in the
 store again; its file does not shrink.
 
 Examples:
-  assay rm last
-  assay rm 3f2a 9b1c
+  assay store rm last
+  assay store rm 3f2a 9b1c
 
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.")]
 pub struct RmArgs {
@@ -522,7 +522,7 @@ pub struct RmArgs {
     pub store: StoreArgs,
 }
 
-/// `assay rm`.
+/// `assay store rm`.
 pub fn remove_results(args: &RmArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_to_change()?;
     let mut found: Vec<StoredId> = Vec::new();

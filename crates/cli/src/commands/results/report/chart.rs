@@ -1,13 +1,13 @@
 //! `assay report --chart`: draws one chart, in the terminal or to a file.
 
 use super::ReportArgs;
-use crate::checks::input::meant;
 use crate::exit::{DONE, Failure};
 use crate::judging::{Judged, verdicts_of_import};
 use crate::output::{print, say, style};
 use crate::stored::lookup::{Stored, load, write_file};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
+use assay_model::text::meant;
 use assay_report::charts;
 use assay_report::charts::draw::{self, Chart};
 use assay_report::charts::{Gallery, latency};
@@ -129,8 +129,9 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
     Err(Failure::usage(match known.is_empty() {
         true => "no trial of the run was completed: there is nothing to draw".to_owned(),
         false => format!(
-            "no completed trial has the metric {}: there are {}",
+            "no completed trial has the metric {}{}: there are {}",
             clean(metric),
+            meant(metric, known.iter().copied()),
             enumerate(&known)
         ),
     }))
