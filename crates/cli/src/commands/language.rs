@@ -76,19 +76,21 @@ fn grouped(command: &Command) -> String {
             let about = command.and_then(Command::get_about).map(plain);
             let about = about.unwrap_or_default();
             lines += &format!("  {name:<10}  {}\n", translated(&about));
-            let after = command.and_then(Command::get_after_help).map(plain);
-            let after = after.filter(|_| number == 0).unwrap_or_default();
-            let examples = after
-                .split_once("Examples:\n  ")
-                .map(|(_, examples)| examples);
-            // A comment stands three spaces behind the command.
-            let example = examples.and_then(|all| all.split(['\n']).next()?.split("   ").next());
-            if let Some(example) = example {
+            if let Some(example) = command.filter(|_| number == 0).and_then(example) {
                 lines += &format!("              $ {example}\n");
             }
         }
     }
     lines
+}
+
+/// Returns the first example of a command's help.
+pub fn example(command: &Command) -> Option<String> {
+    let after = command.get_after_help().map(plain)?;
+    let (_, examples) = after.split_once("Examples:\n  ")?;
+    // A comment stands three spaces behind the command.
+    let line = examples.lines().next()?.split("   ").next();
+    line.map(str::to_owned)
 }
 
 /// Joins the lines of each paragraph below the options: the source wraps them for its readers, clap

@@ -245,7 +245,7 @@ const MOST_RUNS: u32 = 5_000;
 #[derive(Args, Clone, Debug, Default)]
 pub struct PopulationArgs {
     /// Place the run among other units of its model: those of a folder of shared runs (assay
-    /// share), or `store` for those of the store.
+    /// store share), or `store` for those of the store.
     #[arg(long, value_name = "DIR")]
     pub population: Option<PathBuf>,
 }

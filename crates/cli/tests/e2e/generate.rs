@@ -55,7 +55,7 @@ fn each_command_has_a_page_with_all_sections() {
     for name in [
         "assay",
         "assay-qualify",
-        "assay-agent-push",
+        "assay-lab-agent-push",
         "assay-fio",
         "assay-dd",
     ] {
@@ -85,7 +85,7 @@ fn each_command_has_a_page_with_all_sections() {
     for name in names.filter(|name| name.chars().all(char::is_alphabetic)) {
         count += usize::from(folder.join(format!("assay-{name}.1")).exists());
     }
-    assert!(count >= 34, "{count}");
+    assert_eq!(count, 30);
     let again = bed.join("again");
     generate(&bed, &["man", text(&again)]).assert_code(0);
     for page in pages(&folder) {
@@ -207,7 +207,7 @@ fn bash_completes_a_run_a_setting_and_a_target_on_a_terminal() {
         &bed,
         "bash --norc --noprofile -i",
         &format!(
-            "source {script}\nassay show ba\t\nassay sweep --vary rq\t1 x\n\
+            "source {script}\nassay report ba\t\nassay sweep --vary rq\t1 x\n\
              assay devices --on ssh://bo\t --x\nexit\n"
         ),
     );
@@ -232,7 +232,7 @@ fn zsh_completes_a_run_whether_the_script_is_sourced_or_loaded() {
         let shown = typed(
             &bed,
             "zsh -f -i",
-            &format!("{setup}\nassay show ba\t\nexit\n"),
+            &format!("{setup}\nassay report ba\t\nexit\n"),
         );
         assert!(shown.contains(&id), "{shown}");
     }

@@ -1,6 +1,7 @@
 //! Bad input gets one clear line and exit code 2, and changes nothing.
 
 use crate::assay::{Bed, Running, text};
+use crate::pages::root;
 use assay_store::{Owner, Store};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use std::fs::{self, File};
@@ -220,4 +221,81 @@ fn a_file_of_the_folder_that_holds_a_mounted_device_is_left_alone() {
     assert!(refusal.contains("1.h2w"), "{refusal}");
     assert!(refusal.contains("mounted"), "{refusal}");
     assert!(image.exists());
+}
+
+/// Each command line has one word that is not among those to choose from.
+#[test]
+fn a_misspelt_word_gets_its_suggestion_wherever_it_is_one_of_a_known_set() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    bed.short_run(&folder);
+    let table = root().join("examples/governors.csv");
+    bed.run(&["store", "import", text(&table), "--name", "governors"])
+        .assert_code(0);
+    let (path, table) = (text(&folder), text(&table));
+    let mut without = Vec::new();
+    for (words, meant) in [
+        (&["qualfy", path][..], "'qualify'"),
+        (&["exprot"], "'store export'"),
+        (&["lab", "camapign"], "'campaign'"),
+        (&["list", "--devcie", "x"], "'--device'"),
+        (&["sweep", path, "--vary", "schedular=none"], "scheduler?"),
+        (
+            &["sweep", path, "--vary", "vm.swapiness=1"],
+            "vm.swappiness?",
+        ),
+        (
+            &[
+                "sweep",
+                path,
+                "--vary",
+                "vm.swappiness=1",
+                "--",
+                "androbnch",
+            ],
+            "androbench?",
+        ),
+        (
+            &["qualify", path, "--only", "rand-raed-4k"],
+            "rand-read-4k?",
+        ),
+        (&["qualify", path, "--require", "mcp-12"], "mpc-12?"),
+        (&["qualify", path, "--profile", "emmmc"], "emmc?"),
+        (&["qualify", "sim:emmc-8gb-hs40"], "emmc-8gb-hs400?"),
+        (&["qualify", "sim:emmc-8gb-hs400,policy=qeued"], "queued?"),
+        (&["check", path, "--for", "camra"], "camera?"),
+        (&["accept", path, path, "--plan", "emmmc"], "emmc?"),
+        (&["scenario", "bot", path], "boot?"),
+        (&["mark", path, "--class", "A11"], "A1?"),
+        (&["androbench", path, "--journal", "wall"], "wal?"),
+        (&["report", "last", "--format", "jsno"], "json?"),
+        (
+            &["report", "last", "--chart", "trials-rand-raed"],
+            "trials-rand-read?",
+        ),
+        (
+            &["rank", table, "--baseline", "performence"],
+            "performance?",
+        ),
+        (
+            &["compare", "governors@performence", "governors@ondemand"],
+            "performance?",
+        ),
+        (&["explain", "governors", "--bus", "hs4000"], "hs400?"),
+        (
+            &["explain", "governors", "--part", "emmc-8gb-hs40"],
+            "emmc-8gb-hs400?",
+        ),
+        (
+            &["store", "import", table, "--format", "fio-jsn"],
+            "fio-json?",
+        ),
+        (&["model", "traits", path, "--only", "scl"], "slc?"),
+    ] {
+        let line = bed.refused(words);
+        if !line.contains(&format!("did you mean {meant}")) {
+            without.push(format!("{words:?}: {line}"));
+        }
+    }
+    assert!(without.is_empty(), "{without:#?}");
 }
