@@ -268,6 +268,12 @@ fn a_misspelt_word_gets_its_suggestion_wherever_it_is_one_of_a_known_set() {
         (&["scenario", "bot", path], "boot?"),
         (&["mark", path, "--class", "A11"], "A1?"),
         (&["androbench", path, "--journal", "wall"], "wal?"),
+        (&["report", "last", "--metric", "raed_bw"], "read_bw?"),
+        (
+            &["explain", "last", "--only", "raed-cached"],
+            "read-cached?",
+        ),
+        (&["sweep", path, "--vary", "affinitty=0"], "affinity?"),
         (&["report", "last", "--format", "jsno"], "json?"),
         (
             &["report", "last", "--chart", "trials-rand-raed"],
