@@ -287,7 +287,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .into_iter()
         .map(|known| (mistakes(&word, &known.chars().collect::<Vec<_>>()), known))
         .min()
-        .filter(|(mistakes, _)| *mistakes <= (letters / 3).max(1))
+        .filter(|(mistakes, _)| *mistakes <= (letters / 3).max(1) && *mistakes < letters)
         .map(|(_, known)| known)
 }
 
@@ -328,6 +328,7 @@ mod tests {
             ("read_ahaed_kb", Some("read_ahead_kb")),
             ("read_kb", None),
             ("header", None),
+            ("s", None),
             ("sice", Some("size")),
             ("side", Some("size")),
             ("time", None),

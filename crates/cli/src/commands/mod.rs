@@ -101,6 +101,7 @@ use results::serve::ServeArgs;
 use results::transfer::{PullArgs, PushArgs, UpkeepCommand};
 use resume::ResumeArgs;
 use std::ffi::{OsStr, OsString};
+use std::iter;
 
 /// End of the help of the whole program. `assay fio` counts failed jobs, as fio does.
 const AFTER_HELP: &str = "\
@@ -395,6 +396,15 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
     }
 }
 
+/// Parses the arguments of a stored run, which can be those of an earlier version.
+pub fn parse_stored(words: &[String]) -> Result<Option<Cli>, Failure> {
+    let command = command_of(words);
+    let now = renamed(command).unwrap_or(command);
+    let after = words.iter().skip_while(|word| *word != command).skip(1);
+    let words = iter::once("assay").chain(now.split(' '));
+    parse(words.chain(after.map(String::as_str)).map(OsString::from))
+}
+
 /// Returns the innermost command that the arguments name, and its words, such as `lab agent`.
 fn innermost<'a>(command: &'a clap::Command, words: &[OsString]) -> (&'a clap::Command, String) {
     let (mut found, mut names) = (command, Vec::new());
@@ -579,6 +589,12 @@ mod tests {
         assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
         for words in [&["assay", "soak", "."][..], &["assay", "lab", "soak", "."]] {
             assert_eq!(of(words), "soak", "of an earlier version, and of this one");
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let parsed = parse_stored(&words).unwrap().and_then(|cli| cli.command);
+            assert!(
+                matches!(parsed, Some(Command::Lab(LabGroup::Soak(_)))),
+                "{words:?}: {parsed:?}"
+            );
         }
         assert_eq!(of(&[]), "");
     }

@@ -12,17 +12,6 @@ use assay_model::wire::{Feature, Inspection};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Commands that can be repeated.
-const REPEATED: [&str; 7] = [
-    "dd",
-    "iozone",
-    "androbench",
-    "disks",
-    "mark",
-    "mem",
-    "scenario",
-];
-
 /// Options that are given to the sweep, not to its command.
 const OWN: [&str; 6] = [
     "--trials",
@@ -157,7 +146,8 @@ fn refusal(tool: &str) -> Failure {
         "powercut" => "it cuts the power of a board, once in each cycle",
         _ => "only dd, iozone, androbench, disks, mark, mem and scenario can",
     };
-    let meant = meant(tool, REPEATED);
+    let known = "dd iozone androbench disks mark mem scenario".split(' ');
+    let meant = meant(tool, known);
     Failure::usage(format!(
         "'{tool}' cannot be repeated in rounds{meant}: {why}"
     ))

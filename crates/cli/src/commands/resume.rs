@@ -2,7 +2,7 @@
 
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
-use crate::commands::{Command, command_of, renamed};
+use crate::commands::{Command, command_of, parse_stored};
 use crate::driver::acts::{ActRun, all_slots, carry_out_slots};
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
 use crate::driver::records::{StreamTrials, entries};
@@ -27,8 +27,6 @@ use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
 use std::cell::Cell;
-use std::ffi::OsString;
-use std::iter;
 use std::process::ExitCode;
 
 /// Parses the command that began the run from its stored arguments; `None` if they are no command.
@@ -36,13 +34,7 @@ use std::process::ExitCode;
 /// # Errors
 /// If this version does not accept the arguments.
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
-    let words = &run.header.command;
-    let command = command_of(words);
-    let now = renamed(command).unwrap_or(command);
-    let after = words.iter().skip_while(|word| *word != command).skip(1);
-    let words = iter::once("assay").chain(now.split(' '));
-    let words = words.chain(after.map(String::as_str)).map(OsString::from);
-    Ok(super::parse(words)?.and_then(|cli| cli.command))
+    Ok(parse_stored(&run.header.command)?.and_then(|cli| cli.command))
 }
 
 /// Run that is to be resumed, and a connection to its target.

@@ -392,7 +392,7 @@ mod tests {
         let refused = parse("scheduler=bfq,cfq").unwrap().among(&offer);
         assert_eq!(
             refused.unwrap_err().to_string(),
-            "--vary scheduler=cfq: not offered here; the kernel offers none, bfq"
+            "--vary scheduler=cfq: not offered here (did you mean bfq?); the kernel offers none, bfq"
         );
         let endless = parse("read_ahead_kb=all").unwrap();
         let number = Offer::Number {

@@ -363,7 +363,7 @@ Examples:
   assay store import --condition bfq bfq-*.json   three files, three trials
   fio job.fio | assay store import -              its normal output
   assay store import --condition A iozone.txt     its tables and -R blocks
-  assay store import androbench.csv               condition,metric,unit,n,mean,stdev
+  assay store import androbench.csv               condition,metric,unit,n, ...
 
 Facts that the files do not contain are unknown: above all, whether the device or the
 page cache was measured.
