@@ -1,7 +1,7 @@
 # The main figure of each job of a run: the median over its completed trials, and
 # all labels of these trials. Only figures with the same label can be compared.
 #
-#   assay show last --json | jq --raw-output --from-file examples/figures.jq
+#   assay report last --json | jq --raw-output --from-file examples/figures.jq
 
 def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
 

@@ -245,7 +245,7 @@ fn table_of_power(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// Checks the promises of `assay power` against the judge that compares.
+/// Checks the promises of `assay model power` against the judge that compares.
 fn promises_of_power(limits: &mut Limits) {
     for n in [3, 4, 5, 6, 8, 10, 20] {
         for cv in [0.01, 0.02, 0.05, 0.10] {
@@ -380,7 +380,7 @@ fn against_a_baseline(limits: &mut Limits) {
 }
 
 /// Checks runs of one device made at different times: false verdicts of equal sides on any of
-/// seven metrics, and how often the difference that `assay power` promises for one metric is
+/// seven metrics, and how often the difference that `assay model power` promises for one metric is
 /// found.
 fn runs_made_apart(limits: &mut Limits) {
     for runs in [1, 2, 3, 6] {

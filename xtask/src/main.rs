@@ -49,10 +49,10 @@ cargo xtask COMMAND
                        second, answers, sizes; in an empty database of URL, or on a server of
                        its own; minutes
   bench traits         rates of the emulated board's card against those that the costs
-                       of assay traits predict; minutes
+                       of assay model traits predict; minutes
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --traits [--seed N] [--cards N] [--misses]
-                       the detectors of assay traits on cards whose traits are known: 200,
+                       the detectors of assay model traits on cards whose traits are known: 200,
                        or N, from seed 0 or N on; with what was not seen
   calibrate --changes [--annotated FOLDER]
                        change points of simulated series beside those of Apache Otava, and of

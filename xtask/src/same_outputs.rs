@@ -113,12 +113,12 @@ fn outputs(program: &Path, store: &Path, place: &Path) -> Result<BTreeMap<String
     }
     let tables = place.join("tables");
     fs::create_dir(&tables)?;
-    ask(&[
-        "export",
-        "--tidy",
-        tables.to_str().context("a path of UTF-8")?,
-    ])?;
-    found.retain(|words, _| !words.starts_with("export"));
+    let tidy = ["--tidy", tables.to_str().context("a path of UTF-8")?];
+    // Older programs have no `assay store export`.
+    for export in [&["store", "export"][..], &["export"]] {
+        ask(&[export, &tidy].concat())?;
+    }
+    found.retain(|words, _| !words.contains("export --tidy"));
     for entry in fs::read_dir(&tables)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

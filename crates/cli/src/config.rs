@@ -11,10 +11,9 @@ use crate::checks::input;
 use crate::checks::input::{device_model, parse_toml};
 use crate::exit::Failure;
 use crate::ui::{Destination, On, parse_address, parse_margin, parse_unit, store_location};
-use assay_dialects::nearest;
 use assay_lang::Language;
 use assay_model::annotation::parse_tag;
-use assay_model::text::clean;
+use assay_model::text::{clean, nearest};
 use assay_stats::verdict::Options;
 use assay_store::Location;
 use rustix::process::geteuid;
@@ -425,7 +424,7 @@ impl Config {
     pub fn check(&self) -> Result<(), Failure> {
         self.problems.first().map_or(Ok(()), |why| {
             Err(Failure::usage(format_args!(
-                "{why} (assay config shows all settings)"
+                "{why} (assay lab config shows all settings)"
             )))
         })
     }

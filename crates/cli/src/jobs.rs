@@ -24,7 +24,7 @@ use assay_model::job::{
 };
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::storage::System;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::{Inspection, PathKind};
 use clap::Args;
@@ -395,7 +395,8 @@ pub fn jobs(
             let known = jobs.iter().map(|planned| planned.job.name.as_str());
             let known: Vec<&str> = known.collect();
             return Err(Failure::usage(format!(
-                "--only {name}: no such job here; there are {}",
+                "--only {name}: no such job here{}; there are {}",
+                meant(name, known.iter().copied()),
                 known.join(", ")
             )));
         }

@@ -14,7 +14,7 @@ use assay_model::run::{Run, Unit};
 use assay_report::comparison::RequirementRow;
 use assay_report::comparison::{Compared, Ranked};
 use assay_report::describe::looked_at;
-use assay_report::document::Detail;
+use assay_report::document::{Detail, Document};
 use assay_report::gate::{Status, Suite};
 use assay_report::render::{Form, write_mail};
 use assay_report::sweep::Verdicts;
@@ -690,11 +690,7 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
             }
         }
         None => {
-            show(&match (args.explain, compared.qualify) {
-                (true, _) => views::comparison::document(&compared, Detail::Full),
-                (false, true) => views::comparison::replacement(&compared),
-                (false, false) => views::comparison::document(&compared, Detail::Brief),
-            })?;
+            show(&on_screen(&compared, args.explain))?;
         }
     }
     if !args.gate {
@@ -713,15 +709,27 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
     }
 }
 
-/// Writes the comparison for `assay report A B`.
+/// Makes the document of a comparison for the terminal.
+fn on_screen(compared: &Compared<'_>, explain: bool) -> Document {
+    match (explain, compared.qualify) {
+        (true, _) => views::comparison::document(compared, Detail::Full),
+        (false, true) => views::comparison::replacement(compared),
+        (false, false) => views::comparison::document(compared, Detail::Brief),
+    }
+}
+
+/// Shows or writes the comparison for `assay report A B`.
 pub fn report(
     [a, b]: [&String; 2],
     store: &StoreArgs,
     terms: &Terms,
-    (format, output): (Format, &OutputArgs),
+    (wanted, output): (Option<Format>, &OutputArgs),
 ) -> Result<ExitCode, Failure> {
     let judged = Judged::of_stored(two_sources([a, b], store)?, terms, store, None)?;
-    write(&judged, format, output)?;
+    match wanted {
+        Some(format) => write(&judged, format, output)?,
+        None => show(&on_screen(&judged.compared(), false))?,
+    }
     Ok(DONE)
 }
 

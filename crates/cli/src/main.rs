@@ -28,8 +28,8 @@ use commands::measure::{
     capacity, check, disks, load_curve, mark, mem, ping, powercut, qualify, replay,
     run as run_file, scenario, soak, sweep, traits, watch,
 };
-use commands::results::{entries, export, plot, query, report, serve, transfer};
-use commands::{Cli, Command, generate, language, resume};
+use commands::results::{entries, export, query, report, serve, transfer};
+use commands::{Cli, Command, LabGroup, ModelGroup, StoreGroup, generate, language, resume};
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
@@ -139,12 +139,8 @@ fn run_command(
         Command::LoadCurve(args) => measure(own, &args.shared, |on| load_curve::run(&args, on)),
         Command::Ping(args) => measure(own, &args.shared, |on| ping::run(&args, on)),
         Command::Capacity(args) => measure(own, &args.shared, |on| capacity::run(&args, on)),
-        Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),
         Command::Mem(args) => measure(own, &args.shared, |on| mem::run(&args, on)),
         Command::Scenario(args) => measure(own, &args.shared, |on| scenario::run(&args, on)),
-        Command::Traits(args) => {
-            targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
-        }
         Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::list_devices(&args, on)
         }),
@@ -156,35 +152,42 @@ fn run_command(
         }),
         Command::Accept(mut args) => accept::run(&mut args),
         Command::Compare(args) => compare::run(&args, commands::repeated::parse),
-        Command::Campaign(args) => campaign::run(&args),
         Command::Require(args) => require::run(&args),
         Command::Rank(args) => rank::rank_conditions(&args),
         Command::Series(args) => series::list_series(&args),
-        Command::Trend(args) => series::draw_trend(&args),
-        Command::Power(args) => rank::show_power(&args),
-        Command::Powercut(args) => {
+        Command::List(args) => entries::list_results(&args, traits::in_brief),
+        Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Model(ModelGroup::Traits(args)) => {
+            targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
+        }
+        Command::Model(ModelGroup::Power(args)) => rank::show_power(&args),
+        Command::Model(ModelGroup::Model(command)) => model::run(&command),
+        Command::Store(command) => run_store_command(&command),
+        Command::Lab(LabGroup::Targets(args)) => list_targets(&args),
+        Command::Lab(LabGroup::Agent(args)) => run_agent_command(&args),
+        Command::Lab(LabGroup::Campaign(args)) => campaign::run(&args),
+        Command::Lab(LabGroup::Soak(args)) => measure(own, &args.shared, |on| soak::run(&args, on)),
+        Command::Lab(LabGroup::Powercut(args)) => {
             let (on, json) = (args.shared.on.stopping(), args.shared.json);
             targets::measure(&on, own, json, |on| powercut::run(&args, on))
         }
-        Command::Import(args) => entries::import_files(&args),
-        Command::List(args) => entries::list_results(&args, traits::in_brief),
-        Command::Show(args) => entries::show_result(&args),
-        Command::Tag(args) => entries::tag_result(&args),
-        Command::Rm(args) => entries::remove_results(&args),
-        Command::Push(args) => transfer::push_runs(&args),
-        Command::Pull(args) => transfer::pull_runs(&args),
-        Command::Store(args) => transfer::run_store_command(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Plot(args) => plot::run(&args),
-        Command::Query(args) => query::run(&args),
-        Command::Export(args) => export::export_views(&args),
-        Command::Share(args) => export::share_runs(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Model(args) => model::run(&args),
-        Command::Targets(args) => list_targets(&args),
-        Command::Agent(args) => run_agent_command(&args),
-        Command::Config(command) => settings::run(&command, lang),
+        Command::Lab(LabGroup::Config(command)) => settings::run(&command, lang),
+    }
+}
+
+fn run_store_command(command: &StoreGroup) -> Result<ExitCode, Failure> {
+    match command {
+        StoreGroup::Import(args) => entries::import_files(args),
+        StoreGroup::Tag(args) => entries::tag_result(args),
+        StoreGroup::Rm(args) => entries::remove_results(args),
+        StoreGroup::Query(args) => query::run(args),
+        StoreGroup::Export(args) => export::export_views(args),
+        StoreGroup::Share(args) => export::share_runs(args),
+        StoreGroup::Serve(args) => serve::run(args),
+        StoreGroup::Push(args) => transfer::push_runs(args),
+        StoreGroup::Pull(args) => transfer::pull_runs(args),
+        StoreGroup::Upkeep(command) => transfer::keep_up(command),
     }
 }
 

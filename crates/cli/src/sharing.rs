@@ -437,12 +437,12 @@ impl Outcome<'_> {
         });
         say_some(&tally.removed, |id| match self.direction {
             Direction::Push => tr!(
-                "run {id} was removed from {store}: assay push {id} --again pushes it all the same",
+                "run {id} was removed from {store}: assay store push {id} --again pushes it all the same",
                 id = clean(id),
                 store
             ),
             Direction::Pull => tr!(
-                "run {id} was removed here: assay pull {id} --again pulls it all the same",
+                "run {id} was removed here: assay store pull {id} --again pulls it all the same",
                 id = clean(id)
             ),
         });
@@ -578,7 +578,7 @@ pub fn push_ended() {
                 say(&outcome.line());
             }
             Ok((_, Some(failure))) | Err(failure) => say(&tr!(
-                "assay: not pushed: {why}; what waits here is pushed later, or by assay push",
+                "assay: not pushed: {why}; what waits here is pushed later, or by assay store push",
                 why = clean(&failure.to_string())
             )),
         }
@@ -696,8 +696,8 @@ pub fn waiting_in_words(waiting: &[Queued]) -> Vec<String> {
         let n = waiting.len();
         let line = counted!(
             n,
-            "{n} run waits to be pushed to {store}: assay push",
-            "{n} runs wait to be pushed to {store}: assay push",
+            "{n} run waits to be pushed to {store}: assay store push",
+            "{n} runs wait to be pushed to {store}: assay store push",
             store
         );
         Some(match &first.last_error {

@@ -2,6 +2,7 @@
 //! requirements of the classes.
 
 use assay_model::job::{EngineKind, FileState, FlushCall, Job, Rw};
+use assay_model::text::meant;
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::figures::{RequiredFigure, Requirement};
 use std::fmt;
@@ -269,7 +270,8 @@ impl FromStr for SdClass {
         let found = Self::ALL.into_iter().find(known);
         found.ok_or_else(|| {
             let names = Self::ALL.map(|class| class.to_string());
-            format!("there is no class {text}: use {}", names.join(", "))
+            let meant = meant(&text.to_ascii_uppercase(), names.iter().map(String::as_str));
+            format!("there is no class {text}{meant}: use {}", names.join(", "))
         })
     }
 }

@@ -11,6 +11,7 @@ use assay_model::device::ceiling;
 use assay_model::job::{Direction, FileState, OpenSync, Rw, is_named};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
+use assay_model::text::meant;
 use assay_model::units::three_digits;
 use assay_report::document::{Column, Section, Table, TableRow};
 use assay_report::summary::Summary;
@@ -118,10 +119,19 @@ impl Chosen<'_> {
         self.only.is_empty() || self.only.iter().any(|name| is_named(name, job))
     }
 
-    /// Returns the first name that matches no job.
-    pub fn unknown(&self, observed: &[Observed<'_>]) -> Option<&str> {
+    /// Checks that each name matches a job of the run.
+    ///
+    /// # Errors
+    /// Names the first one that does not.
+    pub fn check(&self, observed: &[Observed<'_>], run: &str) -> Result<(), String> {
         let means = |name: &&String| !observed.iter().any(|one| is_named(name, &one.job.name));
-        self.only.iter().find(means).map(String::as_str)
+        self.only.iter().find(means).map_or(Ok(()), |name| {
+            let jobs = observed.iter().map(|one| one.job.name.as_str());
+            let meant = meant(name, jobs);
+            Err(format!(
+                "--only {name}: run {run} has no results of such a job{meant}"
+            ))
+        })
     }
 }
 
@@ -158,11 +168,7 @@ pub fn of_run(
         }
         _ => {}
     }
-    if let Some(name) = chosen.unknown(&observed) {
-        return Err(format!(
-            "--only {name}: run {id} has no results of such a job"
-        ));
-    }
+    chosen.check(&observed, id)?;
     observed.retain(|one| condition.is_none() || one.condition == condition);
     observed.retain(|one| chosen.has(&one.job.name));
     of_results(&observed, &run.header.storage, start, policy)

@@ -97,11 +97,7 @@ impl<'a> Explained<'a> {
             condition: wanted,
             only: &asked.only,
         };
-        if let Some(name) = chosen.unknown(&results) {
-            let id = &run.header.id;
-            let why = format!("--only {name}: run {id} has no results of such a job");
-            return Err(why);
-        }
+        chosen.check(&results, &run.header.id)?;
         without.retain(|one| chosen.has(&one.job.name));
         if let Some(wanted) = wanted {
             results.retain(|one| one.condition == Some(wanted));

@@ -8,6 +8,7 @@ use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
 use crate::{FlashError, Picos};
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
+use assay_model::text::meant;
 use std::io;
 
 /// A completed request.
@@ -649,7 +650,8 @@ fn part(
     match read(name) {
         Ok(text) => DeviceModel::parse(&text).map_err(|error| format!("{name}: {error}")),
         Err(error) => Err(format!(
-            "no simulated part is called '{name}': there are {}; as a file it cannot be read: {error}",
+            "no simulated part is called '{name}'{}: there are {}; as a file it cannot be read: {error}",
+            meant(name, DeviceModel::known_names().split(", ")),
             DeviceModel::known_names()
         )),
     }

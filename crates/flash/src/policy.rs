@@ -10,6 +10,7 @@
 
 use crate::FlashError;
 use assay_model::job::Direction;
+use assay_model::text::meant;
 use std::fmt;
 use std::str::FromStr;
 
@@ -93,9 +94,10 @@ impl FromStr for Policy {
         match after {
             Some(Ok(after @ 1..=1000)) => Ok(Self::Open { after, waits: true }),
             _ => Err(FlashError(format!(
-                "no policy is called '{word}': there are closed, cmd23, queued, open (as \
+                "no policy is called '{word}'{}: there are closed, cmd23, queued, open (as \
                  in the patch of 2021), open-safe (rule violations fixed) and open-after-N \
-                 (1 to 1000 requests in a row first)"
+                 (1 to 1000 requests in a row first)",
+                meant(word, ["closed", "cmd23", "queued", "open", "open-safe"])
             ))),
         }
     }

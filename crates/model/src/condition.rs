@@ -272,6 +272,15 @@ pub enum Offer {
 }
 
 impl Offer {
+    /// Returns the values that are words.
+    pub(crate) fn words(&self) -> &[String] {
+        match self {
+            Self::Choice { values } => values,
+            Self::FileSystems { kinds } => kinds,
+            _ => &[],
+        }
+    }
+
     /// Checks that a value is offered.
     pub fn takes(&self, value: &str) -> bool {
         match self {

@@ -275,9 +275,69 @@ const fn divide_to_nearest(dividend: u128, divisor: u128) -> u128 {
     }
 }
 
+/// Length to which longer words are cut before the comparison.
+const LONGEST_WORD: usize = 64;
+
+/// Returns the known word that was probably intended: the one with the fewest typing mistakes, if
+/// they are at most one in three letters. Leading dashes are not letters.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.chars().take(LONGEST_WORD).collect();
+    let letters = word.iter().skip_while(|letter| **letter == '-').count();
+    known
+        .into_iter()
+        .map(|known| (mistakes(&word, &known.chars().collect::<Vec<_>>()), known))
+        .min()
+        .filter(|(mistakes, _)| *mistakes <= (letters / 3).max(1) && *mistakes < letters)
+        .map(|(_, known)| known)
+}
+
+/// Returns a question with the nearest known word; empty if none is near.
+pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |known| {
+        format!(" (did you mean {}?)", clean(known))
+    })
+}
+
+/// Returns the number of typing mistakes between two words: letters that are missing, added,
+/// replaced or swapped with their neighbour.
+fn mistakes(a: &[char], b: &[char]) -> usize {
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_word_with_few_mistakes_is_offered() {
+        let known = ["read_ahead_kb", "scheduler", "size", "--trials"];
+        for (word, expected) in [
+            ("read_ahaed_kb", Some("read_ahead_kb")),
+            ("read_kb", None),
+            ("header", None),
+            ("s", None),
+            ("sice", Some("size")),
+            ("side", Some("size")),
+            ("time", None),
+            ("--trails", Some("--trials")),
+        ] {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+        assert_eq!(nearest("size", []), None);
+    }
 
     #[test]
     fn control_and_reordering_characters_are_spelled_out() {

@@ -11,6 +11,7 @@ use assay_model::condition::{
     COMMAND_LIMIT, FileSystem, Knob, Offer, Offered, Subject, parse_cpus,
 };
 use assay_model::storage::Storage;
+use assay_model::text::nearest;
 use assay_model::units::Nanos;
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -47,6 +48,14 @@ pub enum ConditionError {
     NotADevice {
         /// The path.
         path: PathBuf,
+    },
+    /// No setting has this name, but a similar one.
+    #[error("no setting '{subject}': did you mean {near}?")]
+    Misspelt {
+        /// Requested subject.
+        subject: String,
+        /// Subject that was probably meant.
+        near: String,
     },
     /// The device, or the machine, has no such attribute.
     #[error("{subject} cannot be varied: {place} has none; there is {there}")]
@@ -421,15 +430,27 @@ fn one_file(subject: &Subject, path: PathBuf) -> Result<Vec<Knob>, ConditionErro
     Err(missing(subject, folder, &attr::entries(folder)))
 }
 
+/// Returns the error for an attribute that does not exist in a folder, which has those in `there`.
 fn missing(subject: &Subject, place: &Path, there: &[String]) -> ConditionError {
-    ConditionError::Missing {
+    misspelt(subject, there).unwrap_or_else(|| ConditionError::Missing {
         subject: subject.to_string(),
         place: place.display().to_string(),
         there: match there {
             [] => "nothing".to_owned(),
             names => names.join(", "),
         },
-    }
+    })
+}
+
+/// Returns the error with the name that was probably meant; `None` if none is similar.
+fn misspelt(subject: &Subject, there: &[String]) -> Option<ConditionError> {
+    let subject = subject.to_string();
+    // Names of `vm.` and `file:` are those in their folder.
+    let (front, name) = subject.split_at(subject.rfind(['/', '.']).map_or(0, |at| at + 1));
+    let usual = Subject::USUAL.into_iter().filter(|_| front.is_empty());
+    let near = nearest(name, usual.chain(there.iter().map(String::as_str)))?;
+    let near = format!("{front}{near}");
+    (near != subject).then_some(ConditionError::Misspelt { subject, near })
 }
 
 fn queue(
@@ -451,11 +472,12 @@ fn queue(
     folders.sort();
     folders.dedup();
     if folders.is_empty() {
-        return Err(ConditionError::NoDevice {
+        let none = || ConditionError::NoDevice {
             subject: subject.to_string(),
             path: storage.path.clone(),
             words: storage.words(),
-        });
+        };
+        return Err(misspelt(subject, &[]).unwrap_or_else(none));
     }
     let knob = |folder: PathBuf| {
         let path = folder.join(attribute);

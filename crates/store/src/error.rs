@@ -154,7 +154,7 @@ pub enum StoreError {
     },
     /// The name already belongs to another run or import, as its name or id.
     #[error(
-        "{holder} is called '{name}' already: choose another name, or rename it with assay tag {holder} --name NAME"
+        "{holder} is called '{name}' already: choose another name, or rename it with assay store tag {holder} --name NAME"
     )]
     NameTaken {
         /// The name.
@@ -187,7 +187,7 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// The store contains neither runs nor imports.
-    #[error("the store {} has no runs or imports yet: assay qualify or assay import makes one", .store)]
+    #[error("the store {} has no runs or imports yet: assay qualify or assay store import makes one", .store)]
     Empty {
         /// The store.
         store: Location,

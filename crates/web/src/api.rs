@@ -196,7 +196,7 @@ impl ChangeOfSeries {
     }
 }
 
-/// Answers with the whole run or import, as `assay show --json` prints it.
+/// Answers with the whole run or import, as `assay report --json` prints it.
 pub fn json_file(asked: &Asked<'_>) -> Result<Reply, Problem> {
     file(asked, "json", JSON, |stored, out| {
         in_english(|| match stored {

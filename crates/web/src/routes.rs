@@ -139,7 +139,7 @@ static ROUTES: &[Route] = &[
     ),
     data::<Value>(
         "/api/v1/runs/{id}",
-        "A run or import with all its trials, as assay show --json has it.",
+        "A run or import with all its trials, as assay report --json has it.",
         &[],
         api::one_run,
     ),
@@ -195,7 +195,7 @@ async fn around(State(served): State<Arc<Served>>, request: Request, next: Next)
         true => next.run(request).await,
         false => plain(
             StatusCode::FORBIDDEN,
-            "This server is not called by that name: assay serve --allow-host NAME permits another one.\n"
+            "This server is not called by that name: assay store serve --allow-host NAME permits another one.\n"
                 .to_owned(),
         ),
     };

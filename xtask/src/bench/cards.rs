@@ -1,4 +1,4 @@
-//! `cargo xtask bench traits`: compares the costs that `assay traits` reports for the emulated
+//! `cargo xtask bench traits`: compares the costs that `assay model traits` reports for the emulated
 //! board's SD card with measured rates of I/O sizes that it did not use.
 //!
 //! `cargo xtask bench model`: speed of the simulation of cards.
@@ -22,7 +22,7 @@ use std::time::Instant;
 const CARD: &str = "/mnt/sd";
 const ROUNDS: usize = 3;
 const TRIALS: &str = "12";
-/// I/O sizes that `assay traits` measures, in blocks of 512 bytes.
+/// I/O sizes that `assay model traits` measures, in blocks of 512 bytes.
 const ASKED: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /// I/O sizes between those of `ASKED`, in blocks of 512 bytes.
 const BLOCKS: [u32; 6] = [3, 12, 48, 96, 192, 768];
@@ -98,7 +98,7 @@ impl Costs {
 /// Reads the findings from the jobs of the last run that bear the names of the trait questions.
 fn costs(assay: &Path, bed: &Scratch) -> Result<CardFinding> {
     let mut command = Command::new(assay);
-    command.args(["traits", "--of", "last", "--json"]);
+    command.args(["model", "traits", "--of", "last", "--json"]);
     let found = said(command, bed)?;
     let all = found["traits"].as_array().context("no traits")?;
     let of_reads = all.iter().find(|one| one["trait"] == "read-costs");

@@ -147,14 +147,14 @@ fn answers(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
             &["list", "--limit", "50", "--text", "nowhere"],
             100.0,
         ),
-        ("a run", &["show", "seed000000"], 100.0),
+        ("a run", &["report", "seed000000"], 100.0),
         (
             "series of a board",
             &["series", "--device", "board-07"],
             100.0,
         ),
         ("all series", &["series"], 100.0),
-        ("a series and its changes", &["trend", key], 100.0),
+        ("a series and its changes", &["series", key], 100.0),
     ];
     for (what, words, most) in cases {
         let took: Result<Vec<f64>> = (0..ROUNDS).map(|_| seconds(lab, server, words)).collect();
@@ -226,7 +226,14 @@ const MOST_MS: f64 = 100.0;
 /// reads different pages, and again.
 fn pages(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
     let mut serve = command(&lab.assay);
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--store", server.url()]);
+    serve.args([
+        "store",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        server.url(),
+    ]);
     let mut serving = Process::start(serve.stdout(Stdio::piped()))?;
     let output = serving.child().stdout.take();
     let mut line = String::new();
@@ -370,7 +377,7 @@ fn devices() -> u64 {
 /// Copies all runs of a file to another store, as a user would.
 fn push(lab: &Lab, from: &Path, to: &str) -> Result<()> {
     let mut push = Command::new(&lab.assay);
-    push.args(["push", "--all", "--to", to, "--store"])
+    push.args(["store", "push", "--all", "--to", to, "--store"])
         .arg(from);
     output(&mut push).map(drop)
 }

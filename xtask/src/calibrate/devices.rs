@@ -91,7 +91,7 @@ fn with_itself(what: &str, place: &Path, sweeps: &Sweeps, limits: &mut Limits) -
     Ok(())
 }
 
-/// Checks a known difference with the number of trials that `assay power`
+/// Checks a known difference with the number of trials that `assay model power`
 /// recommends. Raises the priority of this program and its children, so that the
 /// noise is only the simulated one.
 fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {

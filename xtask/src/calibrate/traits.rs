@@ -1,4 +1,4 @@
-//! `cargo xtask calibrate --traits`: share of findings of `assay traits` that are right
+//! `cargo xtask calibrate --traits`: share of findings of `assay model traits` that are right
 //! on cards with known traits.
 //!
 //! It answers two separate questions. Must the trait be seen? Only if its effect is large against
@@ -33,7 +33,7 @@ struct CardDraw {
     misses: bool,
 }
 
-/// Trials of each job, as in `assay traits`.
+/// Trials of each job, as in `assay model traits`.
 const TRIALS: u64 = 3;
 /// Smallest share of right findings, including traits that are rightly not reported.
 const RIGHT: f64 = 0.95;

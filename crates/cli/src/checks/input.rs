@@ -3,9 +3,9 @@
 
 use crate::exit::Failure;
 use crate::ui::parse_time;
-use assay_dialects::nearest;
 use assay_flash::part::DeviceModel;
 use assay_model::device::{self, Ceiling};
+use assay_model::text::meant;
 use assay_model::units::{Bytes, Nanos};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use std::fmt;
@@ -148,11 +148,6 @@ fn toml_error_in_words(message: &str) -> String {
 fn unknown_word(subject: &str, word: &str, known: &[&str]) -> String {
     let meant = meant(word, known.iter().copied());
     format!("{subject} {word}{meant}; there is {}", known.join(", "))
-}
-
-/// Returns a question with the nearest known word; empty if none is near.
-pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, known).map_or_else(String::new, |known| format!(" (did you mean {known}?)"))
 }
 
 /// Keys of a table with their lines, for rules beyond those of serde.

@@ -61,23 +61,36 @@ pub fn localized() -> Command {
         command = in_language(command, columns);
     }
     let (usage, options) = (tr!("Usage: "), tr!("Options"));
-    command.help_template(format!(
+    command.max_term_width(80).help_template(format!(
         "{{about-with-newline}}\n{usage}{{usage}}\n{commands}\n{options}:\n{{options}}{{after-help}}"
     ))
 }
 
-/// Formats a heading for each group, and a line for each command.
+/// Formats a heading for each group, a line for each command, and an example of each first step.
 fn grouped(command: &Command) -> String {
     let mut lines = String::new();
-    for (heading, names) in GROUPS {
+    for (number, (heading, names)) in GROUPS.into_iter().enumerate() {
         lines += &format!("\n{}:\n", translated(heading));
         for name in names {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(plain).unwrap_or_default();
+            let command = command.find_subcommand(name);
+            let about = command.and_then(Command::get_about).map(plain);
+            let about = about.unwrap_or_default();
             lines += &format!("  {name:<10}  {}\n", translated(&about));
+            if let Some(example) = command.filter(|_| number == 0).and_then(example) {
+                lines += &format!("              $ {example}\n");
+            }
         }
     }
     lines
+}
+
+/// Returns the first example of a command's help.
+pub fn example(command: &Command) -> Option<String> {
+    let after = command.get_after_help().map(plain)?;
+    let (_, examples) = after.split_once("Examples:\n  ")?;
+    // A comment stands three spaces behind the command.
+    let line = examples.lines().next()?.split("   ").next();
+    line.map(str::to_owned)
 }
 
 /// Joins the lines of each paragraph below the options: the source wraps them for its readers, clap
@@ -272,12 +285,17 @@ mod tests {
         let commands = Cli::command().get_subcommands().count();
         let names = GROUPS.iter().map(|(_, names)| names.len());
         assert_eq!(names.sum::<usize>(), commands);
+        assert!(commands <= 30, "{commands} commands at the top");
         for line in help.lines() {
-            assert!(line.len() <= 100, "{line}");
-        }
-        for line in grouped(&Cli::command()).lines() {
             assert!(line.len() <= 80, "{line}");
         }
+        let first = help.find("First steps:").expect("first steps");
+        assert_eq!(
+            help.find(":\n"),
+            Some(first + "First steps".len()),
+            "{help}"
+        );
+        assert_eq!(help.matches("  $ assay ").count(), 5, "{help}");
     }
 
     #[test]
@@ -291,12 +309,14 @@ mod tests {
 
     #[test]
     fn examples_fit_into_80_columns() {
-        for command in Cli::command().get_subcommands() {
+        fn check(command: &Command) {
             let after = command.get_after_help().map(plain).unwrap_or_default();
             for line in after.lines().filter(|line| line.starts_with("  ")) {
                 assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
             }
+            command.get_subcommands().for_each(check);
         }
+        check(&Cli::command());
     }
 
     /// Template of translations: every text for users, extracted from the sources and from the

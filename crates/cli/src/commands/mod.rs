@@ -45,7 +45,6 @@ pub mod judge {
 pub mod results {
     pub mod entries;
     pub mod export;
-    pub mod plot;
     pub mod query;
     pub mod report;
     pub mod serve;
@@ -62,8 +61,8 @@ pub mod machines {
 
 use crate::exit::Failure;
 use crate::output::print;
-use assay_dialects::nearest;
 use assay_lang::key;
+use assay_model::text::{meant, nearest};
 use assay_store::{is_address, without_secrets};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueHint};
@@ -71,10 +70,10 @@ use dropin::androbench::AndroBenchArgs;
 use judge::accept::AcceptArgs;
 use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
-use judge::model::ModelArgs;
+use judge::model::ModelCommand;
 use judge::rank::{PowerArgs, RankArgs};
 use judge::require::RequireArgs;
-use judge::series::{SeriesArgs, TrendArgs};
+use judge::series::SeriesArgs;
 use language::localized;
 use machines::campaign::CampaignArgs;
 use machines::config::ConfigArgs;
@@ -96,24 +95,19 @@ use measure::soak::SoakArgs;
 use measure::sweep::SweepArgs;
 use measure::traits::TraitsArgs;
 use measure::watch::WatchArgs;
-use results::entries::{ImportArgs, ListArgs, RmArgs, ShowArgs, TagArgs};
+use results::entries::{ImportArgs, ListArgs, RmArgs, TagArgs};
 use results::export::{ExportArgs, ShareArgs};
-use results::plot::PlotArgs;
 use results::query::QueryArgs;
 use results::report::ReportArgs;
 use results::serve::ServeArgs;
-use results::transfer::{PullArgs, PushArgs, StoreCommandArgs};
+use results::transfer::{PullArgs, PushArgs, UpkeepCommand};
 use resume::ResumeArgs;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::iter;
 
 /// End of the help of the whole program. `assay fio` counts failed jobs, as fio does.
 const AFTER_HELP: &str = "\
-assay COMMAND --help shows the options and exit codes of a command.
-
-Examples:
-  assay qualify /mnt/sd --name before
-  assay compare before last
-  assay report last -o disk.html
+assay COMMAND --help shows the options, examples and exit codes of a command.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check failed (regression, missed class,
 spoiled figures), 4 data read differs from data written, 5 device or target lost,
@@ -139,58 +133,88 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// Commands in the groups of `assay --help`.
-pub const GROUPS: [(&str, &[&str]); 5] = [
+/// Commands in the groups of `assay --help`. The help shows an example of each command of the first
+/// group.
+pub const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        key!("First steps"),
+        &["check", "qualify", "accept", "compare", "report"],
+    ),
     (
         key!("Measure"),
         &[
-            "check",
-            "qualify",
             "sweep",
             "load-curve",
             "run",
             "replay",
-            "mark",
-            "disks",
-            "ping",
-            "capacity",
-            "soak",
             "mem",
             "scenario",
-            "traits",
             "watch",
-            "powercut",
             "resume",
         ],
     ),
     (
-        key!("Drop-in tools"),
-        &["fio", "dd", "iozone", "androbench"],
+        key!("Drop-in tools and marks"),
+        &[
+            "fio",
+            "dd",
+            "iozone",
+            "androbench",
+            "mark",
+            "disks",
+            "ping",
+            "capacity",
+        ],
     ),
     (
         key!("Judge"),
-        &[
-            "accept", "compare", "require", "rank", "series", "trend", "power", "explain", "model",
-        ],
+        &["require", "rank", "series", "explain", "model"],
     ),
-    (
-        key!("Results"),
-        &[
-            "list", "show", "report", "plot", "serve", "query", "export", "share", "import", "tag",
-            "rm", "push", "pull", "store",
-        ],
-    ),
-    (
-        key!("Machines"),
-        &[
-            "devices", "doctor", "targets", "agent", "campaign", "config",
-        ],
-    ),
+    (key!("Results"), &["list", "store"]),
+    (key!("Machines"), &["devices", "doctor", "lab"]),
 ];
 
-/// Returns the command among the stored arguments, or the tool if the program was called by its name.
+/// Words of earlier versions, with those of today.
+const RENAMED: [(&str, &str); 21] = [
+    ("--qualify", "--replace"),
+    ("show", "report"),
+    ("plot", "report --chart"),
+    ("trend", "series"),
+    ("power", "model power"),
+    ("traits", "model traits"),
+    ("import", "store import"),
+    ("export", "store export"),
+    ("share", "store share"),
+    ("query", "store query"),
+    ("serve", "store serve"),
+    ("push", "store push"),
+    ("pull", "store pull"),
+    ("tag", "store tag"),
+    ("rm", "store rm"),
+    ("targets", "lab targets"),
+    ("agent", "lab agent"),
+    ("campaign", "lab campaign"),
+    ("soak", "lab soak"),
+    ("powercut", "lab powercut"),
+    ("config", "lab config"),
+];
+
+fn renamed(word: &str) -> Option<&'static str> {
+    let found = RENAMED.iter().find(|(old, _)| *old == word);
+    found.map(|(_, new)| *new)
+}
+
+/// Returns the command among the stored arguments, without its group, or the tool if the program was
+/// called by its name. The arguments can be those of an earlier version.
 pub fn command_of(words: &[String]) -> &str {
-    let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
+    let is_group = |word: &str| {
+        let mut groups = RENAMED.iter().map(|(old, new)| new.strip_suffix(old));
+        groups.any(|group| group.is_some_and(|group| group.trim_end() == word))
+    };
+    let is_command = |word: &&str| {
+        let mut names = GROUPS.iter().flat_map(|(_, names)| *names);
+        (names.any(|name| name == word) || renamed(word).is_some()) && !is_group(word)
+    };
     let mut words = words.iter().map(String::as_str);
     let program = words
         .next()
@@ -235,14 +259,10 @@ pub enum Command {
     Ping(PingArgs),
     /// Check for fake capacity and bad blocks, as f3 and H2testw do.
     Capacity(CapacityArgs),
-    /// Write and verify for hours to weeks: errors, throughput, wear.
-    Soak(Box<SoakArgs>),
     /// Measure and test main memory: bandwidth, latency, bit errors.
     Mem(MemArgs),
     /// Play a product's I/O: updates, boots, recordings, full disks.
     Scenario(Box<ScenarioArgs>),
-    /// Infer flash properties from timing: pages, erase blocks, caches.
-    Traits(TraitsArgs),
     /// Resume an interrupted run: run its missing trials.
     Resume(ResumeArgs),
     /// List disks: identity, connection, wear, whether in use.
@@ -253,40 +273,58 @@ pub enum Command {
     Accept(Box<AcceptArgs>),
     /// Compare A with B: faster, slower, equivalent or no conclusion.
     Compare(Box<CompareArgs>),
-    /// Run one command on many boards; optionally compare two parts.
-    Campaign(Box<CampaignArgs>),
     /// Check a run against requirements: pass, fail or open for each.
     Require(RequireArgs),
     /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
-    /// List series of runs over months, with their changes.
+    /// List series of runs over months, with their changes; draw one.
     Series(SeriesArgs),
-    /// Draw one series with its changes and what changed with them.
-    Trend(TrendArgs),
-    /// Show which differences a given number of trials can detect.
-    Power(PowerArgs),
-    /// Cut power while a board writes and check what was lost.
-    Powercut(Box<PowercutArgs>),
-    /// Import results of fio, iozone, dd, vmstat and CSV tables.
-    Import(ImportArgs),
+    /// Show a run or a comparison, or write it: page, sheet, mail, chart.
+    Report(ReportArgs),
     /// List stored runs and imports, newest first.
     List(ListArgs),
-    /// Show a stored run or import.
-    Show(ShowArgs),
+    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
+    Explain(ExplainArgs),
+    /// Flash traits, bus limits, detectable differences, simulated cards.
+    #[command(
+        subcommand,
+        after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a rule can be broken (check)."
+    )]
+    Model(ModelGroup),
+    /// Import, tag, remove, query, export, share, serve, push, pull runs.
+    #[command(
+        subcommand,
+        after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage."
+    )]
+    Store(StoreGroup),
+    /// Boards and their agents, campaigns, soak, power cuts, settings.
+    #[command(
+        subcommand,
+        after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 5 target lost."
+    )]
+    Lab(LabGroup),
+}
+
+/// Commands about the properties of storage.
+#[derive(Debug, Subcommand)]
+pub enum ModelGroup {
+    /// Infer flash properties from timing: pages, erase blocks, caches.
+    Traits(TraitsArgs),
+    /// Show which differences a given number of trials can detect.
+    Power(PowerArgs),
+    #[command(flatten)]
+    Model(ModelCommand),
+}
+
+/// Commands about stored results.
+#[derive(Debug, Subcommand)]
+pub enum StoreGroup {
+    /// Import results of fio, iozone, dd, vmstat and CSV tables.
+    Import(ImportArgs),
     /// Name, tag and annotate a stored run or import.
     Tag(TagArgs),
     /// Remove runs and imports from the store.
     Rm(RmArgs),
-    /// Copy runs to a team's PostgreSQL, another machine or a file.
-    Push(PushArgs),
-    /// Copy runs from a team's PostgreSQL, another machine or a file.
-    Pull(PullArgs),
-    /// Rebuild series; answer push and pull of other machines.
-    Store(StoreCommandArgs),
-    /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
-    Report(ReportArgs),
-    /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
-    Plot(PlotArgs),
     /// Select from the store's views with SQL: table, CSV, JSON, Parquet.
     Query(QueryArgs),
     /// Write all runs and figures as tables for other programs.
@@ -295,14 +333,27 @@ pub enum Command {
     Share(ShareArgs),
     /// Show stored results in a browser, and to programs as JSON.
     Serve(ServeArgs),
-    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
-    Explain(ExplainArgs),
-    /// Calculate bus limits, simulate cards and fit their parameters.
-    Model(ModelArgs),
+    /// Copy runs to a team's PostgreSQL, another machine or a file.
+    Push(PushArgs),
+    /// Copy runs from a team's PostgreSQL, another machine or a file.
+    Pull(PullArgs),
+    #[command(flatten)]
+    Upkeep(UpkeepCommand),
+}
+
+/// Commands of a lab.
+#[derive(Debug, Subcommand)]
+pub enum LabGroup {
     /// List reachable machines; release boards held by killed runs.
     Targets(TargetsArgs),
     /// Install, list and remove agents that stay on targets.
     Agent(AgentArgs),
+    /// Run one command on many boards; optionally compare two parts.
+    Campaign(Box<CampaignArgs>),
+    /// Write and verify for hours to weeks: errors, throughput, wear.
+    Soak(Box<SoakArgs>),
+    /// Cut power while a board writes and check what was lost.
+    Powercut(Box<PowercutArgs>),
     /// Show the settings in force and where each comes from.
     Config(ConfigArgs),
 }
@@ -311,7 +362,7 @@ impl Command {
     /// Returns `true` if the command works with settings that are not understood, and shows them.
     pub const fn describes_settings(&self) -> bool {
         match self {
-            Self::Config(_) => true,
+            Self::Lab(LabGroup::Config(_)) => true,
             Self::Doctor(args) => args.itself,
             _ => false,
         }
@@ -356,17 +407,40 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
     }
 }
 
+/// Parses the arguments of a stored run, which can be those of an earlier version.
+pub fn parse_stored(words: &[String]) -> Result<Option<Cli>, Failure> {
+    let command = command_of(words);
+    let now = renamed(command).unwrap_or(command);
+    let after = words.iter().skip_while(|word| *word != command).skip(1);
+    let words = iter::once("assay").chain(now.split(' '));
+    parse(words.chain(after.map(String::as_str)).map(OsString::from))
+}
+
+/// Returns the innermost command that the arguments name, and its words, such as `lab agent`.
+fn innermost<'a>(command: &'a clap::Command, words: &[OsString]) -> (&'a clap::Command, String) {
+    let (mut found, mut names) = (command, Vec::new());
+    let mut before = OsStr::new("");
+    for word in words.iter().skip(1) {
+        match found.find_subcommand(word) {
+            Some(below) => {
+                found = below;
+                names.push(below.get_name());
+            }
+            None if word.as_encoded_bytes().starts_with(b"-") || before == "--lang" => {}
+            None => break,
+        }
+        before = word;
+    }
+    (found, names.join(" "))
+}
+
 /// Returns the subcommands that can follow arguments that lack one.
 fn without_command(words: &[OsString]) -> String {
     let command = localized();
-    let mut groups = words.iter().skip(1).filter_map(|word| {
-        let found = command.find_subcommand(word)?;
-        found.has_subcommands().then_some(found)
-    });
-    let Some(group) = groups.next() else {
+    let (group, name) = innermost(&command, words);
+    if name.is_empty() {
         return "no command given: try assay qualify PATH, or assay --help".to_owned();
-    };
-    let name = group.get_name();
+    }
     let names = group.get_subcommands().map(clap::Command::get_name);
     let names: Vec<&str> = names.filter(|name| *name != "help").collect();
     format!(
@@ -378,28 +452,37 @@ fn without_command(words: &[OsString]) -> String {
 /// Describes a usage error, with the nearest known word, in one line.
 fn one_line(error: &Error, words: &[OsString]) -> String {
     let command = localized();
-    let given = words.get(1).and_then(|word| command.find_subcommand(word));
-    let name = given.map(clap::Command::get_name);
+    let (group, name) = innermost(&command, words);
     let argument = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let named = argument.clone().unwrap_or_default();
     let problem = match error.kind() {
-        ErrorKind::UnknownArgument if name == Some("rank") && !named.starts_with('-') => {
+        ErrorKind::UnknownArgument if name == "rank" && !named.starts_with('-') => {
             return "rank takes one sweep; to compare two runs: assay compare A B".to_owned();
         }
         ErrorKind::UnknownArgument => match renamed(&named) {
             Some(now) => format!("{named} is called {now}"),
             None => format!(
                 "unknown argument '{named}'{}",
-                meant(error, ContextKind::SuggestedArg, &named)
+                nearest_argument(error, &named)
             ),
         },
         ErrorKind::InvalidSubcommand => {
             let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let near = meant(error, ContextKind::SuggestedSubcommand, &word);
+            if let Some(now) = renamed(&word).filter(|_| name.is_empty()) {
+                return is_called(&word, now, words);
+            }
+            let known = group.get_subcommands().map(clap::Command::get_name);
+            let known: Vec<&str> = match name.is_empty() {
+                true => known.chain(RENAMED.map(|(old, _)| old)).collect(),
+                false => known.collect(),
+            };
+            let near = nearest(&word, known);
+            let near = near.map(|near| renamed(near).filter(|_| name.is_empty()).unwrap_or(near));
+            let near = near.map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
             format!("unknown command '{word}'{near}")
         }
-        ErrorKind::MissingRequiredArgument if name == Some("compare") && words.len() == 2 => {
+        ErrorKind::MissingRequiredArgument if name == "compare" && words.len() == 2 => {
             return "give two runs: assay compare A B".to_owned();
         }
         ErrorKind::MissingRequiredArgument if named.starts_with(SCENARIO) => {
@@ -415,24 +498,31 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
         ErrorKind::InvalidValue => match text(error, ContextKind::ValidValue) {
             Some(known) if !known.is_empty() => {
-                format!("'{value}' is not a value of {named}: it takes {known}")
+                let meant = meant(&value, known.split(", "));
+                format!("'{value}' is not a value of {named}{meant}: it takes {known}")
             }
             _ => first_line(error),
         },
         _ => first_line(error),
     };
-    match name {
-        Some(name) => format!("{problem} (assay {name} --help shows all)"),
-        None => format!("{problem} (assay --help shows all)"),
-    }
+    let name = Some(name).filter(|name| !name.is_empty());
+    let name = name.map_or_else(String::new, |name| format!(" {name}"));
+    format!("{problem} (assay{name} --help shows all)")
 }
 
-/// Words of earlier versions, with those of today.
-const RENAMED: [(&str, &str); 1] = [("--qualify", "--replace")];
-
-fn renamed(word: &str) -> Option<&'static str> {
-    let found = RENAMED.iter().find(|(old, _)| *old == word);
-    found.map(|(_, new)| *new)
+/// Says how a command of earlier versions is called today, with the arguments that were given.
+fn is_called(old: &str, now: &str, words: &[OsString]) -> String {
+    if let Some((command, _)) = now.split_once(" --") {
+        return format!("{old} is called {now} (assay {command} --help shows all)");
+    }
+    let mut line = format!("{old} is called {now}: assay {now}");
+    for word in words.iter().skip_while(|word| *word != old).skip(1) {
+        let word = without_secrets(&word.to_string_lossy())
+            .escape_debug()
+            .to_string();
+        line = format!("{line} {word}");
+    }
+    line
 }
 
 /// Start of clap's notation for the arguments of which `assay scenario` needs one.
@@ -469,8 +559,8 @@ fn first_line(error: &Error) -> String {
 }
 
 /// Suggests the intended word; clap also offers words that merely sound alike.
-fn meant(error: &Error, kind: ContextKind, given: &str) -> String {
-    let known = match error.get(kind) {
+fn nearest_argument(error: &Error, given: &str) -> String {
+    let known = match error.get(ContextKind::SuggestedArg) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),
         Some(ContextValue::Strings(texts)) => texts,
         _ => &[],
@@ -508,6 +598,15 @@ mod tests {
             "qualify"
         );
         assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
+        for words in [&["assay", "soak", "."][..], &["assay", "lab", "soak", "."]] {
+            assert_eq!(of(words), "soak", "of an earlier version, and of this one");
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let parsed = parse_stored(&words).unwrap().and_then(|cli| cli.command);
+            assert!(
+                matches!(parsed, Some(Command::Lab(LabGroup::Soak(_)))),
+                "{words:?}: {parsed:?}"
+            );
+        }
         assert_eq!(of(&[]), "");
     }
 
@@ -640,22 +739,51 @@ mod tests {
                 "cannot be used together",
             ),
             (&["compare"], "give two runs: assay compare A B"),
+            (
+                &["show", "last"],
+                "show is called report: assay report last",
+            ),
+            (
+                &["--lang", "en", "trend", "3fa9", "-o", "x"],
+                "trend is called series: assay series 3fa9 -o x",
+            ),
+            (
+                &["push", "--to", "postgres://ann:s3@db"],
+                "push is called store push: assay store push --to postgres://ann@db",
+            ),
+            (
+                &["plot", "last"],
+                "plot is called report --chart (assay report --help shows all)",
+            ),
+            (&["exprot"], "did you mean 'store export'?"),
+            (
+                &["store", "exprot"],
+                "did you mean 'export'? (assay store --help",
+            ),
+            (
+                &["store", "show", "last"],
+                "unknown command 'show' (assay store --help",
+            ),
+            (
+                &["lab", "soak", ".", "--passses", "2"],
+                "(assay lab soak --help shows all)",
+            ),
             (&["scenario"], "such as assay scenario boot PATH"),
             (&["scenario", "boot"], "missing: <PATH>"),
             (
-                &["tag", "last"],
+                &["store", "tag", "last"],
                 "missing: one of --name <NAME>, --no-name, --tag <TAG>",
             ),
-            (&["tag"], "--note <TEXT> and <RUN>"),
+            (&["store", "tag"], "--note <TEXT> and <RUN>"),
             (&["sweep"], "missing: --vary <SUBJECT=VALUES> and <PATH>"),
             (&["rank", "a", "b"], "rank takes one sweep"),
-            (&["tag", "last", "--name", "a\nb"], "a\\nb"),
+            (&["store", "tag", "last", "--name", "a\nb"], "a\\nb"),
             (
-                &["push", "--to", "mysql://ann:s3@db"],
+                &["store", "push", "--to", "mysql://ann:s3@db"],
                 "invalid value 'mysql://ann@db' for '--to <STORE>': mysql://ann@db names no store",
             ),
             (
-                &["import", "f", "--format", "x"],
+                &["store", "import", "f", "--format", "x"],
                 "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",
             ),
         ] {
@@ -672,7 +800,7 @@ mod tests {
             &["delete"],
             &["qualify", ".", "--frobnicate"],
             &["list", "--sort"],
-            &["show", "last", "--html"],
+            &["report", "last", "--html"],
         ] {
             let line = complaint(words);
             assert!(!line.contains("did you mean"), "{words:?}: {line}");
@@ -684,11 +812,12 @@ mod tests {
     #[test]
     fn a_group_of_commands_names_them() {
         for (group, expected) in [
-            ("agent", "push, list, remove"),
-            ("model", "limits, compare"),
+            ("lab agent", "push, list, remove"),
+            ("lab", "targets, agent, campaign"),
+            ("model", "traits, power, limits, compare"),
         ] {
-            let words = ["assay", group].map(OsString::from);
-            let line = parse(words).unwrap_err().to_string();
+            let words = ["assay"].into_iter().chain(group.split(' '));
+            let line = parse(words.map(OsString::from)).unwrap_err().to_string();
             assert!(line.contains(expected), "{line}");
         }
     }

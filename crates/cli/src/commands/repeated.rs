@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use crate::rounds::{JobSource, RepeatedAct, RepeatedCommand};
 use assay_model::act::Act;
 use assay_model::job::Job;
+use assay_model::text::meant;
 use assay_model::wire::{Feature, Inspection};
 use std::ffi::OsString;
 use std::path::Path;
@@ -145,5 +146,9 @@ fn refusal(tool: &str) -> Failure {
         "powercut" => "it cuts the power of a board, once in each cycle",
         _ => "only dd, iozone, androbench, disks, mark, mem and scenario can",
     };
-    Failure::usage(format!("'{tool}' cannot be repeated in rounds: {why}"))
+    let known = "dd iozone androbench disks mark mem scenario".split(' ');
+    let meant = meant(tool, known);
+    Failure::usage(format!(
+        "'{tool}' cannot be repeated in rounds{meant}: {why}"
+    ))
 }

@@ -2,7 +2,7 @@
 
 use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::checks::estimate;
-use crate::commands::{Command, command_of};
+use crate::commands::{Command, command_of, parse_stored};
 use crate::driver::acts::{ActRun, all_slots, carry_out_slots};
 use crate::driver::plans::{self, SoFarOfPlan, never_enough};
 use crate::driver::records::{StreamTrials, entries};
@@ -27,7 +27,6 @@ use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
 use std::cell::Cell;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Parses the command that began the run from its stored arguments; `None` if they are no command.
@@ -35,8 +34,7 @@ use std::process::ExitCode;
 /// # Errors
 /// If this version does not accept the arguments.
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
-    let words = run.header.command.iter().map(OsString::from);
-    Ok(super::parse(words)?.and_then(|cli| cli.command))
+    Ok(parse_stored(&run.header.command)?.and_then(|cli| cli.command))
 }
 
 /// Run that is to be resumed, and a connection to its target.
@@ -239,9 +237,11 @@ fn is_resumable(run: &Run) -> Result<(), Failure> {
     // The words may be those of an older version, which need not parse.
     let words = &run.header.command;
     match command_of(words) {
-        "soak" => return refused(format!("is a soak: use assay soak --resume {id}")),
+        "soak" => return refused(format!("is a soak: use assay lab soak --resume {id}")),
         "powercut" => {
-            return refused(format!("cuts the power: use assay powercut --resume {id}"));
+            return refused(format!(
+                "cuts the power: use assay lab powercut --resume {id}"
+            ));
         }
         // Runs from before composed runs.
         "qualify"

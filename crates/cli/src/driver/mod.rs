@@ -100,7 +100,7 @@ impl Host {
                 // Print this only after the restart: on a lost machine the installed agent is not at fault.
                 say(&clean(&format!(
                     "assay: {failure}; it is installed there as {}, assay sends its own instead \
-                     (update or remove it, or run assay agent push)",
+                     (update or remove it, or run assay lab agent push)",
                     agent.path
                 )));
                 Self::greeted(target, session, patience)
@@ -415,7 +415,7 @@ impl Drop for Host {
 }
 
 /// Remedy for an agent that is too old, or lacks features.
-const UPDATE_AGENT: &str = "install the agent of this assay there (assay agent push), or a newer \
+const UPDATE_AGENT: &str = "install the agent of this assay there (assay lab agent push), or a newer \
                             package of assay-agent";
 
 /// Returns the builds of both sides if they have a common protocol, else the reason.
@@ -586,7 +586,7 @@ pub fn clear_leftovers(host: &mut Host, store: &mut Store, place: &Place) -> Res
             store.mark_interrupted(&run.id)?;
         }
         say(&format!(
-            "assay: run {} on {} was cut off: its {} finished trials are kept (assay show {})",
+            "assay: run {} on {} was cut off: its {} finished trials are kept (assay report {})",
             run.id, run.path, run.trials_done, run.id
         ));
         if !here.iter().any(|known| known.id == run.id) {

@@ -214,7 +214,7 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
     Err(Failure::failed(match rescue(store.path(), run) {
         Ok(path) => {
             let path = path.display();
-            format!("{error}; the run is kept in {path}: assay show {id} --store {path}")
+            format!("{error}; the run is kept in {path}: assay report {id} --store {path}")
         }
         Err(again) => format!("{error}; the run is not stored anywhere: {again}"),
     }))
@@ -261,7 +261,7 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
     }
     let id = &run.header.id;
     let mut closing = vec![
-        tr!("Stored as run {id}: assay show {id}", id),
+        tr!("Stored as run {id}: assay report {id}", id),
         tr!("Full report: assay report {id} -o {id}.html", id),
     ];
     if !run.header.plan.conditions.is_empty() {

@@ -7,11 +7,10 @@ use crate::stored::lookup::{FigureSource, StoreArgs};
 use crate::stored::series;
 use crate::ui::{parse_margin, parse_time};
 use assay_dialects::mark::{CHECKED_CLASSES, CardUse, SdClass, checked_requirements};
-use assay_dialects::nearest;
 use assay_lang::{in_english, tr};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant, nearest};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_report::comparison::RequirementRow;
@@ -110,8 +109,12 @@ impl Requirements {
         }
         if !path.exists() && path.components().count() == 1 && path.extension().is_none() {
             return Err(Failure::usage(format!(
-                "{}: there is no such file, and no such set of requirements: the sets are {}",
+                "{}: there is no such file, and no such set of requirements{}: the sets are {}",
                 path.display(),
+                meant(
+                    &path.to_string_lossy(),
+                    built_in_names().iter().map(String::as_str)
+                ),
                 built_in_names().join(", ")
             )));
         }

@@ -11,6 +11,7 @@ use assay_model::act::scenario::{
 };
 use assay_model::condition::FileSystem;
 use assay_model::job::FlushCall;
+use assay_model::text::meant;
 use assay_model::units::{KIB, MIB};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -606,7 +607,8 @@ fn sync<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sync>, D::Error> {
         (_, Some(size)) => Sync::EveryBytes(parse_size(size).map_err(D::Error::custom)?),
         _ => {
             return Err(D::Error::custom(format!(
-                "{text} is none of none, each, each-fsync, end, and \"every 16M\""
+                "{text} is none of none, each, each-fsync, end, and \"every 16M\"{}",
+                meant(&text, ["none", "each", "each-fsync", "end"])
             )));
         }
     }))

@@ -8,7 +8,7 @@ pub mod file;
 
 use crate::checks::admission::Need;
 use crate::checks::estimate::{SPEEDS, Speed};
-use crate::checks::input::{Mistake, meant};
+use crate::checks::input::Mistake;
 use crate::checks::{admission, estimate, input};
 use crate::driver::Host;
 use crate::driver::acts::PlannedAct;
@@ -23,7 +23,7 @@ use assay_model::act::scenario::{
 use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::plan::Place;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_model::units::{Bytes, Nanos, as_u64};
 use assay_model::wire::Inspection;
 use clap::ValueEnum;

@@ -130,14 +130,6 @@ impl OutputArgs {
         }
     }
 
-    /// Returns these arguments with another output file.
-    pub fn to(&self, path: PathBuf) -> Self {
-        Self {
-            output: Some(path),
-            ..self.clone()
-        }
-    }
-
     /// Writes to the file or to standard output.
     pub fn write(
         &self,

@@ -9,6 +9,7 @@ use crate::ui::store_location;
 use assay_dialects::import::{Format, Taken, read};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::{Run, RunStatus};
+use assay_model::text::meant;
 use assay_report::comparison;
 use assay_report::words::enumerate;
 use assay_stats::figures::of_trials;
@@ -311,7 +312,8 @@ pub fn one_condition(source: &str, known: &[&str], wanted: &str) -> Result<Strin
         ([one], _) => return Ok((*one).to_owned()),
         ([], [] | [""]) => format!("{source} has no condition {wanted}: it has none"),
         ([], known) => format!(
-            "{source} has no condition {wanted}: it has {}",
+            "{source} has no condition {wanted}{}: it has {}",
+            meant(wanted, known.iter().copied()),
             enumerate(known)
         ),
         (several, _) => format!(

@@ -107,7 +107,7 @@ impl KeepArgs {
         if let (Some(name), Some(_)) = (&self.annotation.name, child::this()) {
             return Err(Failure::usage(format!(
                 "--name {name} names one run, and there are several targets: name the runs later \
-                 with assay tag RUN --name NAME"
+                 with assay store tag RUN --name NAME"
             )));
         }
         store.annotate_next(self.annotation.annotation())?;
@@ -245,7 +245,7 @@ const MOST_RUNS: u32 = 5_000;
 #[derive(Args, Clone, Debug, Default)]
 pub struct PopulationArgs {
     /// Place the run among other units of its model: those of a folder of shared runs (assay
-    /// share), or `store` for those of the store.
+    /// store share), or `store` for those of the store.
     #[arg(long, value_name = "DIR")]
     pub population: Option<PathBuf>,
 }

@@ -259,7 +259,10 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, Failure> {
     let mut bytes = Vec::new();
     file.take(64).read_to_end(&mut bytes).map_err(unusable)?;
     let secret = bytes.try_into().map_err(|_| {
-        Failure::in_file(path, "it is no secret of assay share, which has 32 bytes")
+        Failure::in_file(
+            path,
+            "it is no secret of assay store share, which has 32 bytes",
+        )
     })?;
     Ok(Some(Secret(secret)))
 }
@@ -398,7 +401,7 @@ impl OpinionArgs {
         if meant.is_empty() {
             return Err(Failure::usage(match state {
                 Some(_) => format!(
-                    "no change of these series begins with run {run}: assay trend SERIES names the \
+                    "no change of these series begins with run {run}: assay series SERIES names the \
                      run of each change"
                 ),
                 None => format!("no opinion is stored on a change that begins with run {run}"),

@@ -6,7 +6,6 @@ pub mod pool;
 pub use crate::ui::On;
 
 use crate::checks::input;
-use crate::checks::input::meant;
 use crate::exit::{Failure, end_links_with_this};
 use crate::output::say;
 use crate::stored::lookup::data_folder;
@@ -15,7 +14,7 @@ use crate::ui::progress::Messages;
 use crate::ui::{parse_address, parse_unit};
 use crate::{child, config};
 use assay_model::annotation::parse_tag;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_model::wire::Feature;
 use assay_target::labgrid::{Board, BoardFilter, Lab};
 use assay_target::{
@@ -33,7 +32,7 @@ use std::sync::Arc;
 pub fn pair(args: &OnArgs) -> Result<[Box<dyn Target>; 2], Failure> {
     if let Some(unit) = &args.unit {
         return Err(Failure::usage(format!(
-            "--unit {unit} names one unit, and there are two sides: name them with assay tag"
+            "--unit {unit} names one unit, and there are two sides: name them with assay store tag"
         )));
     }
     let named = |on: &On| -> Result<Box<dyn Target>, Failure> {

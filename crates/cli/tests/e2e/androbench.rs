@@ -183,7 +183,7 @@ fn the_screen_has_a_line_for_each_step_with_what_was_measured() {
     assert!(test_folders(memory.point()).is_empty());
     let run = bed.stored("last");
     assert_eq!(trials(&run, "append").len(), 2);
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     assert!(shown.out.contains("TPS"), "{}", shown.out);
 }
 

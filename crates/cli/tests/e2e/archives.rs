@@ -83,7 +83,7 @@ fn an_archive_has_the_agents_of_boards() {
     let assay = unpacked(&archive, &bed.folder()).join("bin/assay");
     for action in ["push", "remove"] {
         let mut command = assay_testkit::command(&assay);
-        command.args(["agent", action, "--on", &board.url()]);
+        command.args(["lab", "agent", action, "--on", &board.url()]);
         command.env("PATH", board.search_path());
         Running::start(&mut command).end().assert_code(0);
     }

@@ -133,7 +133,7 @@ impl Bed {
 
     /// A stored run.
     pub fn stored(&self, run: &str) -> Value {
-        let ended = self.run(&["show", run, "--json"]);
+        let ended = self.run(&["report", run, "--json"]);
         ended.assert_code(0);
         ended.json()
     }

@@ -43,14 +43,15 @@ fn measured() -> Bed {
     let figures =
         "condition,metric,unit,n,mean,stdev\na,read,MB/s,3,65.28,0.77\nb,read,MB/s,3,75.47,0.43\n";
     fs::write(&table, figures).expect("a file");
-    bed.run(&["import", text(&table), "--name", "table"])
+    bed.run(&["store", "import", text(&table), "--name", "table"])
         .assert_code(0);
     bed
 }
 
 /// Copies all that the bed has into a store.
 fn copy(bed: &Bed, store: &str) {
-    bed.run(&["push", "--all", "--to", store]).assert_code(0);
+    bed.run(&["store", "push", "--all", "--to", store])
+        .assert_code(0);
 }
 
 /// The body of both tests. Statements of users are asked as the one that `reader` gives.
@@ -58,7 +59,7 @@ fn every_command_says_the_same(bed: &Bed, store: &str, reader: impl FnOnce() -> 
     copy(bed, store);
     let file = bed.store();
     let file = text(&file);
-    let base = printed(bed, file, &["show", "base", "--json"]);
+    let base = printed(bed, file, &["report", "base", "--json"]);
     let id = serde_json::from_str::<Value>(&base).expect("JSON")["run"]["id"].clone();
     let id = id.as_str().expect("an id").to_owned();
     let beginning = &id[..id.len() - 1];
@@ -68,23 +69,23 @@ fn every_command_says_the_same(bed: &Bed, store: &str, reader: impl FnOnce() -> 
         &["list", "--limit", "1"],
         &["list", "--text", "BASE", "--command", "qualify"],
         &["list", "--device", "emmc", "--since", "1h", "--json"],
-        &["show", &id, "--json"],
-        &["show", beginning],
-        &["show", "base"],
-        &["show", "last"],
-        &["show", "new", "--json"],
+        &["report", &id, "--json"],
+        &["report", beginning],
+        &["report", "base"],
+        &["report", "last"],
+        &["report", "new", "--json"],
         &["compare", "base", "new"],
         &["compare", "base", "new", "--json"],
         &["compare", "table@a", "table@b", "--json"],
         &["rank", "table", "--json"],
-        &["power", "base"],
+        &["model", "power", "base"],
         &["explain", "base", "--json"],
     ] {
         let [here, there] = [file, store].map(|store| printed(bed, store, words));
         assert_eq!(here, there, "{words:?}");
         assert!(!here.is_empty(), "{words:?}");
     }
-    for words in [&["show", "nosuch"][..], &["compare", "base", "nosuch"]] {
+    for words in [&["report", "nosuch"][..], &["compare", "base", "nosuch"]] {
         let [here, there] = [file, store].map(|store| with_store(bed, store, words).refusal());
         assert_eq!(here.replace(file, "STORE"), there.replace(store, "STORE"));
         assert!(there.contains("nosuch"), "{there}");
@@ -107,13 +108,14 @@ fn derived(bed: &Bed, file: &str, store: &str, reader: &str) {
         &["series"][..],
         &["series", "--json"],
         &["series", "--gate", "--since", "1h"],
-        &["trend", "rand-read-4k iops"],
-        &["trend", "rand-read-4k iops", "--json"],
+        &["series", "rand-read-4k iops"],
+        &["series", "rand-read-4k iops", "--json"],
     ];
     let queries = [
-        &["query", figures, "--format", "csv"][..],
-        &["query", evidence, "--format", "json"],
+        &["store", "query", figures, "--format", "csv"][..],
+        &["store", "query", evidence, "--format", "json"],
         &[
+            "store",
             "query",
             "SELECT name, tags, note FROM assay_runs ORDER BY run",
         ],
@@ -131,7 +133,7 @@ fn derived(bed: &Bed, file: &str, store: &str, reader: &str) {
     assert_eq!(here, asked(store, reader));
     let [here, there] = [(file, "tidy"), (reader, "tidy-there")].map(|(store, folder)| {
         let folder = bed.join(folder);
-        printed(bed, store, &["export", "--tidy", text(&folder)]);
+        printed(bed, store, &["store", "export", "--tidy", text(&folder)]);
         files(&folder)
     });
     assert_eq!(here, there);
@@ -154,22 +156,34 @@ fn changes(bed: &Bed, store: &str, id: &str) {
     printed(
         bed,
         store,
-        &["tag", "base", "--name", "first", "--tag", "x=1"],
+        &["store", "tag", "base", "--name", "first", "--tag", "x=1"],
     );
-    assert!(printed(bed, store, &["show", "first"]).contains(id));
-    let taken = with_store(bed, store, &["tag", "new", "--name", "first"]).refusal();
+    assert!(printed(bed, store, &["report", "first"]).contains(id));
+    let taken = with_store(bed, store, &["store", "tag", "new", "--name", "first"]).refusal();
     assert!(taken.contains("is called 'first' already"), "{taken}");
     let table = bed.join("governors.csv");
-    let imported = printed(bed, store, &["import", text(&table), "--name", "again"]);
+    let imported = printed(
+        bed,
+        store,
+        &["store", "import", text(&table), "--name", "again"],
+    );
     assert!(imported.contains("Stored as import"), "{imported}");
-    assert!(printed(bed, store, &["show", "last"]).contains("again"));
-    with_store(bed, store, &["rm", "first", "nosuch"]).assert_code(2);
-    printed(bed, store, &["rm", "first", "again"]);
-    with_store(bed, store, &["show", id]).assert_code(2);
+    assert!(printed(bed, store, &["report", "last"]).contains("again"));
+    with_store(bed, store, &["store", "rm", "first", "nosuch"]).assert_code(2);
+    printed(bed, store, &["store", "rm", "first", "again"]);
+    with_store(bed, store, &["report", id]).assert_code(2);
     let left = printed(bed, store, &["list", "--json"]);
     let left: Value = serde_json::from_str(&left).expect("JSON");
     assert_eq!(left["runs"].as_array().map(Vec::len), Some(2));
-    let words = ["tag", "new", "--tag", "y=2", "--note", "of the second card"];
+    let words = [
+        "store",
+        "tag",
+        "new",
+        "--tag",
+        "y=2",
+        "--note",
+        "of the second card",
+    ];
     printed(bed, store, &words);
     let noted = printed(bed, store, &["list", "--text", "second card", "--json"]);
     assert!(noted.contains("y=2"), "{noted}");
@@ -206,16 +220,21 @@ fn campaign(bed: &Bed, store: &str) {
     let words = format!("[\"qualify\", \"{EMMC}\", \"--quick\", \"--only\", \"rand-read-4k\"]");
     let part = "[[part]]\nname = \"card\"\ntargets = [\"local\"]\n";
     fs::write(&file, format!("command = {words}\n{part}")).expect("a file");
-    let ended = Running::start(&mut command_of(bed, store, &["campaign", text(&file)])).end();
+    let ended = Running::start(&mut command_of(
+        bed,
+        store,
+        &["lab", "campaign", text(&file)],
+    ))
+    .end();
     ended.assert_code(0);
     let local = measured_into(bed, store);
     let [here, there] = [text(&local), store].map(|store| {
-        let run = printed(bed, store, &["show", "last", "--json"]);
+        let run = printed(bed, store, &["report", "last", "--json"]);
         serde_json::from_str::<Value>(&run).expect("JSON")
     });
     assert_eq!(here, there);
     assert_eq!(there["run"]["status"], "finished");
-    let ended = Running::start(&mut command_of(bed, store, &["push"])).end();
+    let ended = Running::start(&mut command_of(bed, store, &["store", "push"])).end();
     ended.assert_says(&["nothing waits to be pushed"]);
 }
 
@@ -241,7 +260,7 @@ fn resumed(bed: &Bed, store: &str) {
     running.end().assert_code(130);
     let local = measured_into(bed, store);
     let run = |store: &str| -> Value {
-        let shown = printed(bed, store, &["show", "stopped", "--json"]);
+        let shown = printed(bed, store, &["report", "stopped", "--json"]);
         serde_json::from_str(&shown).expect("JSON")
     };
     let stopped = run(text(&local));
@@ -278,10 +297,10 @@ fn runs_of_a_killed_campaign_wait_to_be_pushed() {
     ];
     let part = "at_once = 1\n[[part]]\nname = \"a\"\ntargets = [\"local\", \"ssh://board\"]\n";
     fs::write(&file, format!("command = {:?}\n{part}", words.concat())).expect("a file");
-    let mut command = machine.command(&["campaign", text(&file)]);
+    let mut command = machine.command(&["lab", "campaign", text(&file)]);
     let path = command.get_envs().find(|(name, _)| *name == "PATH");
     let path = path.and_then(|(_, path)| path).expect("a path").to_owned();
-    command = command_of(bed, nowhere, &["campaign", text(&file)]);
+    command = command_of(bed, nowhere, &["lab", "campaign", text(&file)]);
     let mut running = Running::start(command.env("PATH", path));
     running.await_words("1 of 2");
     running.kill(false);
@@ -373,7 +392,7 @@ fn a_measuring_command_keeps_to_the_local_file_and_hides_the_password() {
     for text in [&stored, &ended.out, &ended.err.join("\n")] {
         assert!(!text.contains("s3cr3t"), "{text}");
     }
-    let mut command = bed.command_without_store(&["config"]);
+    let mut command = bed.command_without_store(&["lab", "config"]);
     command.env("ASSAY_STORE", &with_secret);
     let config = Running::start(&mut command).end();
     config.assert_code(0);
@@ -393,9 +412,9 @@ fn a_database_is_named_by_variable_and_config_file_and_read_by_readers() {
     let url = server.url(&database);
     copy(&bed, &url);
     let url = reader(&server, &database);
-    let mut by_variable = bed.command_without_store(&["show", "base"]);
+    let mut by_variable = bed.command_without_store(&["report", "base"]);
     by_variable.env("ASSAY_STORE", &url);
-    let mut by_file = bed.command_without_store(&["show", "base"]);
+    let mut by_file = bed.command_without_store(&["report", "base"]);
     let file = bed.join("settings.toml");
     fs::write(&file, format!("store = \"{url}\"\n")).expect("a file");
     by_file.env("ASSAY_CONFIG", &file);
@@ -404,7 +423,10 @@ fn a_database_is_named_by_variable_and_config_file_and_read_by_readers() {
         shown.assert_code(0);
         assert!(shown.out.contains("base"), "{}", shown.out);
     }
-    for words in [&["tag", "base", "--tag", "x"][..], &["rm", "base"]] {
+    for words in [
+        &["store", "tag", "base", "--tag", "x"][..],
+        &["store", "rm", "base"],
+    ] {
         let refused = with_store(&bed, &url, words).refusal();
         assert!(refused.contains("right to write"), "{refused}");
     }

@@ -74,7 +74,7 @@ fn a_card_on_a_board_is_qualified() {
     // The kernel's own words for what happened: caches dropped, flushes counted.
     assert_eq!(label(&run, "seq-read-1m", "read").0, "device");
     assert_eq!(label(&run, "read-cached", "read").0, "page-cache");
-    let shown = bed.run(&["show", run["run"]["id"].as_str().unwrap()]);
+    let shown = bed.run(&["report", run["run"]["id"].as_str().unwrap()]);
     assert!(shown.out.contains(&board.url()), "{}", shown.out);
     assert_clean(&board);
 }
@@ -222,7 +222,7 @@ fn an_emulated_card_shows_costs_and_no_traits_of_flash() {
     let bed = Bed::new();
     let only = [&["read-costs", "break"], &OF_FLASH[..]].concat().join(",");
     let words = [
-        "traits", CARD, "--only", &only, "--size", "64M", "--trials", "2", "--json",
+        "model", "traits", CARD, "--only", &only, "--size", "64M", "--trials", "2", "--json",
     ];
     let mut running = Running::start(&mut on(&board, &bed, &words));
     // Each begins anew to be waited for.
@@ -389,7 +389,7 @@ fn an_agent_stays_on_a_board_until_it_is_removed() {
     or_skip!(board.agent());
     let bed = Bed::new();
     let agent = |order: &str| {
-        let ended = run_without_store(&board, &bed, &["agent", order]);
+        let ended = run_without_store(&board, &bed, &["lab", "agent", order]);
         ended.assert_code(0);
         ended
     };
@@ -401,7 +401,7 @@ fn an_agent_stays_on_a_board_until_it_is_removed() {
     assert!(list.contains("/.assay-agent/larger: stays"), "{list}");
     let listed = run_without_store(&board, &bed, &["devices"]);
     listed.assert_code(0);
-    let checked = run_without_store(&board, &bed, &["targets", "--check"]);
+    let checked = run_without_store(&board, &bed, &["lab", "targets", "--check"]);
     checked.assert_code(0);
     assert!(checked.out.contains("aarch64"), "{}", checked.out);
     assert!(agent("remove").out.contains("removed"));

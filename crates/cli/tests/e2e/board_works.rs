@@ -26,7 +26,7 @@ fn play(board: &Board, scenario: &str, path: &str, words: &[&str]) -> Value {
         assert_eq!(trial["outcome"], "completed", "{scenario}: {trial:#}");
         assert_eq!(trial["detail"]["kind"], "scenario", "{scenario}");
     }
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     let total = format!("all of {scenario}: ");
     assert!(shown.out.contains(&total), "{}", shown.out);
     run
@@ -142,7 +142,7 @@ fn a_soak_on_a_board_goes_on_after_it_was_stopped() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());
     let bed = Bed::new();
-    let words = ["soak", CARD, "--size", "2M", "--passes", "4"];
+    let words = ["lab", "soak", CARD, "--size", "2M", "--passes", "4"];
     let checkpoints = ["--block", "16K", "--checkpoint", "100ms", "--json"];
     let mut running = Running::start(&mut on(&board, &bed, &[&words[..], &checkpoints].concat()));
     running.await_words("soak #1");
@@ -153,7 +153,7 @@ fn a_soak_on_a_board_goes_on_after_it_was_stopped() {
     let files = board.run(&format!("ls {CARD}")).expect("it is there");
     assert!(files.contains("assay-soak-"), "{files}");
 
-    let ended = run(&board, &bed, &["soak", "--resume", "last", "--json"]);
+    let ended = run(&board, &bed, &["lab", "soak", "--resume", "last", "--json"]);
     ended.assert_code(0);
     let run = ended.json();
     let last = run["trials"].as_array().expect("trials").last();

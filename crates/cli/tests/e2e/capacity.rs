@@ -421,7 +421,7 @@ fn the_run_is_shown_again_and_reported() {
     let folder = bed.folder();
     bed.run(&["capacity", text(&folder), "--limit", "1M"])
         .assert_code(0);
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     assert!(
         shown.out.contains("all of 1 MiB is as it was written"),
         "{}",

@@ -40,7 +40,7 @@ fn words<'a>(found: &'a Value, metric: &str) -> Vec<(&'a str, &'a str, &'a str)>
 fn a_mistyped_name_is_told_to_be_neither_file_nor_run() {
     let bed = Bed::new();
     let table = file(&bed.folder(), "governors.csv", GOVERNORS);
-    bed.run(&["import", text(&table)]).assert_code(0);
+    bed.run(&["store", "import", text(&table)]).assert_code(0);
     let line = bed.refused(&["rank", "governers.csv"]);
     for words in [
         "governers.csv is not a file, and no run or import",
@@ -80,7 +80,7 @@ fn a_published_table_is_ranked_as_its_figures_allow() {
         "{}",
         screen.out
     );
-    bed.run(&["import", text(&table), "--name", "governors"])
+    bed.run(&["store", "import", text(&table), "--name", "governors"])
         .assert_code(0);
     let of_last = bed.run(&["rank", "last"]).out;
     assert!(
@@ -187,7 +187,7 @@ fn two_runs_of_our_own_are_compared_by_what_decides() {
     let differs = low > 0.0 || high < 0.0;
     let told = ["faster", "slower"].contains(&pair[0].2);
     assert!(differs || !told, "{line:#}");
-    let power = bed.run(&["power", &a]);
+    let power = bed.run(&["model", "power", &a]);
     power.assert_code(0);
     assert!(power.out.contains(metric), "{}", power.out);
 }
@@ -255,7 +255,7 @@ fn runs_in_turn_are_led_and_judged_at_their_looks() {
 #[test]
 fn the_table_of_trials_is_that_of_the_method() {
     // A margin that is far below what can be found: differences within one are equivalent.
-    let ended = Bed::new().run(&["power", "--cv", "2", "--margin", "1", "--json"]);
+    let ended = Bed::new().run(&["model", "power", "--cv", "2", "--margin", "1", "--json"]);
     ended.assert_code(0);
     let found = ended.json();
     let rows = found["tables"][0]["rows"].as_array().expect("rows");

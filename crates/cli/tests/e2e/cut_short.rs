@@ -85,16 +85,21 @@ fn usable(bed: &Bed, store: &str, reader: &str, name: &str) {
         assert!(series.len() > 50, "{}", series.len());
         for one in series.iter().step_by(series.len() / 10) {
             ask(
-                &["trend", one["series"]["series"].as_str().expect("a key")],
+                &["series", one["series"]["series"].as_str().expect("a key")],
                 &[0],
             );
         }
         for view in ["runs", "trials", "figures", "evidence", "series", "changes"] {
             let statement = format!("SELECT count(*) FROM assay_{view}");
-            asked(bed, reader, &["query", &statement], &[0]);
+            asked(bed, reader, &["store", "query", &statement], &[0]);
         }
         let tables = bed.join(&format!("tables of {name}"));
-        asked(bed, reader, &["export", "--tidy", text(&tables)], &[0]);
+        asked(
+            bed,
+            reader,
+            &["store", "export", "--tidy", text(&tables)],
+            &[0],
+        );
         let _ = fs::remove_dir_all(tables);
         ask(&["store", "rebuild"], &[0]);
     }
@@ -124,7 +129,7 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     for ids in &kinds {
         let whole = &ids[0];
         for (place, id) in ids.iter().enumerate() {
-            asked(&bed, &store, &["show", id], &[0]);
+            asked(&bed, &store, &["report", id], &[0]);
             // Every second one: a page takes its time.
             if place % 2 == 0 {
                 let page = bed.join("page.html");
@@ -139,7 +144,7 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     let pushed = asked(
         &bed,
         &store,
-        &["push", "--all", "--to", &second, "--json"],
+        &["store", "push", "--all", "--to", &second, "--json"],
         &[0],
     );
     let pushed = pushed.json();
@@ -148,6 +153,7 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     usable(&bed, &second, &second, "the second");
     let count = |store: &str| -> Value {
         let words = [
+            "store",
             "query",
             "SELECT count(*) AS n FROM assay_figures",
             "--format",
@@ -156,12 +162,22 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
         asked(&bed, store, &words, &[0]).json()
     };
     let third = bed.join("third.sqlite").display().to_string();
-    asked(&bed, &third, &["pull", "--all", "--from", &second], &[0]);
+    asked(
+        &bed,
+        &third,
+        &["store", "pull", "--all", "--from", &second],
+        &[0],
+    );
     assert_eq!(count(&third), count(&store));
     let server = or_skip!(Postgres::shared());
     let database = or_skip!(server.database());
     let url = server.url(&database);
-    asked(&bed, &store, &["push", "--all", "--to", &url], &[0]);
+    asked(
+        &bed,
+        &store,
+        &["store", "push", "--all", "--to", &url],
+        &[0],
+    );
     let reader = reader(&server, &database);
     usable(&bed, &url, &reader, "the database");
     assert_eq!(count(&reader), count(&store));

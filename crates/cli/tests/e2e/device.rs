@@ -177,6 +177,7 @@ fn what_a_device_holds_is_said_before_it_is_overwritten() {
     for all in [
         &[&["qualify", node], &words[..]].concat()[..],
         &[
+            "lab",
             "soak",
             node,
             "--passes",

@@ -45,7 +45,7 @@ fn another_writer_on_the_device_is_seen_and_named() {
     assert_eq!(me["name"], name.trim());
     assert!(me["write_bytes"].as_u64().unwrap() >= MIB, "{me}");
 
-    let shown = bed.run(&["show", "last"]).out;
+    let shown = bed.run(&["report", "last"]).out;
     assert!(shown.contains(name.trim()), "the summary warns: {shown}");
     // A cached read stays one, whatever others do.
     let cached = &trial(&run, "read-cached")["evidence"]["read"];

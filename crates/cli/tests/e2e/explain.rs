@@ -287,7 +287,7 @@ fn conditions_are_not_mixed() {
     let rows = conditions.map(|condition| format!("\"{condition}\",read_bw,MB/s,5,100,2\n"));
     let text_of_table = format!("condition,metric,unit,n,mean,stdev\n{}", rows.concat());
     fs::write(&table, text_of_table).expect("it can be written");
-    bed.run(&["import", text(&table)]).assert_code(0);
+    bed.run(&["store", "import", text(&table)]).assert_code(0);
     // A setting that only one condition has names it, as in assay compare.
     let found = bed.run(&["explain", "last@scheduler=bfq", "--json"]).json();
     assert_eq!(found["figures"][0]["condition"], conditions[1]);
@@ -360,7 +360,7 @@ fn an_import_is_placed_on_its_bus_and_not_divided() {
     let table =
         "metric,mean,unit,measured\nseq read 1m,275,MiB/s,device\nseq write 1m,54.3,MiB/s,\n";
     fs::write(&path, table).expect("it can be written");
-    bed.run(&["import", text(&path)]).assert_code(0);
+    bed.run(&["store", "import", text(&path)]).assert_code(0);
     let found = bed
         .run(&["explain", "last", "--bus", "hs400", "--json"])
         .json();

@@ -170,7 +170,7 @@ fn where_no_thread_or_memory_is_to_be_had_it_says_so() {
         "ladder-dsync",
     ];
     let scenario = ["scenario", "video", path, "--size", "4M"];
-    let soak = ["soak", path, "--size", "1M", "--passes", "1"];
+    let soak = ["lab", "soak", path, "--size", "1M", "--passes", "1"];
     let mut told = 0;
     for words in [
         &qualify[..],
@@ -188,7 +188,7 @@ fn where_no_thread_or_memory_is_to_be_had_it_says_so() {
     }
     assert!(told > 4, "{told}");
     let large = [
-        "soak", path, "--size", "512M", "--block", "512M", "--passes", "1",
+        "lab", "soak", path, "--size", "512M", "--block", "512M", "--passes", "1",
     ];
     let ended = limited(&bed, &["--as=400000000"], &large);
     ended.assert_code(1);
@@ -215,6 +215,7 @@ fn a_device_that_is_pulled_is_neither_fake_nor_faulty() {
         (&["capacity", "--probe", "--destroy-data"], 64),
         (
             &[
+                "lab",
                 "soak",
                 "--passes",
                 "1000",
@@ -241,7 +242,7 @@ fn a_device_that_is_pulled_is_neither_fake_nor_faulty() {
         ended.assert_says(&["assay:", "it went away after"]);
         let run = bed.stored("last");
         assert_eq!(run["run"]["status"], "failed", "{words:?}");
-        let shown = bed.run(&["show", "last"]).out;
+        let shown = bed.run(&["report", "last"]).out;
         for word in [
             "ake:",
             "FAKE",

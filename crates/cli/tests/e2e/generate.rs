@@ -55,7 +55,7 @@ fn each_command_has_a_page_with_all_sections() {
     for name in [
         "assay",
         "assay-qualify",
-        "assay-agent-push",
+        "assay-lab-agent-push",
         "assay-fio",
         "assay-dd",
     ] {
@@ -85,7 +85,7 @@ fn each_command_has_a_page_with_all_sections() {
     for name in names.filter(|name| name.chars().all(char::is_alphabetic)) {
         count += usize::from(folder.join(format!("assay-{name}.1")).exists());
     }
-    assert!(count >= 34, "{count}");
+    assert_eq!(count, 30);
     let again = bed.join("again");
     generate(&bed, &["man", text(&again)]).assert_code(0);
     for page in pages(&folder) {
@@ -207,7 +207,7 @@ fn bash_completes_a_run_a_setting_and_a_target_on_a_terminal() {
         &bed,
         "bash --norc --noprofile -i",
         &format!(
-            "source {script}\nassay show ba\t\nassay sweep --vary rq\t1 x\n\
+            "source {script}\nassay report ba\t\nassay sweep --vary rq\t1 x\n\
              assay devices --on ssh://bo\t --x\nexit\n"
         ),
     );
@@ -232,7 +232,7 @@ fn zsh_completes_a_run_whether_the_script_is_sourced_or_loaded() {
         let shown = typed(
             &bed,
             "zsh -f -i",
-            &format!("{setup}\nassay show ba\t\nexit\n"),
+            &format!("{setup}\nassay report ba\t\nexit\n"),
         );
         assert!(shown.contains(&id), "{shown}");
     }
@@ -242,7 +242,7 @@ fn zsh_completes_a_run_whether_the_script_is_sourced_or_loaded() {
 fn fish_completes_a_run_with_what_it_is() {
     needs!("fish");
     let (bed, _, script) = measured("fish");
-    let ask = "source $argv[1]; complete -C 'assay show ba'";
+    let ask = "source $argv[1]; complete -C 'assay report ba'";
     let shown = output(
         command(&bed, "fish")
             .args(["--no-config", "-c", ask])
@@ -268,7 +268,7 @@ fn candidates(bed: &Bed, words: &[&str]) -> Vec<String> {
 #[test]
 fn candidates_without_a_store_or_with_a_damaged_one_make_and_say_nothing() {
     let bed = Bed::new();
-    let of_runs = ["show", ""];
+    let of_runs = ["report", ""];
     assert!(
         candidates(&bed, &of_runs)
             .iter()
@@ -296,9 +296,10 @@ fn names_that_a_shell_would_run_are_not_offered_but_the_id_of_the_run_is() {
     let bed = Bed::new();
     let ended = bed.short_run(&bed.folder());
     let id = ended.run_id().expect("an id").to_owned();
-    bed.run(&["tag", &id, "--name", "$(reboot)"]).assert_code(0);
+    bed.run(&["store", "tag", &id, "--name", "$(reboot)"])
+        .assert_code(0);
     let store = format!("--store={}", bed.store().display());
-    let shown = candidates(&bed, &["show", &store, ""]);
+    let shown = candidates(&bed, &["report", &store, ""]);
     assert!(shown.iter().any(|line| line.starts_with(&id)), "{shown:?}");
     assert!(!shown.iter().any(|line| line.starts_with('$')), "{shown:?}");
 }

@@ -1,4 +1,4 @@
-//! `assay import`: what the real tools write, and what is made of it.
+//! `assay store import`: what the real tools write, and what is made of it.
 
 use crate::assay::{Bed, Ended, text};
 use crate::machine;
@@ -14,7 +14,7 @@ const GOVERNORS: &str = "condition,metric,unit,n,mean,stdev\n\
 
 /// Takes files in; what was taken in.
 fn import(bed: &Bed, words: &[&str], files: &[&Path]) -> Value {
-    let mut all = vec!["import", "--json"];
+    let mut all = vec!["store", "import", "--json"];
     all.extend_from_slice(words);
     all.extend(files.iter().map(|file| text(file)));
     let ended = bed.run(&all);
@@ -127,7 +127,7 @@ fn the_normal_output_of_fio_and_of_assay_fio_comes_through_a_pipe() {
     own.args(["fio", "--name=own", "--rw=write", "--size=2m", "--bs=64k"]);
     let own = file(&bed, "own.txt", &output(&mut own));
     let stdin = fs::File::open(own).expect("it was written");
-    let mut command = bed.command(&["import", "-", "--json"]);
+    let mut command = bed.command(&["store", "import", "-", "--json"]);
     let piped = command.stdin(stdin).output().expect("it starts");
     let json: Value = serde_json::from_slice(&piped.stdout).expect("JSON");
     let label = &figure(&json, "", "own: write_bw")["measured"];
@@ -220,7 +220,7 @@ fn lines_of_dd() {
 fn an_import_is_listed_shown_reported_and_taken_in_again() {
     let bed = Bed::new();
     let table = file(&bed, "phone.csv", GOVERNORS);
-    let ended = bed.run(&["import", text(&table)]);
+    let ended = bed.run(&["store", "import", text(&table)]);
     ended.assert_code(0);
     for words in [
         "table: 4 figures",
@@ -247,9 +247,9 @@ fn an_import_is_listed_shown_reported_and_taken_in_again() {
         "{list}"
     );
 
-    let shown: Ended = bed.run(&["show", id, "--json"]);
+    let shown: Ended = bed.run(&["report", id, "--json"]);
     assert_eq!(shown.json(), json);
-    assert!(bed.run(&["show", "last"]).out.contains("ondemand"));
+    assert!(bed.run(&["report", "last"]).out.contains("ondemand"));
     let again = bed.join("again.csv");
     bed.run(&["report", id, "-o", text(&again)]).assert_code(0);
     assert_eq!(import(&bed, &[], &[&again])["figures"], json["figures"]);
@@ -282,13 +282,13 @@ fn an_import_is_a_page_a_mail_a_workbook_and_charts() {
     let index = fs::read_to_string(folder.join("index.html")).expect("a list");
     assert!(index.contains(&format!("href=\"{id}.html\"")), "{index}");
     assert!(folder.join(format!("{id}.html")).exists());
-    let charts = bed.run(&["plot", id]);
+    let charts = bed.run(&["report", id, "--chart"]);
     charts.assert_code(0);
     assert!(charts.out.contains("trials-rand-read"), "{}", charts.out);
-    let drawn = bed.run(&["plot", id, "--chart", "trials-rand-read"]);
+    let drawn = bed.run(&["report", id, "--chart", "trials-rand-read"]);
     drawn.assert_code(0);
     assert!(drawn.out.contains("ondemand"), "{}", drawn.out);
-    let said = bed.refused(&["plot", id, "--metric", "read_bw"]);
+    let said = bed.refused(&["report", id, "--metric", "read_bw"]);
     assert!(said.contains("--chart"), "{said}");
 }
 
@@ -321,14 +321,17 @@ fn what_cannot_be_taken_in_is_said_in_one_line_and_nothing_is_stored() {
             "not known what wrote this",
         ),
     ] {
-        let said = bed.refused(&["import", text(&good), text(path)]);
+        let said = bed.refused(&["store", "import", text(&good), text(path)]);
         assert!(said.contains(words), "{said}");
     }
-    let said = bed.refused(&["import", "-", "-"]);
+    let said = bed.refused(&["store", "import", "-", "-"]);
     assert!(said.contains("named twice"), "{said}");
-    assert!(bed.refused(&["import"]).contains("missing: <FILE>"));
     assert!(
-        bed.refused(&["import", text(&good), "--format", "x"])
+        bed.refused(&["store", "import"])
+            .contains("missing: <FILE>")
+    );
+    assert!(
+        bed.refused(&["store", "import", text(&good), "--format", "x"])
             .contains("fio-json")
     );
     assert!(!bed.store().exists(), "a store was made for nothing");

@@ -38,7 +38,7 @@ const RUNS: [(&str, &str); 16] = [
         "memory",
         "mem stress --stress-size 1M --flip-bit 8.1 --json",
     ),
-    ("soak", "soak . --size 1M --passes 1 --json"),
+    ("soak", "lab soak . --size 1M --passes 1 --json"),
     (
         "scenarios",
         "scenario database-log . --scale 0.01 --trials 1 --json",
@@ -60,7 +60,7 @@ const OTHERS: [(&str, &str); 31] = [
         "json",
         "qualify sim:rtsx-sd-pro-plus-128,noise=3,policy=open --quick --name b --json",
     ),
-    ("json", "show a --json"),
+    ("json", "report a --json"),
     ("json", "list --json"),
     (
         "model",
@@ -78,7 +78,7 @@ const OTHERS: [(&str, &str); 31] = [
     ("explain", "explain a --json"),
     (
         "traits",
-        "traits sim:emmc-8gb-hs400,noise=1 --size 256M --json",
+        "model traits sim:emmc-8gb-hs400,noise=1 --size 256M --json",
     ),
     ("verdicts", "compare a b --json"),
     (
@@ -86,24 +86,24 @@ const OTHERS: [(&str, &str); 31] = [
         "require a --file examples/requirements.toml --json",
     ),
     ("verdicts", "rank examples/governors.csv --json"),
-    ("verdicts", "power a --json"),
+    ("verdicts", "model power a --json"),
     (
         "import",
-        "import examples/rtsx-before-after.csv --name c --json",
+        "store import examples/rtsx-before-after.csv --name c --json",
     ),
     ("explain", "explain c --bus sdr104 --json"),
     ("series", "series --json"),
-    ("series", "trend seq-read-1m --json"),
+    ("series", "series seq-read-1m --json"),
     ("devices", "devices --json"),
     ("devices", "doctor . --json"),
     ("devices", "doctor --self --json"),
-    ("config", "config --json"),
-    ("boards", "targets --json"),
+    ("config", "lab config --json"),
+    ("boards", "lab targets --json"),
     ("watch", "watch --samples 2 --interval 50ms --json"),
     ("watch", "watch --json -- true"),
     ("replay", "replay --describe trace.log --json"),
-    ("store", "push --all --to other.sqlite --json"),
-    ("population", "share a --dry-run"),
+    ("store", "store push --all --to other.sqlite --json"),
+    ("population", "store share a --dry-run"),
 ];
 
 /// Objects whose keys are data.

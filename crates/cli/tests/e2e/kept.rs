@@ -31,6 +31,7 @@ fn a_step_that_is_told_survives_a_kill_at_that_moment() {
     let size = ["--size", "4M", "--sample-size", "64K", "--trials", "50"];
     let disks = [&["disks", folder], &size[..]].concat();
     let soak = [
+        "lab",
         "soak",
         folder,
         "--size",
@@ -68,9 +69,9 @@ fn rescued(bed: &Bed, ended: &Ended) -> Value {
     ended.assert_code(1);
     let line = ended.err.last().expect("a reason");
     assert!(line.contains("was removed or replaced"), "{line}");
-    let (_, command) = line.split_once("assay show ").expect("a remedy");
+    let (_, command) = line.split_once("assay report ").expect("a remedy");
     let words: Vec<&str> = command.split(' ').collect();
-    let shown = [&["show"], &words[..], &["--json"]].concat();
+    let shown = [&["report"], &words[..], &["--json"]].concat();
     let mut command = bed.command_without_store(&shown);
     let output = command.output().expect("it runs");
     serde_json::from_slice(&output.stdout).expect("a run")

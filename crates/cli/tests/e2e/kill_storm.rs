@@ -116,9 +116,9 @@ fn assert_usable(bed: &Bed, context: &str) {
     let commands: [&[&str]; 6] = [
         &["series", "--all"],
         &["store", "rebuild"],
-        &["push", "--all", "--to", &second],
-        &["query", "SELECT count(*) FROM assay_figures"],
-        &["export", "--tidy", text(&tables)],
+        &["store", "push", "--all", "--to", &second],
+        &["store", "query", "SELECT count(*) FROM assay_figures"],
+        &["store", "export", "--tidy", text(&tables)],
         &["list"],
     ];
     for words in commands {

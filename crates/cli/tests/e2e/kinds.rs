@@ -203,12 +203,12 @@ pub fn all(bed: &Bed, stage: &Stage) -> Vec<Kind> {
         ),
         kind(
             "traits",
-            format!("traits {folder} --size 32M --only read-costs --trials TIMES"),
+            format!("model traits {folder} --size 32M --only read-costs --trials TIMES"),
         ),
     ];
     all.push(Kind {
         name: "soak",
-        words: format!("soak {folder} --size 4M --passes TIMES --checkpoint 150ms"),
+        words: format!("lab soak {folder} --size 4M --passes TIMES --checkpoint 150ms"),
         times: ("3", "1000000"),
     });
     // A verdict takes two blocks.

@@ -88,7 +88,7 @@ impl<'a> Desk<'a> {
 
     fn release_stale(&self) -> Ended {
         let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
-        command.args(["targets", "--release-stale"]);
+        command.args(["lab", "targets", "--release-stale"]);
         Running::start(&mut self.near(&mut command)).end()
     }
 
@@ -148,7 +148,7 @@ fn a_campaign_measures_on_all_boards_and_compares_the_parts() {
     // More at a time would be too many for one server of ssh.
     let rest = format!("at_once = 4\n{}{}", part("a", 25), part("b", 25));
     let file = desk.campaign(SHORT, &rest);
-    let listed = desk.run(&["campaign", text(&file), "--dry-run"]);
+    let listed = desk.run(&["lab", "campaign", text(&file), "--dry-run"]);
     listed.assert_code(0);
     assert!(
         listed
@@ -158,7 +158,7 @@ fn a_campaign_measures_on_all_boards_and_compares_the_parts() {
         listed.out
     );
 
-    let ended = desk.run(&["campaign", text(&file), "--json"]);
+    let ended = desk.run(&["lab", "campaign", text(&file), "--json"]);
     ended.assert_code(0);
     ended.assert_says(&["labgrid:a-dead ended with 5", "tried on another board"]);
     let comparison = ended.json();
@@ -181,7 +181,7 @@ fn two_machines_share_boards_of_which_each_has_one_job_at_a_time() {
     let desks = [Desk::new(&lab, "one"), Desk::new(&lab, "two")];
     let campaigns = desks.each_ref().map(|desk| {
         let file = desk.campaign(SHORT, &format!("at_once = 2\n{}", part("a", 4)));
-        desk.start(&["campaign", text(&file)])
+        desk.start(&["lab", "campaign", text(&file)])
     });
     for ended in campaigns.map(Running::end) {
         ended.assert_code(0);
@@ -208,7 +208,7 @@ fn two_machines_share_boards_of_which_each_has_one_job_at_a_time() {
 /// A campaign that has begun on all of four boards.
 fn long_campaign(desk: &Desk<'_>) -> Running {
     let file = desk.campaign(LONG, &part("a", 4));
-    let mut running = desk.start(&["campaign", text(&file)]);
+    let mut running = desk.start(&["lab", "campaign", text(&file)]);
     for number in 0..4 {
         running.await_words(&format!("labgrid:a0{number}: ["));
     }
@@ -319,7 +319,7 @@ fn who_loses_a_board_is_told() {
     let lab = or_skip!(Lab::new(&places(1, "a")));
     let desk = Desk::new(&lab, "desk");
     let file = desk.campaign(LONG, &part("a", 1));
-    let mut running = desk.start(&["campaign", text(&file)]);
+    let mut running = desk.start(&["lab", "campaign", text(&file)]);
     running.await_words("labgrid:a00: [");
     lab.client(&["-p", "a00", "release", "--kick"]);
     running.signal(Signal::TERM);
@@ -339,11 +339,11 @@ fn without_a_lab_there_are_still_campaigns() {
     let head = format!("command = [\"qualify\", {folder:?}, {words}\n");
     let write = |rest: &str| fs::write(&file, format!("{head}{rest}")).expect("a file");
     write("[[part]]\nname = \"here\"\ntargets = [\"local\"]\n");
-    let ended = bed.run(&["campaign", text(&file)]);
+    let ended = bed.run(&["lab", "campaign", text(&file)]);
     ended.assert_code(0);
     ended.assert_says(&["part here: local is run", "1 of 1"]);
 
-    let listed = bed.run(&["campaign", text(&file), "--dry-run"]);
+    let listed = bed.run(&["lab", "campaign", text(&file), "--dry-run"]);
     listed.assert_code(0);
     let line = listed.out.lines().nth(1).unwrap_or_default();
     assert!(
@@ -351,7 +351,7 @@ fn without_a_lab_there_are_still_campaigns() {
         "{}",
         listed.out
     );
-    let listed = bed.run(&["campaign", text(&file), "--dry-run", "--json"]);
+    let listed = bed.run(&["lab", "campaign", text(&file), "--dry-run", "--json"]);
     listed.assert_code(0);
     let listed = listed.json();
     let board = &listed["parts"][0]["boards"][0];
@@ -360,7 +360,7 @@ fn without_a_lab_there_are_still_campaigns() {
     assert_eq!(listed["command"][0], "qualify", "{listed:#}");
 
     write("[[part]]\nname = \"gone\"\ntargets = [\"ssh://root@127.0.0.1:1\"]\n");
-    let listed = bed.run(&["campaign", text(&file), "--dry-run"]);
+    let listed = bed.run(&["lab", "campaign", text(&file), "--dry-run"]);
     listed.assert_code(5);
     assert!(listed.out.contains("not reached: "), "{}", listed.out);
 
@@ -378,16 +378,16 @@ fn without_a_lab_there_are_still_campaigns() {
         ),
     ] {
         fs::write(&file, format!("command = {command}\n{part}")).expect("a file");
-        let refusal = bed.refused(&["campaign", text(&file), "--dry-run"]);
+        let refusal = bed.refused(&["lab", "campaign", text(&file), "--dry-run"]);
         assert!(refusal.contains(why), "{command}: {refusal}");
     }
 
     write(
         "[[part]]\nname = \"here\"\ntargets = [\"local\"]\n[[part]]\nname = \"there\"\ntargets = [\"local\"]\n",
     );
-    let refusal = bed.refused(&["campaign", text(&file)]);
+    let refusal = bed.refused(&["lab", "campaign", text(&file)]);
     assert!(refusal.contains("one unit of one part"), "{refusal}");
-    let refusal = bed.refused(&["campaign", text(Path::new("/no/such/file"))]);
+    let refusal = bed.refused(&["lab", "campaign", text(Path::new("/no/such/file"))]);
     assert!(refusal.contains("No such file"), "{refusal}");
 }
 

@@ -78,7 +78,7 @@ fn a_sweep_ends_when_every_comparison_has_a_verdict() {
     let slow = pair["b"].as_str().is_some_and(|name| name.ends_with("=20"));
     let word = if slow { "slower" } else { "faster" };
     assert_eq!(pair["verdict"], word, "{ranked:#}");
-    for command in ["rank", "compare", "show"] {
+    for command in ["rank", "compare", "report"] {
         let ended = bed.run(&[command, "last"]);
         ended.assert_code(0);
         let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");

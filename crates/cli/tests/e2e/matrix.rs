@@ -221,7 +221,7 @@ fn what_is_not_repeated_in_rounds_says_why() {
 fn resumed_after_a_kill(bed: &Bed, words: &[&str], least: usize) -> Value {
     let running = bed.start(words);
     let id = await_some("trials", || {
-        let shown = bed.run(&["show", "last", "--json"]);
+        let shown = bed.run(&["report", "last", "--json"]);
         let run: Value = serde_json::from_str(&shown.out).ok()?;
         let enough = run["run"]["status"] == "running" && trials(&run).len() >= least;
         enough.then(|| run["run"]["id"].as_str().expect("a word").to_owned())

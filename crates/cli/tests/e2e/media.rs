@@ -68,6 +68,7 @@ fn on_another_medium(begin: &[&str], resume: &[&str], under_way: impl Fn(&str) -
 fn a_soak_is_not_resumed_on_another_medium() {
     needs!(root, "losetup");
     let begin = [
+        "lab",
         "soak",
         "--passes",
         "1000000",
@@ -75,7 +76,7 @@ fn a_soak_is_not_resumed_on_another_medium() {
         "150ms",
         "--destroy-data",
     ];
-    on_another_medium(&begin, &["soak", "--resume", "last"], |line| {
+    on_another_medium(&begin, &["lab", "soak", "--resume", "last"], |line| {
         line.contains(" #1: ")
     });
 }
@@ -116,10 +117,10 @@ fn a_device_may_be_named_by_a_link() {
         (&link, device.node()),
         (device.node(), &link),
     ] {
-        let soak = ["soak", text(path), &named(name)];
+        let soak = ["lab", "soak", text(path), &named(name)];
         bed.run(&[&soak[..], &words].concat()).assert_code(0);
     }
     let other = named(&scratch.join("other"));
-    let line = bed.refused(&["soak", text(&link), &other]);
+    let line = bed.refused(&["lab", "soak", text(&link), &other]);
     assert!(line.contains("--destroy-data names"), "{line}");
 }

@@ -51,7 +51,7 @@ fn every_kernel_has_a_rate_and_says_what_it_was_made_of() {
         "mbw's count"
     );
     assert_eq!(run["device"]["backing"]["kind"], "main_memory");
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     shown.assert_code(0);
     assert!(shown.out.contains("Bandwidth of memory"), "{}", shown.out);
     let (answer, _) = shown.out.split_once("\nRun\n").expect("sections");
@@ -84,7 +84,7 @@ fn two_runs_of_latency_are_compared() {
     let [b, a, ..] = ids[..] else {
         panic!("{}", listed.out)
     };
-    let shown = bed.run(&["show", "last"]).out;
+    let shown = bed.run(&["report", "last"]).out;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         shown.contains("(cpu-cache) in a working set of 4 KiB; "),
@@ -125,7 +125,7 @@ fn a_flipped_bit_is_found_with_its_address_and_ends_with_4() {
     assert_eq!(differ, 1 << 5);
     assert_eq!(flip["wrong_reads"], flip["reads"]);
     assert_eq!(after["flips"], 0, "and it went on");
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     assert!(
         shown.out.starts_with("MEMORY IS FAULTY: 1 word of 2 MiB"),
         "{}",

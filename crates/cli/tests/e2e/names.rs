@@ -1,6 +1,6 @@
 //! Lists, names, tags and notes of stored runs, removing them, and where a report goes.
 
-use crate::assay::{Bed, text};
+use crate::assay::{Bed, Running, text};
 use std::fs;
 
 /// A store with one short run that is called `base`, and its id.
@@ -39,18 +39,20 @@ fn a_name_stands_for_its_run_until_another_gets_it() {
     let (bed, first) = named();
     let second = bed.short_run(&bed.folder_named("second"));
     let second = second.run_id().expect("an id");
-    let shown = bed.run(&["show", "base"]);
+    let shown = bed.run(&["report", "base"]);
     shown.assert_code(0);
     assert!(shown.out.contains(&first), "{}", shown.out);
     assert!(shown.out.contains("Tags  =1+1, nightly"), "{}", shown.out);
-    let line = bed.refused(&["tag", second, "--name", "base"]);
+    let line = bed.refused(&["store", "tag", second, "--name", "base"]);
     assert!(
         line.contains(&format!("{first} is called 'base' already")),
         "{line}"
     );
-    bed.run(&["tag", "base", "--no-name"]).assert_code(0);
-    bed.run(&["tag", second, "--name", "base"]).assert_code(0);
-    assert!(bed.run(&["show", "base"]).out.contains(second));
+    bed.run(&["store", "tag", "base", "--no-name"])
+        .assert_code(0);
+    bed.run(&["store", "tag", second, "--name", "base"])
+        .assert_code(0);
+    assert!(bed.run(&["report", "base"]).out.contains(second));
     let folder = bed.folder_named("third");
     let line = bed.refused(&["qualify", text(&folder), "--name", "base"]);
     assert!(line.contains("is called 'base' already"), "{line}");
@@ -62,15 +64,21 @@ fn hostile_names_are_refused_and_hostile_tags_cannot_steer_the_terminal() {
     let (bed, _) = named();
     let long = "x".repeat(10_000);
     for name in ["", "last", "a@b", "a/b", "a\nb", "\u{1b}[2J", &long] {
-        let ended = bed.run(&["tag", "base", "--name", name]);
+        let ended = bed.run(&["store", "tag", "base", "--name", name]);
         ended.assert_code(2);
         let err = ended.err.join("\n");
         assert!(!err.contains('\u{1b}'), "{err}");
     }
-    bed.run(&["tag", "base", "--tag", "\u{1b}]0;x\u{7}"])
+    bed.run(&["store", "tag", "base", "--tag", "\u{1b}]0;x\u{7}"])
         .assert_code(2);
-    bed.run(&["tag", "base", "--name", "=HYPERLINK(\"x\") <script>"])
-        .assert_code(0);
+    bed.run(&[
+        "store",
+        "tag",
+        "base",
+        "--name",
+        "=HYPERLINK(\"x\") <script>",
+    ])
+    .assert_code(0);
     let list = bed.run(&["list"]);
     assert_eq!(list.out.lines().count(), 2, "{}", list.out);
 }
@@ -116,10 +124,10 @@ fn the_list_answers_with_figure_and_evidence_and_can_be_filtered() {
 #[test]
 fn rm_removes_all_or_nothing() {
     let (bed, id) = named();
-    let line = bed.refused(&["rm", "base", "nosuch"]);
+    let line = bed.refused(&["store", "rm", "base", "nosuch"]);
     assert!(line.contains("nosuch"), "{line}");
     assert_eq!(listed(&bed, &[])["runs"].as_array().map(Vec::len), Some(1));
-    let removed = bed.run(&["rm", "base", &id]);
+    let removed = bed.run(&["store", "rm", "base", &id]);
     removed.assert_code(0);
     let said = removed.err.join("\n");
     assert!(said.contains(&format!("removed run {id} (base)")), "{said}");
@@ -127,26 +135,20 @@ fn rm_removes_all_or_nothing() {
 }
 
 #[test]
-fn a_report_without_a_file_writes_a_page_and_says_where() {
+fn a_report_without_a_file_is_shown() {
     let (bed, id) = named();
-    let page = bed.join(&format!("assay-{id}.html"));
-    let report = || {
-        let folder = page.parent().expect("a folder");
-        let ended = bed
-            .command(&["report", "base"])
-            .current_dir(folder)
-            .output();
-        let ended = ended.expect("assay runs");
-        String::from_utf8_lossy(&ended.stderr).into_owned()
-    };
-    assert!(report().contains(&format!("wrote assay-{id}.html")));
-    assert!(
-        report().contains(&format!("wrote assay-{id}.html")),
-        "its own is renewed"
+    let folder = bed.join("empty");
+    fs::create_dir(&folder).expect("a folder");
+    let mut shown = bed.command(&["report", "base"]);
+    let shown = Running::start(shown.current_dir(&folder)).end();
+    shown.assert_code(0);
+    assert!(shown.out.contains(&id), "{}", shown.out);
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0);
+    let json = bed.run(&["report", "base", "--json"]);
+    assert_eq!(
+        json.out,
+        bed.run(&["report", "base", "--format", "json"]).out
     );
-    fs::write(&page, "notes").expect("a file");
-    assert!(report().contains(&format!("wrote assay-{id}-2.html")));
-    assert_eq!(fs::read_to_string(&page).expect("a file"), "notes");
 }
 
 #[test]
@@ -154,7 +156,7 @@ fn a_table_that_is_not_understood_is_told_its_columns() {
     let bed = Bed::new();
     let table = bed.join("x.csv");
     fs::write(&table, "when,what\n1,2\n").expect("a file");
-    let line = bed.refused(&["import", text(&table)]);
+    let line = bed.refused(&["store", "import", text(&table)]);
     for word in ["condition,metric,unit,value", "bfq,seq_read,MB/s,166"] {
         assert!(line.contains(word), "{line}");
     }

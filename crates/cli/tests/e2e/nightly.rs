@@ -122,7 +122,11 @@ fn measure_and_push(bed: &Bed, boards: &[Board], night: u64, there: &str) {
         board.keep(night);
     }
     let push = |board: &Board| {
-        start_with_store(bed, text(&board.store), &["push", "--all", "--to", there])
+        start_with_store(
+            bed,
+            text(&board.store),
+            &["store", "push", "--all", "--to", there],
+        )
     };
     let pushing: Vec<Running> = boards.iter().map(push).collect();
     for pushing in pushing {
@@ -194,7 +198,7 @@ fn two_weeks_in_a_lab_find_a_slower_firmware_and_nothing_else() {
     let started = with_store(
         &bed,
         &there,
-        &["show", change["run"].as_str().expect("a run"), "--json"],
+        &["report", change["run"].as_str().expect("a run"), "--json"],
     );
     let started = started.json()["run"]["started"].to_string();
     assert!(

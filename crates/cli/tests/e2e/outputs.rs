@@ -62,7 +62,7 @@ fn neither_stream_is_coloured_for_a_pipe() {
     let words = ["--size", "1M", "--trials", "1", "--only", "read-cached"];
     let ended = bed.qualify(&folder, &words).end();
     assert!(ended.out.contains("Stored as run"), "{}", ended.out);
-    for words in [&["list"][..], &["show", "last"], &["--help"]] {
+    for words in [&["list"][..], &["report", "last"], &["--help"]] {
         let shown = bed.run(words);
         assert!(!shown.out.is_empty() && !shown.out.contains(ESCAPE));
     }
@@ -74,7 +74,7 @@ fn a_terminal_gets_colour_unless_it_is_not_wanted() {
     needs!("script");
     let (bed, _) = bed_with_run();
     let assay = env!("CARGO_BIN_EXE_assay");
-    let line = format!("{assay} show last --store {}", text(&bed.store()));
+    let line = format!("{assay} report last --store {}", text(&bed.store()));
     let shown = |no_color: Option<&str>| {
         let mut command = assay_testkit::command("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -93,8 +93,8 @@ fn a_terminal_gets_colour_unless_it_is_not_wanted() {
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let (bed, _) = bed_with_run();
     for words in [
-        &["show", "last", "--json"][..],
-        &["show", "last"],
+        &["report", "last", "--json"][..],
+        &["report", "last"],
         &["list"],
     ] {
         let mut command = bed.command(words);
@@ -121,7 +121,7 @@ fn the_list_has_every_run_newest_first() {
     assert!(list.out.contains("finished"));
 
     for name in ["last", second, &second[..6]] {
-        let shown = bed.run(&["show", name]);
+        let shown = bed.run(&["report", name]);
         shown.assert_code(0);
         assert!(shown.out.contains(second), "{name}: {}", shown.out);
     }
@@ -229,7 +229,9 @@ fn writers(path: &str) -> Vec<Vec<String>> {
     vec![
         with(format!("--output={path}")),
         with(format!("--write_iolog={path}")),
-        ["plot", "last", "-o", path].map(str::to_owned).to_vec(),
+        ["report", "last", "--chart", "-o", path]
+            .map(str::to_owned)
+            .to_vec(),
     ]
 }
 
@@ -254,7 +256,7 @@ fn results_are_not_written_over_a_device_or_the_file_behind_one() {
             assert!(fs::read(&image).unwrap() == content, "{words:?}");
             let said = ended.err.join("\n");
             let reason = said.contains("is a block device") || said.contains("the file behind");
-            assert!(reason || words[0] == "plot", "{words:?}: {said}");
+            assert!(reason || words[0] == "report", "{words:?}: {said}");
         }
     }
     assert!(
@@ -305,7 +307,7 @@ fn a_named_pipe_is_not_waited_for() {
     let pipe = bed.join("pipe");
     let made = assay_testkit::command("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|made| made.success()));
-    let import = bed.refused(&["import", text(&pipe)]);
+    let import = bed.refused(&["store", "import", text(&pipe)]);
     assert!(import.contains("a named pipe"), "{import}");
     let folder = bed.folder();
     let replay = bed.refused(&["replay", text(&pipe), text(&folder)]);

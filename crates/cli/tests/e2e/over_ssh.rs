@@ -77,9 +77,9 @@ impl Machine {
         Running::start(&mut self.command(words)).end()
     }
 
-    /// `assay agent` there.
+    /// `assay lab agent` there.
     pub fn agent(&self, order: &str) -> Ended {
-        let words = ["agent", order, "--on", "ssh://board"];
+        let words = ["lab", "agent", order, "--on", "ssh://board"];
         let command = self.bed.command_without_store(&words);
         Running::start(&mut self.reached_by(command)).end()
     }

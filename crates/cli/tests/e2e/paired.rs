@@ -319,7 +319,7 @@ fn both_runs_get_a_name_of_their_own_and_the_same_tags() {
     let ended = paired(&bed, part, part, &words);
     ended.assert_code(0);
     for (name, id) in ["patch-A", "patch-B"].iter().zip(ids(&ended)) {
-        let shown = bed.run(&["show", name]).out;
+        let shown = bed.run(&["report", name]).out;
         assert!(
             shown.contains(&id) && shown.contains("Tags  nightly"),
             "{shown}"

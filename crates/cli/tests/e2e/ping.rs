@@ -42,7 +42,7 @@ fn two_runs_are_listed_shown_reported_and_compared_by_latency() {
     }
     let list = bed.run(&["list"]);
     assert!(list.out.contains("ping"), "{}", list.out);
-    let shown = bed.run(&["show", "after"]);
+    let shown = bed.run(&["report", "after"]);
     assert!(shown.out.contains("simulated"), "{}", shown.out);
     let page = bed.join("ping.html");
     bed.run(&["report", "after", "-o", text(&page)])

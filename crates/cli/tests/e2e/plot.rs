@@ -1,4 +1,4 @@
-//! `assay plot`: one chart, in the terminal or as a file.
+//! `assay report --chart`: one chart, in the terminal or as a file.
 
 use crate::assay::{Bed, Running, text};
 use assay_testkit::needs;
@@ -17,7 +17,7 @@ fn bed_with_run() -> Bed {
 
 fn plotted(bed: &Bed, name: &str, words: &[&str]) -> Vec<u8> {
     let path = bed.join(name);
-    let mut all = vec!["plot", "last", "-o", text(&path)];
+    let mut all = vec!["report", "last", "-o", text(&path)];
     all.extend_from_slice(words);
     let ended = bed.run(&all);
     ended.assert_code(0);
@@ -48,7 +48,7 @@ fn each_ending_has_its_format() {
 fn gnuplot_draws_every_chart_of_a_run() {
     needs!("gnuplot");
     let bed = bed_with_run();
-    let list = bed.run(&["plot", "last"]);
+    let list = bed.run(&["report", "last", "--chart"]);
     list.assert_code(0);
     let names: Vec<&str> = list
         .out
@@ -78,7 +78,7 @@ fn gnuplot_draws_every_chart_of_a_run() {
 #[test]
 fn without_a_file_it_is_drawn_in_characters() {
     let bed = bed_with_run();
-    let drawn = bed.run(&["plot", "last", "--chart", "latency-rand-read-4k"]);
+    let drawn = bed.run(&["report", "last", "--chart", "latency-rand-read-4k"]);
     drawn.assert_code(0);
     assert!(
         drawn.out.contains("99 %") && drawn.out.contains("slowest"),
@@ -86,7 +86,7 @@ fn without_a_file_it_is_drawn_in_characters() {
         drawn.out
     );
     assert!(!drawn.out.contains('\u{1b}'), "a pipe has no colours");
-    let mut plain = bed.command(&["plot", "last", "--chart", "latency-rand-read-4k"]);
+    let mut plain = bed.command(&["report", "last", "--chart", "latency-rand-read-4k"]);
     let plain = Running::start(plain.env("NO_COLOR", "1")).end();
     let curve = plain.out.lines().filter(|line| line.contains('|'));
     assert!(curve.count() > 5, "{}", plain.out);
@@ -97,17 +97,17 @@ fn without_a_file_it_is_drawn_in_characters() {
 #[test]
 fn what_cannot_be_drawn_is_refused() {
     let bed = bed_with_run();
-    let said = bed.refused(&["plot", "last", "--chart", "latency-rand-read"]);
+    let said = bed.refused(&["report", "last", "--chart", "latency-rand-read"]);
     assert!(
         said.contains("latency-rand-read-4k"),
         "the nearest name: {said}"
     );
-    let said = bed.refused(&["plot", "last", "--metric", "nothing"]);
+    let said = bed.refused(&["report", "last", "--metric", "nothing"]);
     assert!(said.contains("write_bw"), "{said}");
     let path = bed.join("x.pdf");
-    let said = bed.refused(&["plot", "last", "--metric", "write_bw", "-o", text(&path)]);
+    let said = bed.refused(&["report", "last", "--metric", "write_bw", "-o", text(&path)]);
     assert!(said.contains(".svg, .png, .gp or .csv"), "{said}");
     let path = bed.join("x.svg");
-    let said = bed.refused(&["plot", "last", "-o", text(&path)]);
+    let said = bed.refused(&["report", "last", "--chart", "-o", text(&path)]);
     assert!(said.contains("--chart") && !path.exists(), "{said}");
 }

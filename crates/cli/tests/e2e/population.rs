@@ -31,7 +31,7 @@ fn run(bed: &Bed, words: &[&str]) -> crate::assay::Ended {
 
 fn shared(bed: &Bed) -> (PathBuf, Value) {
     let folder = bed.join("devices");
-    run(bed, &["share", "last", "--to", text(&folder)]).assert_code(0);
+    run(bed, &["store", "share", "last", "--to", text(&folder)]).assert_code(0);
     let mut files = fs::read_dir(&folder).expect("a folder");
     let file = files.next().expect("a file").expect("an entry").path();
     assert!(files.next().is_none(), "one run, one file");
@@ -58,7 +58,7 @@ fn add_units(folder: &Path, of: &Value, units: u32) {
 #[test]
 fn a_dry_run_prints_the_bytes_that_would_leave_and_nothing_else() {
     let bed = measured();
-    let dry = run(&bed, &["share", "last", "--dry-run"]);
+    let dry = run(&bed, &["store", "share", "last", "--dry-run"]);
     dry.assert_code(0);
     assert!(!bed.join("devices").exists());
     let (folder, value) = shared(&bed);
@@ -96,10 +96,10 @@ fn a_dry_run_prints_the_bytes_that_would_leave_and_nothing_else() {
 #[test]
 fn a_key_that_others_can_read_is_not_used() {
     let bed = measured();
-    run(&bed, &["share", "last", "--dry-run"]).assert_code(0);
+    run(&bed, &["store", "share", "last", "--dry-run"]).assert_code(0);
     let key = bed.join("data/assay/share.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("it is ours");
-    let line = run(&bed, &["share", "last", "--dry-run"]).refusal();
+    let line = run(&bed, &["store", "share", "last", "--dry-run"]).refusal();
     assert!(
         line.contains("share.key") && line.contains("chmod 600"),
         "{line}"
@@ -112,7 +112,7 @@ fn a_run_stands_among_other_units_in_text_page_and_json() {
     let (folder, own) = shared(&bed);
     let folder_name = text(&folder);
     add_units(&folder, &own, 4);
-    let few = run(&bed, &["show", "last", "--population", folder_name]);
+    let few = run(&bed, &["report", "last", "--population", folder_name]);
     assert!(few.out.contains("4 other units"), "{}", few.out);
     assert!(!few.out.contains("P50"), "{}", few.out);
     // Neither git's files nor damaged ones count.
@@ -120,7 +120,7 @@ fn a_run_stands_among_other_units_in_text_page_and_json() {
     fs::write(folder.join(".git/x.json"), "{").expect("a file");
     fs::write(folder.join("broken.json"), "{").expect("a file");
     add_units(&folder, &own, 20);
-    let shown = run(&bed, &["show", "last", "--population", folder_name]);
+    let shown = run(&bed, &["report", "last", "--population", folder_name]);
     shown.assert_code(0);
     shown.assert_says(&["1 of 22 files", "broken.json"]);
     assert!(
@@ -130,7 +130,7 @@ fn a_run_stands_among_other_units_in_text_page_and_json() {
     );
     let json = run(
         &bed,
-        &["show", "last", "--json", "--population", folder_name],
+        &["report", "last", "--json", "--population", folder_name],
     )
     .json();
     let placed = &json["population"]["figures"][0];
@@ -148,7 +148,7 @@ fn a_run_stands_among_other_units_in_text_page_and_json() {
     run(&bed, &report).assert_code(0);
     let page = fs::read_to_string(page).expect("a page");
     assert!(page.contains("of 20 units"), "the page has it");
-    let configured = with_data(&bed, &["show", "last"])
+    let configured = with_data(&bed, &["report", "last"])
         .env("ASSAY_POPULATION", &folder)
         .output()
         .expect("it runs");
@@ -161,7 +161,7 @@ fn the_store_is_a_population_too_and_one_unit_is_none() {
     let bed = measured();
     bed.run(&[&["qualify", EMMC][..], &ONE_JOB].concat())
         .assert_code(0);
-    let shown = bed.run(&["show", "last", "--population", "store"]);
+    let shown = bed.run(&["report", "last", "--population", "store"]);
     shown.assert_code(0);
     assert!(shown.out.contains("0 other units"), "{}", shown.out);
 }

@@ -1,4 +1,4 @@
-//! `assay powercut`: a board is killed while it writes to a drive with a write-back cache.
+//! `assay lab powercut`: a board is killed while it writes to a drive with a write-back cache.
 //! A drive that honours flushes loses nothing that was acknowledged; one that drops them
 //! does, and so does a file system that asks for none.
 
@@ -58,6 +58,7 @@ impl Bench {
     fn start_with(&self, on: &str, cycles: &str, words: &[&str]) -> Running {
         let (cut, url) = (format!("command:{}", self.switch("off")), self.board.url());
         let all = [
+            "lab",
             "powercut",
             "--on",
             &url,
@@ -79,7 +80,14 @@ impl Bench {
     }
 
     fn resume(&self) -> Ended {
-        let words = ["powercut", "--resume", "--on", &self.board.url(), "--json"];
+        let words = [
+            "lab",
+            "powercut",
+            "--resume",
+            "--on",
+            &self.board.url(),
+            "--json",
+        ];
         self.reach(&words).end()
     }
 
@@ -160,7 +168,7 @@ fn a_drive_that_honours_flushes_keeps_what_it_acknowledged() {
     assert_eq!(found["check"]["exit_code"], 0, "{found:#}");
     let shown = bench
         .bed
-        .run(&["show", run["run"]["id"].as_str().expect("an id")]);
+        .run(&["report", run["run"]["id"].as_str().expect("an id")]);
     let shown = shown.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("every one is there"), "{shown}");
     assert!(shown.contains("95 % confidence"), "{shown}");
@@ -224,7 +232,15 @@ fn a_board_of_a_labgrid_is_cut_by_its_power_port() {
     let lab = or_skip!(Lab::here(&[place.powered_by(&port)]));
     let words = on_ext4("");
     let [path, mount, what] = words.each_ref().map(String::as_str);
-    let words = ["powercut", "--on", "labgrid:bench", path, mount, what];
+    let words = [
+        "lab",
+        "powercut",
+        "--on",
+        "labgrid:bench",
+        path,
+        mount,
+        what,
+    ];
     let cut = ["--cut", "labgrid", "--cycles", "1", "--after", "1s..4s"];
     let mut command = bench.bed.command(&[&words[..], &cut, &["--json"]].concat());
     command
@@ -291,6 +307,7 @@ impl Restarted {
 
     fn cut(&self, words: &[&str]) -> Ended {
         let all = [
+            "lab",
             "powercut",
             "--on",
             "ssh://board",
@@ -392,7 +409,7 @@ fn fifty_cuts_lose_nothing_on_a_drive_that_honours_flushes() {
     (1..=50).for_each(|cycle| running.await_words(&format!("[{cycle}/50]")));
     let ended = running.end();
     let (cuts, lost) = bench.drive.losses();
-    let shown = bench.bed.run(&["show", "last"]);
+    let shown = bench.bed.run(&["report", "last"]);
     println!("{cuts} cuts, {lost} sectors lost with them\n{}", shown.out);
     ended.assert_code(0);
     assert_all_there(&ended.json(), 50);

@@ -107,7 +107,7 @@ fn what_an_agent_lacks_is_refused_before_anything_is_measured() {
         "ssh://board: the agent has no 'loads'",
         "9.0.0+abc with protocol 2",
         &own,
-        "assay agent push",
+        "assay lab agent push",
     ] {
         assert!(refusal.contains(words), "{words}: {refusal}");
     }
@@ -135,7 +135,7 @@ fn without_a_common_protocol_both_sides_and_the_remedy_are_named() {
             before,
             [
                 "from before protocol 1 (its version is 11)",
-                "assay agent push",
+                "assay lab agent push",
             ],
         ),
     ] {

@@ -65,59 +65,61 @@ fn to_and_from(there: &str) {
         "condition,metric,unit,n,mean,stdev\nA,read,MB/s,3,10,1\n",
     )
     .expect("a table");
-    bed.run(&["import", text(&table)]).assert_code(0);
+    bed.run(&["store", "import", text(&table)]).assert_code(0);
 
-    let ended = bed.run(&["push", "before", "--to", there]);
+    let ended = bed.run(&["store", "push", "before", "--to", there]);
     ended.assert_code(0);
     assert!(ended.out.starts_with("pushed 1 run to "), "{}", ended.out);
     assert!(!ended.out.contains("secret"), "{}", ended.out);
-    let ended = bed.run(&["push", "--all", "--to", there]);
+    let ended = bed.run(&["store", "push", "--all", "--to", there]);
     ended.assert_code(0);
     assert!(
         ended.out.ends_with(": 1 was there already\n"),
         "{}",
         ended.out
     );
-    let ended = bed.run(&["push", "--all", "--to", there, "--json"]);
+    let ended = bed.run(&["store", "push", "--all", "--to", there, "--json"]);
     ended.assert_code(0);
     let outcome = &ended.json()["transfers"][0];
     assert_eq!(ids(outcome, "there").len(), 3);
     assert_eq!(ids(outcome, "added").len(), 0);
-    let none = bed.run(&["push", "--json"]).json();
+    let none = bed.run(&["store", "push", "--json"]).json();
     assert_eq!(
         (&none["direction"], &none["transfers"]),
         (&"push".into(), &Value::Array(vec![]))
     );
     let here = listed(&bed, text(&bed.store()));
     assert_eq!(listed(&bed, there), here);
-    let shown = with_store(&bed, there, &["show", "before", "--json"]);
+    let shown = with_store(&bed, there, &["report", "before", "--json"]);
     assert_eq!(shown.json(), bed.stored("before"));
 
     // What is renamed there comes back, and what is removed there stays away.
-    with_store(&bed, there, &["tag", &two, "--name", "after"]).assert_code(0);
-    bed.run(&["pull", &two, "--from", there]).assert_code(0);
+    with_store(&bed, there, &["store", "tag", &two, "--name", "after"]).assert_code(0);
+    bed.run(&["store", "pull", &two, "--from", there])
+        .assert_code(0);
     assert_eq!(bed.stored("after")["run"]["id"], *two);
-    with_store(&bed, there, &["rm", &one]).assert_code(0);
-    let ended = bed.run(&["push", &one, "--to", there]);
+    with_store(&bed, there, &["store", "rm", &one]).assert_code(0);
+    let ended = bed.run(&["store", "push", &one, "--to", there]);
     ended.assert_code(1);
     ended.assert_says(&[&one, "was removed", "--again"]);
-    bed.run(&["push", "--all", "--to", there]).assert_code(0);
+    bed.run(&["store", "push", "--all", "--to", there])
+        .assert_code(0);
     assert_eq!(listed(&bed, there).len(), 2);
-    bed.run(&["push", &one, "--to", there, "--again"])
+    bed.run(&["store", "push", &one, "--to", there, "--again"])
         .assert_code(0);
     assert_eq!(listed(&bed, there), listed(&bed, text(&bed.store())));
 
     let empty = Bed::new();
-    let ended = empty.run(&["pull", "after", "--from", there]);
+    let ended = empty.run(&["store", "pull", "after", "--from", there]);
     ended.assert_code(0);
     assert!(ended.out.starts_with("pulled 1 run from "), "{}", ended.out);
     empty
-        .run(&["pull", "--all", "--from", there])
+        .run(&["store", "pull", "--all", "--from", there])
         .assert_code(0);
     assert_eq!(listed(&bed, there), listed(&empty, text(&empty.store())));
-    empty.run(&["rm", &one]).assert_code(0);
+    empty.run(&["store", "rm", &one]).assert_code(0);
     empty
-        .run(&["pull", "--all", "--from", there])
+        .run(&["store", "pull", "--all", "--from", there])
         .assert_code(0);
     assert_eq!(listed(&empty, text(&empty.store())).len(), 2);
 }
@@ -156,10 +158,10 @@ fn runs_go_to_another_machine_and_come_back() {
     let other = machine.folder.join("it's another.sqlite");
     let by_path = format!("ssh://ann@board{}", other.display());
     for (to, store) in [("ssh://board", &there), (&*by_path, &other)] {
-        let ended = machine.run(&["push", "mine", "--to", to]);
+        let ended = machine.run(&["store", "push", "mine", "--to", to]);
         ended.assert_code(0);
         assert_eq!(ended.out, format!("pushed 1 run to {to}\n"));
-        let ended = machine.run(&["push", "--all", "--to", to]);
+        let ended = machine.run(&["store", "push", "--all", "--to", to]);
         assert!(
             ended.out.ends_with(": 1 was there already\n"),
             "{}",
@@ -169,12 +171,12 @@ fn runs_go_to_another_machine_and_come_back() {
             listed(&machine.bed, text(store)),
             listed(&machine.bed, text(&machine.bed.store()))
         );
-        machine.run(&["rm", &run]).assert_code(0);
-        let ended = machine.run(&["pull", &run, "--from", to, "--again"]);
+        machine.run(&["store", "rm", &run]).assert_code(0);
+        let ended = machine.run(&["store", "pull", &run, "--from", to, "--again"]);
         ended.assert_code(0);
         assert_eq!(machine.bed.stored("mine")["run"]["id"], *run);
     }
-    let none = machine.run(&["pull", "nothing of it", "--from", "ssh://board"]);
+    let none = machine.run(&["store", "pull", "nothing of it", "--from", "ssh://board"]);
     none.assert_code(1);
     none.assert_says(&["ssh://board", "no run or import 'nothing of it'"]);
 }
@@ -183,18 +185,18 @@ fn runs_go_to_another_machine_and_come_back() {
 fn a_machine_that_cannot_be_had_is_explained() {
     let machine = Machine::with_honest_agent();
     short_run(&machine.bed, &[]);
-    let ended = machine.run(&["push", "last", "--to", "ssh://dead"]);
+    let ended = machine.run(&["store", "push", "last", "--to", "ssh://dead"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://dead", "No route to host"]);
     // There is no assay.
-    let ended = machine.run(&["push", "last", "--to", "ssh://board"]);
+    let ended = machine.run(&["store", "push", "last", "--to", "ssh://board"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://board", "assay", "not found"]);
     write_program(
         &machine.folder.join("assay"),
         "#!/bin/sh\necho 'Welcome!'\n",
     );
-    let ended = machine.run(&["push", "last", "--to", "ssh://board"]);
+    let ended = machine.run(&["store", "push", "last", "--to", "ssh://board"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://board", "does not answer as assay store does"]);
     let machine = machine_with_assay("echo x >\"$0.sqlite\";");
@@ -203,7 +205,7 @@ fn a_machine_that_cannot_be_had_is_explained() {
         "ssh://board{}/assay.sqlite",
         machine.folder.path().display()
     );
-    let ended = machine.run(&["push", "last", "--to", &to]);
+    let ended = machine.run(&["store", "push", "last", "--to", &to]);
     ended.assert_code(1);
     ended.assert_says(&["is not an SQLite database"]);
 }
@@ -224,7 +226,7 @@ fn a_link_that_was_cut_is_begun_again() {
     write_program(&machine.folder.join("ssh"), ssh);
     let run = short_run(&machine.bed, &[]);
     for bytes in ["10", "700", "3000", "5000"] {
-        let mut push = machine.command(&["push", &run, "--to", "ssh://board"]);
+        let mut push = machine.command(&["store", "push", &run, "--to", "ssh://board"]);
         let ended = Running::start(push.env("BYTES", bytes)).end();
         ended.assert_code(5);
         let there = machine.folder.join("there.sqlite");
@@ -232,7 +234,7 @@ fn a_link_that_was_cut_is_begun_again() {
             assert_eq!(listed(&machine.bed, text(&there)).len(), 0);
         }
     }
-    let ended = machine.run(&["push", &run, "--to", "ssh://board"]);
+    let ended = machine.run(&["store", "push", &run, "--to", "ssh://board"]);
     ended.assert_code(0);
     assert!(ended.out.starts_with("pushed 1 run"), "{}", ended.out);
 }
@@ -262,7 +264,7 @@ fn what_cannot_be_pushed_after_a_measurement_waits() {
         1
     );
     let list = bed.run(&["list"]);
-    list.assert_says(&["1 run waits to be pushed", to, "assay push"]);
+    list.assert_says(&["1 run waits to be pushed", to, "assay store push"]);
     let waiting = bed.run(&["list", "--json"]).json()["waiting"][0].clone();
     assert_eq!(
         (&waiting["id"], &waiting["attempts"]),
@@ -278,7 +280,7 @@ fn what_cannot_be_pushed_after_a_measurement_waits() {
     );
 
     // Still not.
-    let ended = pushing(&bed, to, &["push"]);
+    let ended = pushing(&bed, to, &["store", "push"]);
     ended.assert_code(2);
     let attempts = bed.run(&["list", "--json"]).json()["waiting"][0]["attempts"].clone();
     assert_eq!(attempts, 2);
@@ -294,7 +296,7 @@ fn what_cannot_be_pushed_after_a_measurement_waits() {
             .is_empty()
     );
     assert_eq!(listed(&bed, to), listed(&bed, text(&bed.store())));
-    let ended = pushing(&bed, to, &["push"]);
+    let ended = pushing(&bed, to, &["store", "push"]);
     ended.assert_code(0);
     ended.assert_says(&["nothing waits to be pushed"]);
 }
@@ -309,7 +311,7 @@ fn runs_that_wait_are_pushed_by_command_wherever_they_were_to_go() {
     pushing(&bed, text(&there), &SHORT).assert_code(0);
     assert_eq!(listed(&bed, text(&there)).len(), 1);
     fs::remove_file(&blocked).unwrap();
-    let ended = bed.run(&["push"]);
+    let ended = bed.run(&["store", "push"]);
     ended.assert_code(0);
     assert_eq!(ended.out, format!("pushed 1 run to {}\n", one.display()));
 }
@@ -332,9 +334,9 @@ fn measuring_commands_push_to_the_database_that_is_their_store() {
     ended.assert_says(&["pushed 1 run to postgres://"]);
     let local = home.join(".local/share/assay/runs.sqlite");
     assert_eq!(listed(&bed, &url), listed(&bed, text(&local)));
-    let ended = Running::start(&mut command(&["show", "last", "--json"])).end();
+    let ended = Running::start(&mut command(&["report", "last", "--json"])).end();
     assert_eq!(ended.json()["run"]["id"], *id_of_first(&bed, &url));
-    let ended = Running::start(&mut command(&["push"])).end();
+    let ended = Running::start(&mut command(&["store", "push"])).end();
     ended.assert_says(&["nothing waits"]);
 }
 
@@ -374,14 +376,14 @@ fn a_run_that_is_resumed_after_it_was_pushed_is_there_once_and_whole() {
         !there.exists(),
         "an interrupted run is pushed only when its user says so"
     );
-    let push = ["push", "last", "--to", text(&there)];
+    let push = ["store", "push", "last", "--to", text(&there)];
     let ended = bed.run(&push);
     ended.assert_code(0);
     let ended = pushing(&bed, text(&there), &["sweep", "--resume", "last", "--json"]);
     ended.assert_code(0);
     ended.assert_says(&["pushed 1 run to", "1 of them longer than before"]);
     assert_eq!(listed(&bed, text(&there)), listed(&bed, text(&bed.store())));
-    let shown = with_store(&bed, text(&there), &["show", "last", "--json"]);
+    let shown = with_store(&bed, text(&there), &["report", "last", "--json"]);
     assert_eq!(shown.json(), bed.stored("last"));
     let ended = bed.run(&push);
     assert!(ended.out.contains(": 1 was there already"), "{}", ended.out);
@@ -391,13 +393,13 @@ fn a_run_that_is_resumed_after_it_was_pushed_is_there_once_and_whole() {
 fn where_to_push_has_to_be_said() {
     let bed = Bed::new();
     short_run(&bed, &[]);
-    let line = bed.refused(&["push", "last"]);
+    let line = bed.refused(&["store", "push", "last"]);
     assert!(line.contains("--to") && line.contains("push_to"), "{line}");
-    let line = bed.refused(&["pull", "--all"]);
+    let line = bed.refused(&["store", "pull", "--all"]);
     assert!(line.contains("--from"), "{line}");
-    let line = bed.refused(&["push", "last", "--to", text(&bed.store())]);
+    let line = bed.refused(&["store", "push", "last", "--to", text(&bed.store())]);
     assert!(line.contains("it is the store itself"), "{line}");
-    let line = bed.refused(&["push", "last", "--to", "http://lab"]);
+    let line = bed.refused(&["store", "push", "last", "--to", "http://lab"]);
     assert!(line.contains("ssh://"), "{line}");
 }
 
@@ -462,7 +464,13 @@ fn killed_pushers(kills: usize) {
     let url = server.url(&database);
     let bed = Bed::new();
     let local = copies(&bed, 60);
-    let push = || start_with_store(&bed, text(&local), &["push", "--all", "--to", &url]);
+    let push = || {
+        start_with_store(
+            &bed,
+            text(&local),
+            &["store", "push", "--all", "--to", &url],
+        )
+    };
     push().end().assert_code(0);
     let mut killed = 0;
     let mut random = SplitMix64::new(7);

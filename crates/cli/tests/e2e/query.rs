@@ -26,12 +26,13 @@ fn hostile() -> Bed {
         bed.run(&[&["qualify", &device][..], &words].concat())
             .assert_code(0);
     }
-    bed.run(&["tag", "last", "--note", FORMULA]).assert_code(0);
+    bed.run(&["store", "tag", "last", "--note", FORMULA])
+        .assert_code(0);
     bed
 }
 
 fn asked(bed: &Bed, sql: &str) -> Value {
-    let ended = bed.run(&["query", sql, "--format", "json"]);
+    let ended = bed.run(&["store", "query", sql, "--format", "json"]);
     ended.assert_code(0);
     ended.json()
 }
@@ -54,9 +55,10 @@ fn names_that_would_be_sql_or_formulas_are_texts() {
         "{models:?}"
     );
     let note = "SELECT 1 AS n, note FROM assay_runs WHERE note IS NOT NULL";
-    let csv = bed.run(&["query", note, "--format", "csv"]);
+    let csv = bed.run(&["store", "query", note, "--format", "csv"]);
     assert_eq!(csv.out, format!("n,note\n1,'{FORMULA}\n"));
     let table = bed.run(&[
+        "store",
         "query",
         "SELECT 'a' || char(27) || '[2J' AS x FROM assay_devices",
     ]);
@@ -86,7 +88,7 @@ fn names_that_would_be_sql_or_formulas_are_texts() {
 fn a_statement_can_only_read_the_views_of_a_file() {
     let bed = hostile();
     // The first one derives the facts of the runs.
-    bed.run(&["query", "SELECT 1"]).assert_code(0);
+    bed.run(&["store", "query", "SELECT 1"]).assert_code(0);
     let before = fs::read(bed.store()).expect("the store");
     let leaked = bed.join("leaked");
     let attach = format!("ATTACH '{}' AS other", text(&leaked));
@@ -119,7 +121,7 @@ fn a_statement_can_only_read_the_views_of_a_file() {
         &attach,
         &into,
     ] {
-        let ended = bed.run(&["query", sql]);
+        let ended = bed.run(&["store", "query", sql]);
         assert_ne!(ended.code, Some(0), "{sql}: {}", ended.out);
         assert_eq!(ended.out, "", "{sql}");
         assert_eq!(ended.err.len(), 1, "{sql}: {:?}", ended.err);
@@ -136,7 +138,7 @@ fn a_statement_that_does_not_end_is_ended() {
     let bed = hostile();
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
                    SELECT max(x) FROM n";
-    let ended = bed.run(&["query", endless, "--time-limit", "1s"]);
+    let ended = bed.run(&["store", "query", endless, "--time-limit", "1s"]);
     assert_ne!(ended.code, Some(0));
     ended.assert_says(&["longer than 1 s"]);
 }
@@ -144,10 +146,10 @@ fn a_statement_that_does_not_end_is_ended() {
 #[test]
 fn formats_are_refused_before_the_store_is_asked() {
     let bed = Bed::new();
-    let line = bed.refused(&["query", "SELECT 1", "--out", "x.txt"]);
+    let line = bed.refused(&["store", "query", "SELECT 1", "--out", "x.txt"]);
     assert!(line.contains(".parquet"), "{line}");
     if !cfg!(feature = "parquet") {
-        let line = bed.refused(&["query", "SELECT 1", "--out", "x.parquet"]);
+        let line = bed.refused(&["store", "query", "SELECT 1", "--out", "x.parquet"]);
         assert!(line.contains("--features parquet"), "{line}");
     }
 }
@@ -162,8 +164,15 @@ fn formats() -> &'static str {
 
 fn exported(bed: &Bed) -> std::path::PathBuf {
     let folder = bed.join("data");
-    bed.run(&["export", "--tidy", text(&folder), "--format", formats()])
-        .assert_code(0);
+    bed.run(&[
+        "store",
+        "export",
+        "--tidy",
+        text(&folder),
+        "--format",
+        formats(),
+    ])
+    .assert_code(0);
     folder
 }
 

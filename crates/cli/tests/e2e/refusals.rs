@@ -1,6 +1,7 @@
 //! Bad input gets one clear line and exit code 2, and changes nothing.
 
 use crate::assay::{Bed, Running, text};
+use crate::pages::root;
 use assay_store::{Owner, Store};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use std::fs::{self, File};
@@ -90,8 +91,8 @@ fn a_device_without_permission() {
         &["qualify", node][..],
         &["qualify", node, "--destroy-data"],
         &["mark", node, "--destroy-data"],
-        &["soak", node, "--destroy-data"],
-        &["traits", node, "--destroy-data"],
+        &["lab", "soak", node, "--destroy-data"],
+        &["model", "traits", node, "--destroy-data"],
         &["capacity", node, "--verify-only"],
         &["disks", node],
         &["ping", node],
@@ -129,7 +130,7 @@ fn stores() {
     let bed = Bed::new();
     let folder = bed.folder();
     // No run yet, so no store.
-    for words in [&["list"][..], &["show", "last"]] {
+    for words in [&["list"][..], &["report", "last"]] {
         assert_has(&bed.refused(words), &["no store", "assay qualify"]);
     }
     assert!(!bed.store().exists(), "a look makes no store");
@@ -169,10 +170,10 @@ fn names_of_runs() {
     let ended = bed.short_run(&bed.folder());
     let id = ended.run_id().unwrap();
     assert_has(
-        &bed.refused(&["show", "nosuchrun"]),
+        &bed.refused(&["report", "nosuchrun"]),
         &["nosuchrun", "assay list"],
     );
-    assert_has(&bed.refused(&["show", ""]), &["no run or import ''"]);
+    assert_has(&bed.refused(&["report", ""]), &["no run or import ''"]);
 
     let mut store = Store::open(&bed.store()).unwrap();
     let mut header = store.load(id).unwrap().run.header;
@@ -183,9 +184,9 @@ fn names_of_runs() {
         start_ticks: 0,
     };
     store.begin_run(&header, &owner).unwrap();
-    let line = bed.refused(&["show", &id[..3]]);
+    let line = bed.refused(&["report", &id[..3]]);
     assert_has(&line, &["fits 2 runs or imports", id, &header.id]);
-    bed.run(&["show", &id[..4]]).assert_code(0);
+    bed.run(&["report", &id[..4]]).assert_code(0);
 }
 
 #[test]
@@ -220,4 +221,87 @@ fn a_file_of_the_folder_that_holds_a_mounted_device_is_left_alone() {
     assert!(refusal.contains("1.h2w"), "{refusal}");
     assert!(refusal.contains("mounted"), "{refusal}");
     assert!(image.exists());
+}
+
+/// Each command line has one word that is not among those to choose from.
+#[test]
+fn a_misspelt_word_gets_its_suggestion_wherever_it_is_one_of_a_known_set() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    bed.short_run(&folder);
+    let table = root().join("examples/governors.csv");
+    bed.run(&["store", "import", text(&table), "--name", "governors"])
+        .assert_code(0);
+    let (path, table) = (text(&folder), text(&table));
+    let mut without = Vec::new();
+    for (words, meant) in [
+        (&["qualfy", path][..], "'qualify'"),
+        (&["exprot"], "'store export'"),
+        (&["lab", "camapign"], "'campaign'"),
+        (&["list", "--devcie", "x"], "'--device'"),
+        (&["sweep", path, "--vary", "schedular=none"], "scheduler?"),
+        (
+            &["sweep", path, "--vary", "vm.swapiness=1"],
+            "vm.swappiness?",
+        ),
+        (
+            &[
+                "sweep",
+                path,
+                "--vary",
+                "vm.swappiness=1",
+                "--",
+                "androbnch",
+            ],
+            "androbench?",
+        ),
+        (
+            &["qualify", path, "--only", "rand-raed-4k"],
+            "rand-read-4k?",
+        ),
+        (&["qualify", path, "--require", "mcp-12"], "mpc-12?"),
+        (&["qualify", path, "--profile", "emmmc"], "emmc?"),
+        (&["qualify", "sim:emmc-8gb-hs40"], "emmc-8gb-hs400?"),
+        (&["qualify", "sim:emmc-8gb-hs400,policy=qeued"], "queued?"),
+        (&["check", path, "--for", "camra"], "camera?"),
+        (&["accept", path, path, "--plan", "emmmc"], "emmc?"),
+        (&["scenario", "bot", path], "boot?"),
+        (&["mark", path, "--class", "A11"], "A1?"),
+        (&["androbench", path, "--journal", "wall"], "wal?"),
+        (&["report", "last", "--metric", "raed_bw"], "read_bw?"),
+        (
+            &["explain", "last", "--only", "raed-cached"],
+            "read-cached?",
+        ),
+        (&["sweep", path, "--vary", "affinitty=0"], "affinity?"),
+        (&["report", "last", "--format", "jsno"], "json?"),
+        (
+            &["report", "last", "--chart", "trials-rand-raed"],
+            "trials-rand-read?",
+        ),
+        (
+            &["rank", table, "--baseline", "performence"],
+            "performance?",
+        ),
+        (
+            &["compare", "governors@performence", "governors@ondemand"],
+            "performance?",
+        ),
+        (&["explain", "governors", "--bus", "hs4000"], "hs400?"),
+        (
+            &["explain", "governors", "--part", "emmc-8gb-hs40"],
+            "emmc-8gb-hs400?",
+        ),
+        (
+            &["store", "import", table, "--format", "fio-jsn"],
+            "fio-json?",
+        ),
+        (&["model", "traits", path, "--only", "scl"], "slc?"),
+    ] {
+        let line = bed.refused(words);
+        if !line.contains(&format!("did you mean {meant}")) {
+            without.push(format!("{words:?}: {line}"));
+        }
+    }
+    assert!(without.is_empty(), "{without:#?}");
 }

@@ -60,7 +60,8 @@ fn a_gate_of_who_only_reads_passes_no_run_that_is_in_no_series() {
     let (old, new) = (part(&bed, "old.toml", 180.0), part(&bed, "new.toml", 230.0));
     measure(&bed, &old, 8, "nightly");
     measure(&bed, &new, 8, "nightly");
-    bed.run(&["push", "--all", "--to", &url]).assert_code(0);
+    bed.run(&["store", "push", "--all", "--to", &url])
+        .assert_code(0);
     server.sql(&database, ROLES).expect("roles");
     let reader = format!("reader_of_{database}");
     let role = format!("CREATE ROLE {reader} LOGIN IN ROLE assay_reader");
@@ -124,7 +125,7 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
     assert!(events.iter().any(|event| event["circumstance"] == "unit"));
     let run = found["run"].as_str().expect("a run").to_owned();
 
-    let trend = bed.run(&["trend", "rand-read-4k iops"]);
+    let trend = bed.run(&["series", "rand-read-4k iops"]);
     trend.assert_code(0);
     assert!(
         trend.out.contains(&run) && trend.out.contains("slower"),
@@ -132,7 +133,7 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
         trend.out
     );
     let page = bed.join("trend.html");
-    let written = bed.run(&["trend", key.get(..6).expect("digits"), "-o", text(&page)]);
+    let written = bed.run(&["series", key.get(..6).expect("digits"), "-o", text(&page)]);
     written.assert_code(0);
     let page = fs::read_to_string(&page).expect("a page");
     assert!(page.contains("<svg") && page.contains(&run));
@@ -144,11 +145,11 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
     bed.run(&accept).assert_code(0);
     bed.run(&["series", "--gate"]).assert_code(0);
     assert_eq!(change(&bed, &[]).1["accepted"], true);
-    let told = bed.run(&["trend", &key]);
+    let told = bed.run(&["series", &key]);
     assert!(told.out.contains("new part"), "{}", told.out);
     bed.run(&["series", "--withdraw", &run]).assert_code(0);
     bed.run(&["series", "--gate"]).assert_code(3);
-    bed.run(&["trend", &key, "--false", &run]).assert_code(0);
+    bed.run(&["series", &key, "--false", &run]).assert_code(0);
     bed.run(&["series", "--gate"]).assert_code(0);
     assert_eq!(change(&bed, &[]).1, Value::Null);
 }
@@ -186,13 +187,13 @@ fn projects_are_kept_apart_and_alike_runs_change_nothing() {
         assert_eq!(one["series"]["runs"], 5);
         assert_eq!(one["change"], Value::Null);
     }
-    bed.run(&["rm", "last"]).assert_code(0);
+    bed.run(&["store", "rm", "last"]).assert_code(0);
     assert_eq!(change(&bed, &["--project", "b"]).1, Value::Null);
     let left = json(&bed, &["series", "--project", "b", "--json"]);
     assert_eq!(left["series"][0]["series"]["runs"], 4);
-    let why = bed.refused(&["trend", "rand-read-4k"]);
+    let why = bed.refused(&["series", "rand-read-4k"]);
     assert!(why.contains("give more words"), "{why}");
-    let why = bed.refused(&["trend", "nonsense words"]);
+    let why = bed.refused(&["series", "nonsense words"]);
     assert!(why.contains("no series"), "{why}");
     let why = bed.refused(&["series", "--withdraw", "last"]);
     assert!(why.contains("no opinion is stored"), "{why}");

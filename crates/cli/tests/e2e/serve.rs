@@ -19,7 +19,7 @@ struct Serving {
 
 impl Serving {
     fn start(bed: &Bed, words: &[&str]) -> Self {
-        Self::of(bed.command(&[&["serve", "--listen", "127.0.0.1:0"], words].concat()))
+        Self::of(bed.command(&[&["store", "serve", "--listen", "127.0.0.1:0"], words].concat()))
     }
 
     fn of(mut command: Command) -> Self {
@@ -117,7 +117,7 @@ fn a_store_is_served_and_the_server_ends_when_asked() {
     assert!(swept.contains("the same results"), "{swept}");
     // Data are those of the command, too.
     let json = serving.page("/runs/before/run.json");
-    assert_eq!(json, bed.run(&["show", "before", "--json"]).out);
+    assert_eq!(json, bed.run(&["report", "before", "--json"]).out);
     let csv = bed.join("run.csv");
     bed.run(&["report", "before", "-o", text(&csv)])
         .assert_code(0);
@@ -136,15 +136,16 @@ fn a_database_is_served_and_the_server_ends_when_asked() {
     let server = or_skip!(Postgres::shared());
     let url = server.url(&server.database().expect("a database"));
     let bed = bed_with_runs();
-    bed.run(&["push", "--all", "--to", &url]).assert_code(0);
+    bed.run(&["store", "push", "--all", "--to", &url])
+        .assert_code(0);
     let of_database = |words: &[&str]| {
         let mut command = bed.command_without_store(words);
         command.args(["--store", &url]);
         command
     };
-    let mut serving = Serving::of(of_database(&["serve", "--listen", "127.0.0.1:0"]));
+    let mut serving = Serving::of(of_database(&["store", "serve", "--listen", "127.0.0.1:0"]));
     for name in ["first", "second"] {
-        let mut tag = of_database(&["tag", "last", "--name", name]);
+        let mut tag = of_database(&["store", "tag", "last", "--name", name]);
         assert!(tag.status().expect("tag").success());
         let page = serving.page("/");
         assert!(page.contains(name), "{page}");
@@ -191,6 +192,7 @@ fn a_token_is_asked_for_and_a_bad_one_is_refused() {
     let file = bed.join("token");
     fs::write(&file, "short\n").unwrap();
     let refused = bed.refused(&[
+        "store",
         "serve",
         "--listen",
         "127.0.0.1:0",
@@ -209,12 +211,12 @@ fn a_token_is_asked_for_and_a_bad_one_is_refused() {
 #[test]
 fn a_store_that_is_missing_or_a_port_that_is_taken_is_said_at_once() {
     let bed = Bed::new();
-    let refused = bed.refused(&["serve", "--listen", "127.0.0.1:0"]);
+    let refused = bed.refused(&["store", "serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.contains("no store at"), "{refused}");
     bed.short_run(&bed.folder());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let ended = bed.run(&["serve", "--listen", &address]);
+    let ended = bed.run(&["store", "serve", "--listen", &address]);
     ended.assert_code(1);
     assert!(
         ended.err.concat().contains("cannot listen on"),
@@ -254,7 +256,7 @@ fn bed_with_all() -> Bed {
     let job = json!({"jobname": "x", "error": 0, "read": {"io_bytes": 4096, "runtime": 1000, "bw": 4, "iops": 1.0, "total_ios": 1}});
     let result = json!({"fio version": "fio-3.33", "timestamp": 0, "jobs": [job]});
     fs::write(&file, result.to_string()).expect("a file");
-    bed.run(&["import", text(&file), "--name", "imported"])
+    bed.run(&["store", "import", text(&file), "--name", "imported"])
         .assert_code(0);
     bed
 }
@@ -313,7 +315,7 @@ fn a_page_of_a_run_has_its_place_among_the_units_of_the_store() {
     let page = serving.page("/runs/1");
     assert!(page.contains("of 5 units"), "{page}");
     assert!(!serving.page("/runs/swept").contains("of 5 units"));
-    let shown = bed.run(&["show", "1", "--population", "store"]);
+    let shown = bed.run(&["report", "1", "--population", "store"]);
     let standing = shown.out.lines().find(|line| line.contains("of 5 units"));
     // The last column, which one blank may be before.
     let (_, standing) = standing
@@ -326,7 +328,7 @@ fn a_page_of_a_run_has_its_place_among_the_units_of_the_store() {
     let line = head.lines().find_map(|line| line.strip_prefix("etag: "));
     let had = format!("If-None-Match: {}", line.expect("a tag"));
     assert_eq!(tag(&["-H", &had]).1, 304);
-    bed.run(&["rm", "2"]).assert_code(0);
+    bed.run(&["store", "rm", "2"]).assert_code(0);
     let (page, status) = tag(&["-H", &had]);
     assert!(status == 200 && !page.contains("of 5 units"), "{page}");
 }

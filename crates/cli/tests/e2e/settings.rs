@@ -66,7 +66,7 @@ impl Home {
 
 /// Number of trials of the newest run in a store.
 fn trials_in(home: &Home, store: &Path) -> usize {
-    let ended = home.run(&["show", "last", "--json", "--store", text(store)]);
+    let ended = home.run(&["report", "last", "--json", "--store", text(store)]);
     ended.assert_code(0);
     trials(&ended.json(), "rand-read-4k").len()
 }
@@ -116,7 +116,7 @@ fn the_command_shows_each_setting_with_its_source() {
     let home = Home::new();
     home.user("trials = 2\nmargin = 2.5\n[targets]\nold = \"ssh://root@10.0.0.7\"");
     let file = home.project("margin = 3\nstore = \"runs.sqlite\"");
-    let mut command = home.command(&["config", "--json", "--trials", "7", "--lang", "zh"]);
+    let mut command = home.command(&["lab", "config", "--json", "--trials", "7", "--lang", "zh"]);
     command.env("ASSAY_UNIT", "board 7");
     let ended = Running::start(&mut command).end();
     ended.assert_code(0);
@@ -139,12 +139,12 @@ fn the_command_shows_each_setting_with_its_source() {
         setting(&shown, "part"),
         [&null, &Value::from("default"), &null]
     );
-    let people = home.run(&["config"]);
+    let people = home.run(&["lab", "config"]);
     people.assert_code(0);
     for words in ["Settings in force", "project file", "user file", ": read"] {
         assert!(people.out.contains(words), "{words}: {}", people.out);
     }
-    let targets = home.run(&["targets"]);
+    let targets = home.run(&["lab", "targets"]);
     assert!(
         targets.out.contains("ssh://root@10.0.0.7 (old, user)"),
         "{}",
@@ -178,7 +178,7 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
         );
     }
     home.run(&["--help"]).assert_code(0);
-    let shown = home.run(&["config", "--json"]);
+    let shown = home.run(&["lab", "config", "--json"]);
     shown.assert_code(2);
     let problem = shown.json()["problems"][0].to_string();
     assert!(
@@ -192,7 +192,7 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
         "{}",
         doctor.out
     );
-    let mut without = home.command(&["config"]);
+    let mut without = home.command(&["lab", "config"]);
     Running::start(without.env("ASSAY_CONFIG", ""))
         .end()
         .assert_code(0);
@@ -237,7 +237,7 @@ fn a_file_that_cannot_be_read_or_that_others_own_is_named_and_not_used() {
         let words = format!("it belongs to another user (uid {owner})");
         let refusal = home.run(&["list"]).refusal();
         assert!(refusal.contains(&words), "{refusal}");
-        let theirs = home.run_as_nobody(&["config", "--json"]);
+        let theirs = home.run_as_nobody(&["lab", "config", "--json"]);
         let is_refused = theirs.json()["problems"].to_string().contains(&words);
         assert_eq!(is_refused, owner == 4321, "{theirs:#?}");
     }
@@ -245,7 +245,7 @@ fn a_file_that_cannot_be_read_or_that_others_own_is_named_and_not_used() {
     fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
     let refusal = home.run(&["list"]).refusal();
     assert!(refusal.contains("other users can write it"), "{refusal}");
-    let mut trusted = home.command(&["config", "--json"]);
+    let mut trusted = home.command(&["lab", "config", "--json"]);
     let trusted = Running::start(trusted.env("ASSAY_CONFIG", &file)).end();
     trusted.assert_code(0);
     assert_eq!(setting(&trusted.json(), "trials")[..2], ["3", "named"]);
@@ -261,7 +261,7 @@ fn a_drop_in_takes_the_store_and_nothing_that_changes_what_it_measures() {
     copy.assert_says(&["2+0 records in"]);
     assert_eq!(fs::read(home.project.join("copy")).unwrap(), [7; 8192]);
     let store = home.project.join("runs.sqlite");
-    let shown = home.run(&["show", "last", "--json", "--store", text(&store)]);
+    let shown = home.run(&["report", "last", "--json", "--store", text(&store)]);
     shown.assert_code(0);
     assert_eq!(shown.json()["trials"].as_array().map(Vec::len), Some(1));
 }
@@ -447,7 +447,7 @@ fn a_variable_that_nothing_reads_is_named_once_and_is_no_mistake() {
         ended.assert_code(0);
         ended
     };
-    for command in [&["config"][..], &["doctor", "--self"]] {
+    for command in [&["lab", "config"][..], &["doctor", "--self"]] {
         let out = with_variables(command).out;
         let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = "ASSAY_TRAILS is set, and assay reads no variable of that name";
@@ -458,7 +458,7 @@ fn a_variable_that_nothing_reads_is_named_once_and_is_no_mistake() {
             assert!(!out.contains(&format!("{known} is set")), "{out}");
         }
     }
-    let shown = with_variables(&["config", "--json"]).json();
+    let shown = with_variables(&["lab", "config", "--json"]).json();
     assert_eq!(
         shown["warnings"].as_array().map(Vec::len),
         Some(2),
@@ -470,23 +470,23 @@ fn a_variable_that_nothing_reads_is_named_once_and_is_no_mistake() {
 fn a_part_that_is_not_known_is_named_with_the_nearest_one_where_settings_are_shown() {
     let home = Home::new();
     let file = home.project("part = \"emmc-8gb-hs40\"");
-    let shown = home.run(&["config"]);
+    let shown = home.run(&["lab", "config"]);
     shown.assert_code(2);
     let words = shown.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("(did you mean emmc-8gb-hs400?)"), "{words}");
-    let json = home.run(&["config", "--json"]).json();
+    let json = home.run(&["lab", "config", "--json"]).json();
     let problem = json["problems"][0].as_str().expect("a problem");
     assert!(
         problem.starts_with(&format!("{}: part: emmc-8gb-hs40: ", text(&file))),
         "{problem}"
     );
     home.run(&["doctor", "--self"]).assert_code(1);
-    let mut variable = home.command(&["config", "--json"]);
+    let mut variable = home.command(&["lab", "config", "--json"]);
     let shown = Running::start(variable.env("ASSAY_PART", "nope")).end();
     shown.assert_code(2);
     let problem = shown.json()["problems"][0].to_string();
     assert!(problem.contains("ASSAY_PART: nope: no part"), "{problem}");
-    home.run(&["targets"]).assert_code(0);
+    home.run(&["lab", "targets"]).assert_code(0);
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn targets_that_are_one_device_of_one_machine_are_refused_before_they_measure() 
         let part = |name| format!("[[part]]\nname = \"{name}\"\ntargets = [\"ssh://{name}\"]\n");
         let parts = ["one", "two"].map(part).concat();
         fs::write(&file, format!("{head}{words}]\n{parts}")).unwrap();
-        let ended = machine.run(&["campaign", text(&file)]);
+        let ended = machine.run(&["lab", "campaign", text(&file)]);
         ended.assert_code(2);
         ended.assert_says(&[
             "part two: ssh://two ended with 2",

@@ -1,4 +1,4 @@
-//! `assay soak`: every block is checked, corruption is located, and a kill loses nothing.
+//! `assay lab soak`: every block is checked, corruption is located, and a kill loses nothing.
 
 use crate::assay::{Bed, Running, lives, text, until};
 use assay_model::rng::SplitMix64;
@@ -40,10 +40,11 @@ fn a_sound_device_is_written_and_checked_without_a_fault() {
     let device = or_skip!(LoopDevice::over(&image));
     let bed = Bed::new();
     let node = text(device.node());
-    let refused = bed.run(&["soak", node, "--passes", "2"]);
+    let refused = bed.run(&["lab", "soak", node, "--passes", "2"]);
     refused.assert_code(2);
     assert!(refused.err.join("\n").contains("--destroy-data"));
     let ended = bed.run(&[
+        "lab",
         "soak",
         node,
         "--passes",
@@ -68,7 +69,7 @@ fn a_sound_device_is_written_and_checked_without_a_fault() {
         "and a check at the end"
     );
     assert_eq!(last(&run, "faults"), 0);
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     let words: Vec<&str> = shown.out.split_whitespace().collect();
     assert!(
         words.join(" ").contains("no error found in 24 MiB"),
@@ -89,6 +90,7 @@ fn a_sound_device_is_written_and_checked_without_a_fault() {
 /// A soak that goes on until it is ended.
 fn endless(bed: &Bed, folder: &Path) -> Running {
     let words = [
+        "lab",
         "soak",
         text(folder),
         "--size",
@@ -107,7 +109,7 @@ fn await_stretches(running: &mut Running, count: usize) {
 }
 
 fn resumed(bed: &Bed) -> Running {
-    bed.start(&["soak", "--resume", "last", "--json"])
+    bed.start(&["lab", "soak", "--resume", "last", "--json"])
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn a_block_that_changed_behind_its_back_is_found_and_located() {
     assert_eq!(found(10)["found"]["held"], "flipped");
     assert_eq!(found(10)["first_byte"], 10 * 65_536 + 1234);
     assert!(last(&run, "faults").as_u64() >= Some(2));
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     assert!(shown.out.contains("ERRORS FOUND"), "{}", shown.out);
 }
 
@@ -189,6 +191,7 @@ fn what_cannot_be_gone_on_with_says_why() {
     let scratch = or_skip!(Scratch::new());
     let bed = Bed::new();
     let words = [
+        "lab",
         "soak",
         text(scratch.path()),
         "--size",
@@ -199,17 +202,17 @@ fn what_cannot_be_gone_on_with_says_why() {
     bed.run(&words).assert_code(0);
     let left = fs::read_dir(scratch.path()).unwrap().count();
     assert_eq!(left, 0, "the file is gone");
-    let again = bed.run(&["soak", "--resume", "last"]);
+    let again = bed.run(&["lab", "soak", "--resume", "last"]);
     again.assert_code(0);
     assert!(again.err.join("\n").contains("nothing is missing"));
     for (words, why) in [
-        (vec!["soak"], "PATH"),
+        (vec!["lab", "soak"], "PATH"),
         (
-            vec!["soak", text(scratch.path()), "--block", "1000"],
+            vec!["lab", "soak", text(scratch.path()), "--block", "1000"],
             "not a multiple",
         ),
         (
-            vec!["soak", text(scratch.path()), "--size", "1000T"],
+            vec!["lab", "soak", text(scratch.path()), "--size", "1000T"],
             "room for",
         ),
     ] {

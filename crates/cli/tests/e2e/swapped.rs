@@ -337,7 +337,7 @@ fn writers(bed: &Bed, folder: &Path) -> Vec<Vec<String>> {
             "iozone -i 0 -i 1 -i 2 -s 20000 -r 16 -f {}",
             file("iozone.tmp")
         ),
-        format!("soak {path} --size 8M --passes 2"),
+        format!("lab soak {path} --size 8M --passes 2"),
         format!("fio --name=f --directory={path} --rw=randrw --size=4m --nrfiles=2 --unlink=1"),
         format!(
             "fio --name=f --filename={} --rw=write --size=4m --loops=4",

@@ -609,7 +609,7 @@ fn a_known_difference_is_found() {
     let number = |name: &str| found[name].as_f64().expect("a number");
     let spread = number("a_cv_pct").max(number("b_cv_pct"));
     // Other work of the machine delays I/Os of both conditions, and adds to their spread.
-    let power = bed.run(&["power", "--cv", &format!("{spread:.1}"), "--json"]);
+    let power = bed.run(&["model", "power", "--cv", &format!("{spread:.1}"), "--json"]);
     let rows = power.json()["tables"][0]["rows"].clone();
     let mut rows = rows.as_array().expect("a list").iter();
     let row = rows.find(|row| row["n"] == 10).expect("a row");

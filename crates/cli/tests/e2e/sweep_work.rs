@@ -76,7 +76,7 @@ fn copies_are_made_under_each_condition_in_rounds() {
     assert_eq!(folder.join("f").metadata().unwrap().len(), 256 << 10);
     ended.assert_says(&["Takes", "6 repetitions of `dd if=/dev/zero of=f"]);
 
-    let shown = bed.run(&["show", "last"]);
+    let shown = bed.run(&["report", "last"]);
     for value in ["5", "6"] {
         let name = format!("file:{}={value}", knob.path.display());
         let mut lines = shown.out.lines().filter(|line| line.contains(&name));

@@ -1,4 +1,4 @@
-//! `assay traits`, on a simulated device whose traits are known, and where there is no flash.
+//! `assay model traits`, on a simulated device whose traits are known, and where there is no flash.
 
 use crate::assay::{Bed, text};
 use assay_testkit::{Mount, Volume, needs, or_skip};
@@ -70,6 +70,7 @@ fn the_traits_of_a_known_card_are_stated() {
     let path = format!("sim:{}", text(&file));
     let plots = bed.join("plots");
     let words = [
+        "model",
         "traits",
         &path,
         "--seed",
@@ -122,9 +123,9 @@ fn the_traits_of_a_known_card_are_stated() {
         assert_eq!(found[what], said, "{what}");
     }
     // The stored run shows the same again.
-    let again = bed.run(&["traits", "--of", "last", "--json"]);
+    let again = bed.run(&["model", "traits", "--of", "last", "--json"]);
     assert_eq!(again.json(), found);
-    let shown = bed.run(&["traits", "--of", "last"]);
+    let shown = bed.run(&["model", "traits", "--of", "last"]);
     let of = format!("4 GiB of {path}, 3 trials of each point; figures: simulated");
     assert!(in_line(&shown.out).contains(&of), "{}", shown.out);
     // A list says what the run found, not what one of its points took.
@@ -141,7 +142,14 @@ fn the_traits_of_a_known_card_are_stated() {
 fn an_interrupted_run_says_so_and_states_nothing_from_single_trials() {
     let bed = Bed::new();
     let folder = bed.folder();
-    let words = ["traits", text(&folder), "--size", "32M", "--read-only"];
+    let words = [
+        "model",
+        "traits",
+        text(&folder),
+        "--size",
+        "32M",
+        "--read-only",
+    ];
     let mut running = bed.start(&[&words[..], &["--json"]].concat());
     running.await_trials(5);
     running.signal(Signal::INT);
@@ -154,7 +162,7 @@ fn an_interrupted_run_says_so_and_states_nothing_from_single_trials() {
     for one in found["traits"].as_array().expect("traits") {
         assert_ne!(one["status"], "seen", "{one}");
     }
-    let shown = bed.run(&["traits", "--of", "last"]);
+    let shown = bed.run(&["model", "traits", "--of", "last"]);
     let far = format!("{} of {}", of("trials_completed"), of("trials_planned"));
     let said = in_line(&shown.out);
     assert!(said.contains(&format!("interrupted: {far}")), "{said}");
@@ -165,19 +173,19 @@ fn memory_is_refused_before_it_is_asked() {
     needs!(root);
     let bed = Bed::new();
     let memory = or_skip!(Mount::tmpfs(96, &bed.join("memory")));
-    let refused = bed.refused(&["traits", text(memory.point()), "--size", "32M"]);
+    let refused = bed.refused(&["model", "traits", text(memory.point()), "--size", "32M"]);
     let why = "its figures are not the device's (tmpfs is memory: there is no device behind it)";
     for said in [text(memory.point()), why] {
         assert!(refused.contains(said), "{refused}");
     }
-    let stored = bed.run(&["traits", "--of", "last"]);
+    let stored = bed.run(&["model", "traits", "--of", "last"]);
     assert!(stored.out.is_empty(), "{}", stored.out);
 }
 
 #[test]
 fn only_what_is_named_is_asked() {
     let bed = Bed::new();
-    let words = ["traits", "sim:emmc-8gb-hs400", "--only"];
+    let words = ["model", "traits", "sim:emmc-8gb-hs400", "--only"];
     let ended = bed.run(&[&words[..], &["read-costs,deferred", "--json"]].concat());
     ended.assert_code(0);
     let found = ended.json();
@@ -186,7 +194,7 @@ fn only_what_is_named_is_asked() {
         let is_asked = asked.iter().any(|what| one["trait"] == *what);
         assert_eq!(one["status"] != "not-asked", is_asked, "{one}");
     }
-    let conflict = bed.refused(&["traits", "--of", "last", "--trials", "5"]);
+    let conflict = bed.refused(&["model", "traits", "--of", "last", "--trials", "5"]);
     assert!(conflict.contains("--trials"), "{conflict}");
     let refused = bed.refused(&[&words[..], &["costs"]].concat());
     assert!(
@@ -204,6 +212,7 @@ fn what_has_no_flash_has_no_traits_of_flash() {
     let bed = Bed::new();
     let point = text(volume.point());
     let words = [
+        "model",
         "traits",
         point,
         "--size",
@@ -221,7 +230,7 @@ fn what_has_no_flash_has_no_traits_of_flash() {
     }
     // What was left out by the user is not asked, whether there is flash or not.
     let some = bed.run(&[&words[..], &["--only", "break,boundaries"]].concat());
-    let again = bed.run(&["traits", "--of", "last", "--json"]);
+    let again = bed.run(&["model", "traits", "--of", "last", "--json"]);
     for found in [some.json(), again.json()] {
         let of = |what: &str| of(&found, what)["status"].clone();
         assert_eq!(of("boundaries"), "not-claimed");
@@ -230,6 +239,6 @@ fn what_has_no_flash_has_no_traits_of_flash() {
             ("not-asked".into(), "not-asked".into())
         );
     }
-    let other = bed.refused(&["traits", "--of", "nothing"]);
+    let other = bed.refused(&["model", "traits", "--of", "nothing"]);
     assert!(other.contains("nothing"), "{other}");
 }

@@ -5,9 +5,9 @@
 use super::options::{OptionDef, OptionReader, Support, resolve};
 use super::value::Domain;
 use super::{Environment, FioError, JobDraft, JobText, OptionLocation, options, shortened, value};
-use crate::nearest;
 use assay_model::load::Stream;
 use assay_model::load::report::SteadyCriterion;
+use assay_model::text::nearest;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::options::{ENGINES, GROUPS, OptionDef, OptionType, Support};
 use super::output::TerseVersion;
 use super::value::{TimeUnit, duration};
 use super::{Eta, FioCommand, FioError, Formats, OptionLocation, OutputOptions, options};
-use crate::nearest;
+use assay_model::text::nearest;
 use assay_model::units::Nanos;
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -554,7 +554,7 @@ Z                 mapped and plain I/O are not mixed: run with -B and without
 +W N              contents are random: they neither compress nor dedupe
 +X                results would not be valid
 +y N              contents are random: they neither compress nor dedupe
-+z                every step has a histogram of latencies: see assay show
++z                every step has a histogram of latencies: see assay report
 +Z                contents are random: they neither compress nor dedupe";
 
 /// Returns every flag, in the order of the help.
@@ -589,7 +589,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let supported = flags().filter(|flag| flag.supported);
     if name.starts_with('-') {
         let long = supported.filter(|flag| flag.name.len() > 2);
-        return crate::nearest(name, long.map(|flag| flag.name));
+        return assay_model::text::nearest(name, long.map(|flag| flag.name));
     }
     let letter = name.trim_start_matches('+');
     supported

@@ -1,6 +1,7 @@
 //! Parser of `--vary SUBJECT=VALUES`, and the combination of several into conditions.
 
 use super::{Condition, Offer, Setting, Subject};
+use crate::text::meant;
 use crate::units::Nanos;
 use std::path::PathBuf;
 
@@ -170,7 +171,8 @@ impl Vary {
             Values::These(values) => match values.iter().find(|value| !offer.takes(value)) {
                 None => Ok(values.clone()),
                 Some(value) => Err(format!(
-                    "--vary {subject}={value}: not offered here; the kernel offers {offer}"
+                    "--vary {subject}={value}: not offered here{}; the kernel offers {offer}",
+                    meant(value, offer.words().iter().map(String::as_str))
                 )),
             },
         }
@@ -229,6 +231,22 @@ pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, String
 }
 
 impl Subject {
+    /// Usual subjects, for suggestions; the kernel may have more.
+    pub const USUAL: [&str; 12] = [
+        "scheduler",
+        "read_ahead_kb",
+        "nr_requests",
+        "rq_affinity",
+        "wbt_lat_usec",
+        "max_sectors_kb",
+        "governor",
+        "cpufreq_min",
+        "cpufreq_max",
+        "mount",
+        "mkfs",
+        "affinity",
+    ];
+
     /// Parses the subject before the `=` of `--vary`.
     ///
     /// # Errors
@@ -374,7 +392,7 @@ mod tests {
         let refused = parse("scheduler=bfq,cfq").unwrap().among(&offer);
         assert_eq!(
             refused.unwrap_err().to_string(),
-            "--vary scheduler=cfq: not offered here; the kernel offers none, bfq"
+            "--vary scheduler=cfq: not offered here (did you mean bfq?); the kernel offers none, bfq"
         );
         let endless = parse("read_ahead_kb=all").unwrap();
         let number = Offer::Number {

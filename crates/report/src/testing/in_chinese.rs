@@ -259,6 +259,6 @@ fn the_test_sees_what_is_left() {
         english("设备：the rest was still in memory"),
         Some("设备：the rest was still in memory".to_owned())
     );
-    assert_eq!(english("rand-read-4k 读 IOPS，见 assay show"), None);
+    assert_eq!(english("rand-read-4k 读 IOPS，见 assay report"), None);
     assert_eq!(shown("<p>a <b>b</b></p><style>x y z</style>"), "\na b\n\n");
 }

@@ -93,7 +93,7 @@ fn point(listed: &ListedSeries) -> Option<String> {
 /// Describes a change with its series, its events and where to look.
 fn change_in_words(series: &StoredSeries, change: &SeriesChange) -> String {
     tr!(
-        "{change}. {device}; {events}. assay trend {key}",
+        "{change}. {device}; {events}. assay series {key}",
         change = sentence(series, change),
         device = device(series),
         events = changes::events(change),

@@ -16,6 +16,7 @@ use crate::verdict::judge::is_confounded;
 use crate::verdict::shift::Tables;
 use crate::verdict::{judge, was_judged};
 use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
+use assay_model::text::meant;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use thiserror::Error;
 
@@ -93,7 +94,7 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RankError {
     /// No condition has that name.
-    #[error("no condition {name} for the baseline; there are {}", known.join(", "))]
+    #[error("no condition {name} for the baseline{}; there are {}", meant(name, known.iter().map(String::as_str)), known.join(", "))]
     UnknownBaseline {
         /// Requested name.
         name: String,

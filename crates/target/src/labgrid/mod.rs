@@ -479,7 +479,7 @@ pub enum Trouble {
     )]
     Taken,
     /// It could not be released.
-    #[error("it could not be released ({0}); assay targets --release-stale does so later")]
+    #[error("it could not be released ({0}); assay lab targets --release-stale does so later")]
     Held(LabError),
 }
 

@@ -217,7 +217,7 @@ pub fn changes_page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         false => (tr!("All changes"), "", tr!("Show open changes only")),
     };
     let contents = html! {
-        p { (tr!("A change is open while it is a slowdown that nobody accepted. assay trend accepts one, or marks it as false.")) }
+        p { (tr!("A change is open while it is a slowdown that nobody accepted. assay series accepts one, or marks it as false.")) }
         p { a href=(address("/changes", [("state", other)])) { (label) } }
         @if page.rows.is_empty() { p { (tr!("There is none.")) } }
         @else { (of_changes(tr!("Changes, newest first"), page.rows.iter().map(|(series, change)| (series, change)), true)) }

@@ -67,8 +67,8 @@ const ON_DEVICE: &[Unplugged] = table! {
     24 5 "capacity @ --destroy-data"
     160 5 "capacity @ --destroy-data"
     1 5 "capacity @ --probe --destroy-data"
-    24 5 "soak @ --passes 3 --destroy-data"
-    300 5 "soak @ --passes 3 --destroy-data"
+    24 5 "lab soak @ --passes 3 --destroy-data"
+    300 5 "lab soak @ --passes 3 --destroy-data"
     96 5 "sweep @ --destroy-data --size 64M --vary read_ahead_kb=64,128 --only seq-*"
     64 5 "sweep @ --destroy-data --size 32M --vary mkfs=ext4,ext4:-b+1024 --only seq-*"
     24 5 "sweep @ --destroy-data --vary read_ahead_kb=64,128 -- iozone -f @ -i 0 -s 32m -r 64k"
@@ -84,7 +84,7 @@ const ON_DEVICE: &[Unplugged] = table! {
     24 5 "replay /tmp/trace.iolog @ --speed max --destroy-data"
     24 5 "scenario /tmp/scenario.toml @ --destroy-data"
     24 5 "scenario flashing @ --scale 0.1 --destroy-data"
-    24 5 "traits @ --size 64M --destroy-data"
+    24 5 "model traits @ --size 64M --destroy-data"
     1 5 "ping @ --count 1000 --interval 10ms"
     96 5 "compare --paired-on @ /dev/vda --size 64M --only seq-* --destroy-data"
     24 5 "iozone -f @ -i 0 -i 1 -s 120m -r 64k -e --destroy-data"
@@ -96,7 +96,7 @@ const ON_DEVICE: &[Unplugged] = table! {
 const ON_FILES: &[Unplugged] = table! {
     24 5 "capacity @"
     130 5 "capacity @"
-    100 5 "soak @ --size 64M --passes 3"
+    100 5 "lab soak @ --size 64M --passes 3"
     64 5 "sweep @ --size 32M --vary read_ahead_kb=64,128 --only seq-*"
     24 5 "qualify @ --size 32M"
     64 5 "qualify @ --size 32M"
@@ -107,7 +107,7 @@ const ON_FILES: &[Unplugged] = table! {
     24 5 "replay /tmp/trace.iolog @ --speed max"
     24 5 "scenario /tmp/scenario.toml @"
     8 5 "scenario app-install @ --scale 0.1"
-    96 5 "traits @ --size 64M"
+    96 5 "model traits @ --size 64M"
     17 5 "ping @ --size 16M --count 1000 --interval 10ms"
     24 5 "iozone -f @/file -i 0 -i 1 -s 90m -r 64k -e"
     12 5 "androbench @ --size 8M"
@@ -118,7 +118,7 @@ const ON_FILES: &[Unplugged] = table! {
 type Resumed = (&'static str, u64, Signal);
 
 const RESUMED: &[Resumed] = table! {
-    60 KILL "soak @ --size 48M --passes 2 --checkpoint 1s --destroy-data"
+    60 KILL "lab soak @ --size 48M --passes 2 --checkpoint 1s --destroy-data"
     100 INT "sweep @ --size 16M --trials 2 --vary read_ahead_kb=64,128 --only seq-read-1m,seq-write-1m --destroy-data"
     60 KILL "sweep @ --trials 2 --vary read_ahead_kb=64,128 --destroy-data -- iozone -f @ -i 0 -s 16m -r 64k -e"
 };
@@ -235,7 +235,7 @@ fn unplug(words: &str, folder: Option<&str>, mib: u64, code: i32) -> Faults {
     let left = leftovers();
     expect(left.is_empty(), &format!("processes are left: {left:?}"));
     let mut told = said.clone();
-    for asked in ["list", "show last"] {
+    for asked in ["list", "report last"] {
         let (code, said) = session.run(asked)?;
         // These commands store no run, or had not begun their first step.
         let is_none = match words.split(' ').next() {
@@ -267,7 +267,7 @@ fn unplug(words: &str, folder: Option<&str>, mib: u64, code: i32) -> Faults {
 /// Swaps the disk between a command and its resumption.
 fn swap(resumed: &Resumed, first: usize, is_told: bool) -> Faults {
     let &(begin, mib, signal) = resumed;
-    let command = begin.split(' ').next().unwrap_or_default();
+    let (command, _) = begin.split_once(" @").unwrap_or_default();
     let resume = format!("{command} --resume last");
     eject()?;
     fill(&insert(first + 1)?)?;

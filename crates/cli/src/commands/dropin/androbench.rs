@@ -340,7 +340,7 @@ fn notes(summary: &Summary<'_>, done: &Done) -> Vec<String> {
     if done.stored {
         let id = &done.run.header.id;
         notes.push(tr!(
-            "Stored as run {id}: assay show {id} (what each step did, latencies, evidence).",
+            "Stored as run {id}: assay report {id} (what each step did, latencies, evidence).",
             id
         ));
     }

@@ -213,7 +213,7 @@ fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
         say(&labels);
     }
     say(&tr!(
-        "Stored as run {id}: assay show {id}",
+        "Stored as run {id}: assay report {id}",
         id = done.run.header.id
     ));
     Ok(())

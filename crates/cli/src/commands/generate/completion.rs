@@ -10,6 +10,7 @@ use crate::jobs;
 use crate::scenarios::BUILT_IN;
 use crate::stored::lookup::StoreArgs;
 use assay_flash::part::DeviceModel;
+use assay_model::condition::Subject;
 use assay_model::device;
 use assay_model::text::clean;
 use assay_report::json::rfc3339;
@@ -47,24 +48,6 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     }),
     ("SCENARIO|FILE", |word| or_files(word, scenarios(word))),
     ("SCENARIO", scenarios),
-];
-
-/// Subjects of `--vary`, besides settings of `/proc/sys/vm`.
-const SUBJECTS: [&str; 14] = [
-    "scheduler=",
-    "read_ahead_kb=",
-    "nr_requests=",
-    "rq_affinity=",
-    "wbt_lat_usec=",
-    "max_sectors_kb=",
-    "governor=",
-    "cpufreq_min=",
-    "cpufreq_max=",
-    "mount=",
-    "mkfs=",
-    "affinity=",
-    "file:/",
-    "cmd:",
 ];
 
 /// Bash function that is called before clap's. Bash splits words at `:`, `=` and `@`, and expects
@@ -249,7 +232,9 @@ fn subjects() -> impl Iterator<Item = String> {
     let names = files.filter_map(|file| file.file_name().into_string().ok());
     let mut names: Vec<String> = names.map(|name| format!("vm.{name}=")).collect();
     names.sort();
-    SUBJECTS.map(str::to_owned).into_iter().chain(names)
+    let usual = Subject::USUAL.map(|name| format!("{name}="));
+    let others = ["file:/", "cmd:"].map(str::to_owned);
+    usual.into_iter().chain(others).chain(names)
 }
 
 fn parts() -> impl Iterator<Item = String> {

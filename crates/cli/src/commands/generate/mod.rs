@@ -7,6 +7,7 @@
 
 pub mod completion;
 
+use crate::commands::language::example;
 use crate::commands::{Cli, GROUPS};
 use crate::config::{SETTINGS, VARIABLES};
 use crate::exit::{DONE, Failure};
@@ -58,7 +59,7 @@ const FILES: [Input; 5] = [
     (
         "~/.config/assay/config.toml, assay.toml",
         "",
-        "Settings of the user and of a project: see assay-config(1).",
+        "Settings of the user and of a project: see assay-lab-config(1).",
     ),
     (
         "~/.local/share/assay/runs.sqlite",
@@ -68,12 +69,12 @@ const FILES: [Input; 5] = [
     (
         "~/.ssh/config",
         "on",
-        "Hosts that assay targets lists; ssh reads it for --on ssh://HOST.",
+        "Hosts that assay lab targets lists; ssh reads it for --on ssh://HOST.",
     ),
     (
         "~/.assay-agent",
         "on",
-        "Agent that assay agent push installs on a target.",
+        "Agent that assay lab agent push installs on a target.",
     ),
     (
         "/run/assay, $XDG_RUNTIME_DIR/assay",
@@ -234,7 +235,14 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
             }
         }
     }
-    if let Some(examples) = help.examples {
+    let steps = match page_name(command).as_str() {
+        "assay" => first_steps(command),
+        _ => String::new(),
+    };
+    if let Some(examples) = help
+        .examples
+        .or(Some(&*steps).filter(|all| !all.is_empty()))
+    {
         roff.control("SH", ["EXAMPLES"]);
         verbatim(&mut roff, examples);
     }
@@ -267,6 +275,16 @@ fn date() -> String {
     let seconds = std::env::var(DATE).ok().and_then(|text| text.parse().ok());
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(String::new, |time| time.strftime("%F").to_string())
+}
+
+/// Returns an example of each command of the first group.
+fn first_steps(command: &Command) -> String {
+    let (_, names) = GROUPS[0];
+    let commands = names
+        .iter()
+        .filter_map(|name| command.find_subcommand(name));
+    let examples = commands.filter_map(example);
+    examples.map(|line| format!("  {line}\n")).collect()
 }
 
 /// Adds the commands in their groups.

@@ -29,7 +29,7 @@ use assay_lang::{in_english, tr};
 use assay_model::act::Act;
 use assay_model::figures::Side;
 use assay_model::run::{Run, RunStatus, Stopping};
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::wire::PathKind;
@@ -480,6 +480,16 @@ impl AcceptPlan {
             && !path.is_file()
         {
             return Self::built_in(profile, args);
+        }
+        if !path.exists() && path.components().count() == 1 && path.extension().is_none() {
+            let known = Profile::value_variants().iter();
+            let known = known.filter_map(Profile::to_possible_value);
+            let known: Vec<String> = known.map(|one| one.get_name().to_owned()).collect();
+            return Err(Failure::usage(format!(
+                "no plan is called {word}{}; there is {}, and any FILE.toml",
+                meant(word, known.iter().map(String::as_str)),
+                known.join(", ")
+            )));
         }
         let plan: Self = parse_toml(&input::text(path)?).map_err(|mistake| {
             Failure::in_file(path, format!("it is no plan of assay accept: {mistake}"))

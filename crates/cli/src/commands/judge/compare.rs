@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 A source is `last`, the first letters of a stored run's or import's id, or a file
-that assay import understands. Behind an @ it may name one of its conditions.
+that assay store import understands. Behind an @ it may name one of its conditions.
 
 Examples:
   assay compare 3f2a 9b1c

@@ -1,4 +1,4 @@
-//! `assay rank`: compares the conditions of a sweep, or of a table, with each other. `assay power`:
+//! `assay rank`: compares the conditions of a sweep, or of a table, with each other. `assay model power`:
 //! differences that a number of trials can detect.
 
 use crate::config;
@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 #[command(after_help = RANK_HELP)]
 pub struct RankArgs {
     /// `last`, the first letters of a sweep's or import's id, or a file that
-    /// assay import understands.
+    /// assay store import understands.
     #[arg(value_name = "SOURCE")]
     pub source: String,
     /// Judge each condition against this one.
@@ -71,8 +71,8 @@ pub fn rank_conditions(args: &RankArgs) -> Result<ExitCode, Failure> {
 
 const POWER_HELP: &str = "\
 Examples:
-  assay power --cv 2          trials that vary by 2 %
-  assay power last            as much as the metrics of that run vary
+  assay model power --cv 2          trials that vary by 2 %
+  assay model power last            as much as the metrics of that run vary
 
 A difference of this size is found in 80 % of comparisons. The error level of 5 % is
 divided among the deciding metrics. A smaller difference is usually judged equivalent
@@ -80,7 +80,7 @@ if it is below the margin.
 
 Exit codes: 0 done, 2 wrong usage.";
 
-/// `assay power`.
+/// `assay model power`.
 #[derive(Args, Debug)]
 #[command(after_help = POWER_HELP)]
 pub struct PowerArgs {

@@ -1,5 +1,5 @@
 //! `assay series`: lists series and their changes, checks for slowdowns (`--gate`), writes a mail.
-//! `assay trend SERIES`: one series over its runs, with its changes.
+//! `assay series SERIES` draws one series over its runs, with its changes.
 
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
@@ -24,6 +24,9 @@ with one label (docs/series.md). Only metrics that decide are listed and judged,
 Examples:
   assay series
   assay series --device DG4032 --job 'rand-*' --since 30d
+  assay series 3fa9 -o trend.html           one of them, with its changes
+  assay series 'board-7 rand-read-4k'
+  assay series 3fa9 --accept nightly-12 --note 'firmware 3.2'
   assay series --gate --since 24h
   assay series --job 'rand-*' --accept last --note 'firmware 3.2'
   assay series --news --since 24h --format text | sendmail lab@example.org
@@ -36,6 +39,11 @@ Exit codes: 0 done; 1 failed; 2 wrong usage, or --gate checked no series;
 #[derive(Args, Debug)]
 #[command(after_help = SERIES_HELP)]
 pub struct SeriesArgs {
+    /// Draw this series with its changes and what changed with them: its key as it is listed, at
+    /// least the first four digits; or words that occur in its device, machine, job, condition and
+    /// metric.
+    #[arg(conflicts_with_all = ["project", "device", "job", "metric", "since", "all", "gate", "news"])]
+    pub series: Option<String>,
     /// List only series of this project.
     #[arg(long, value_name = "NAME", value_parser = parse_tag)]
     pub project: Option<String>,
@@ -72,8 +80,11 @@ pub struct SeriesArgs {
     pub store: StoreArgs,
 }
 
-/// Lists series, acts as a gate, or stores an opinion.
+/// Lists series, draws one, acts as a gate, or stores an opinion.
 pub fn list_series(args: &SeriesArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.series {
+        return draw(args, name);
+    }
     let mut store = match args.gate {
         true => series::open_for_gate(&args.store)?,
         false => series::open(&args.store)?,
@@ -159,34 +170,10 @@ fn listed(
     listed.collect()
 }
 
-const TREND_HELP: &str = "\
-Examples:
-  assay trend 3fa9
-  assay trend 'board-7 rand-read-4k'
-  assay trend 3fa9 -o trend.html
-  assay trend 3fa9 --accept nightly-12 --note 'firmware 3.2'
-
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
-
-/// `assay trend`.
-#[derive(Args, Debug)]
-#[command(after_help = TREND_HELP)]
-pub struct TrendArgs {
-    /// Key of the series, as assay series lists it, at least its first four digits; or words that
-    /// occur in its device, machine, job, condition and metric.
-    pub series: String,
-    #[command(flatten)]
-    pub opinion: OpinionArgs,
-    #[command(flatten)]
-    pub output: DocumentArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-/// Draws a series, or stores an opinion on one of its changes.
-pub fn draw_trend(args: &TrendArgs) -> Result<ExitCode, Failure> {
+/// Draws one series, or stores an opinion on one of its changes.
+fn draw(args: &SeriesArgs, name: &str) -> Result<ExitCode, Failure> {
     let mut store = series::open(&args.store)?;
-    let series = series::find(&store, &args.series)?;
+    let series = series::find(&store, name)?;
     let only = SeriesFilter {
         key: Some(series.key.clone()),
         ..SeriesFilter::default()

@@ -1,4 +1,4 @@
-//! `assay campaign FILE`: a command on many boards, and one comparison at the end.
+//! `assay lab campaign FILE`: a command on many boards, and one comparison at the end.
 //!
 //! `Campaign` is the parsed file. `CampaignPart` holds the runs that are still to be made and the
 //! boards to try. `Running` executes them.
@@ -14,7 +14,7 @@ use crate::targets::On;
 use crate::targets::pool::{Crew, EndedTask, Event, Task, ended_in_words};
 use crate::{commands, judging, sharing, targets};
 use assay_dialects::iozone;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_store::Store;
 use assay_target::labgrid::{Lab, LabError, LabPlace};
 use clap::Args;
@@ -48,14 +48,14 @@ A file such as
 docs/boards.md describes all keys.
 
 Examples:
-  assay campaign cards.toml --dry-run
-  assay campaign cards.toml --gate -o cards.html
+  assay lab campaign cards.toml --dry-run
+  assay lab campaign cards.toml --gate -o cards.html
 
 Exit codes: 0 done; 2 wrong usage, or --gate judged nothing; 3 --gate found something slower.
 If runs are missing: the highest of their exit codes (5: no board was left).
 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 
-/// `assay campaign`.
+/// `assay lab campaign`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct CampaignArgs {
@@ -797,7 +797,9 @@ fn parse(text: &str) -> Result<Campaign, String> {
 fn check_command(words: &[String]) -> Result<(), String> {
     let name = words.first().map_or("", String::as_str);
     if !COMMANDS.contains(&name) {
-        return Err(format!("the command is one of {}", COMMANDS.join(", ")));
+        let meant = meant(name, COMMANDS);
+        let all = COMMANDS.join(", ");
+        return Err(format!("the command is one of {all}{meant}"));
     }
     let own = words.iter().take_while(|word| *word != "--");
     let mut names = own.map(|word| word.split('=').next().unwrap_or_default());

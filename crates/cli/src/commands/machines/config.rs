@@ -1,4 +1,4 @@
-//! `assay config`: the settings in force, and the source of each.
+//! `assay lab config`: the settings in force, and the source of each.
 
 use crate::config::{self, SETTINGS, Setting, VARIABLES, value_in_words};
 use crate::exit::{DONE, Failure, USAGE};
@@ -19,15 +19,15 @@ above), user file (assay/config.toml in the XDG config folder). A flag given her
 shows its effect. docs/config.md describes all settings.
 
 Examples:
-  assay config
-  assay config --trials 3    what a flag would change
+  assay lab config
+  assay lab config --trials 3    what a flag would change
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a setting is not understood.";
 
 /// Version of the JSON format; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// `assay config`.
+/// `assay lab config`.
 #[derive(Args, Debug)]
 #[command(after_help = after_help())]
 pub struct ConfigArgs {

@@ -12,7 +12,7 @@ use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding, Severity};
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::storage::folder_of;
-use assay_model::text::clean;
+use assay_model::text::{clean, meant};
 use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
 use assay_report::words::enumerate;
@@ -84,7 +84,8 @@ fn chosen(list: &DeviceList, names: &[String]) -> Result<Vec<ListedDevice>, Fail
                 let known = list.devices.iter().map(|device| clean(&device.layer.name));
                 let known: Vec<String> = known.collect();
                 Failure::usage(format!(
-                    "there is no disk {name}; there are {}",
+                    "there is no disk {name}{}; there are {}",
+                    meant(bare, known.iter().map(String::as_str)),
                     enumerate(&known)
                 ))
             })

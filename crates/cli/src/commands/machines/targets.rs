@@ -1,5 +1,5 @@
-//! `assay targets`: the machines that assay can measure on, and where each is known from.
-//! `assay agent`: agents that stay on targets.
+//! `assay lab targets`: the machines that assay can measure on, and where each is known from.
+//! `assay lab agent`: agents that stay on targets.
 
 use crate::checks::input;
 use crate::driver::{Reached, describe_reached, reach, reached_in_words};
@@ -24,8 +24,8 @@ Listed are the names in config files (docs/config.md), the hosts of ~/.ssh/confi
 LG_COORDINATOR names.
 
 Examples:
-  assay targets
-  assay targets --on @boards.txt --check    a file with targets of one's own
+  assay lab targets
+  assay lab targets --on @boards.txt --check    a file with targets of one's own
 
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 with --check when a target is not reached.";
@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 /// Version of the JSON format; rises when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// `assay targets`.
+/// `assay lab targets`.
 #[derive(Args, Debug)]
 #[command(after_help = TARGETS_HELP)]
 pub struct TargetsArgs {
@@ -248,7 +248,7 @@ command copies its own. It is installed in ~/.assay-agent, or in
 
 const AGENT_EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 5 target lost.";
 
-/// `assay agent`.
+/// `assay lab agent`.
 #[derive(Args, Debug)]
 #[command(after_help = format!("{AGENT_HELP}\n{AGENT_EXIT_CODES}"))]
 pub struct AgentArgs {
@@ -261,13 +261,13 @@ pub struct AgentArgs {
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
     /// Install the agent on targets, so that later commands need not copy it.
-    #[command(after_help = format!("Examples:\n  assay agent push --on @boards.txt\n\n{AGENT_EXIT_CODES}"))]
+    #[command(after_help = format!("Examples:\n  assay lab agent push --on @boards.txt\n\n{AGENT_EXIT_CODES}"))]
     Push(OnArgs),
     /// List the agents on targets: installed, in use by a command, or left by a lost link.
-    #[command(after_help = format!("Examples:\n  assay agent list --on ssh://root@board\n\n{AGENT_EXIT_CODES}"))]
+    #[command(after_help = format!("Examples:\n  assay lab agent list --on ssh://root@board\n\n{AGENT_EXIT_CODES}"))]
     List(OnArgs),
     /// Remove the installed agent and what lost links left.
-    #[command(after_help = format!("Examples:\n  assay agent remove --on adb:\n\n{AGENT_EXIT_CODES}"))]
+    #[command(after_help = format!("Examples:\n  assay lab agent remove --on adb:\n\n{AGENT_EXIT_CODES}"))]
     Remove(OnArgs),
 }
 
@@ -334,7 +334,7 @@ fn agent_in_words(agent: &AgentThere) -> String {
             "stays, but other users can replace it: commands push their own"
         }
         (AgentState::Running, _) => "is used now",
-        (AgentState::Left, _) => "left by a cut link; assay agent remove takes it away",
+        (AgentState::Left, _) => "left by a cut link; assay lab agent remove takes it away",
         (AgentState::Removed, _) => "removed",
     };
     match said {

@@ -124,7 +124,7 @@ fn conclude(done: Done, purpose: CardUse, json: bool) -> Result<ExitCode, Failur
         print(|out| json::write(&done.run, out))?;
     } else if done.stored {
         let id = &done.run.header.id;
-        say(&tr!("Stored as run {id}: assay show {id}", id));
+        say(&tr!("Stored as run {id}: assay report {id}", id));
         show(&marks::card(&done.run, &classes(), &purpose))?;
     }
     let code = done.conclude()?;

@@ -285,6 +285,6 @@ fn present(run: &Run, wanted: Measurement, as_json: bool) -> Result<(), Failure>
     };
     show(&document)?;
     let id = &run.header.id;
-    say(&tr!("Stored as run {id}: assay show {id}", id));
+    say(&tr!("Stored as run {id}: assay report {id}", id));
     Ok(())
 }

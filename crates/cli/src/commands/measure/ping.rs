@@ -70,7 +70,7 @@ pub fn run(args: &PingArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     }
     show(&views::run::ping(&done.run))?;
     let id = &done.run.header.id;
-    say(&tr!("Stored as run {id}: assay show {id}", id));
+    say(&tr!("Stored as run {id}: assay report {id}", id));
     done.conclude()
 }
 

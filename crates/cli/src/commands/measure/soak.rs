@@ -1,11 +1,11 @@
-//! `assay soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
+//! `assay lab soak`: writes and verifies data for hours to weeks. Before it begins, it announces the
 //! amount of writes, and the share of the device's life that they use.
 
 use crate::checks::admission;
 use crate::checks::admission::{DestroyArgs, Need};
 use crate::checks::estimate::{ASSUMED_BYTES_PER_SEC, HEADROOM};
-use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
+use crate::commands::{Command, LabGroup};
 use crate::driver::acts;
 use crate::driver::acts::{MeasureArgs, MeasuringCommand, Planned};
 use crate::driver::trials::StepTalk;
@@ -58,7 +58,7 @@ fn command<'a>(args: &'a SoakArgs, path: &'a Path) -> MeasuringCommand<'a> {
         trials: 1,
         destroy_data: args.destroy.destroy_data.is_some(),
         shared: &args.shared,
-        stopping: "stopping: progress is stored, and assay soak --resume continues",
+        stopping: "stopping: progress is stored, and assay lab soak --resume continues",
     }
 }
 
@@ -154,16 +154,16 @@ fn area(args: &SoakArgs, inspection: &Inspection) -> Result<u64, Failure> {
 
 const AFTER: &str = "\
 Examples:
-  assay soak /mnt/data --for 24h --size 8G
-  assay soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
-  assay soak --resume last               after a kill, a lost board or Ctrl-C
+  assay lab soak /mnt/data --for 24h --size 8G
+  assay lab soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
+  assay lab soak --resume last               after a kill, a lost board or Ctrl-C
 
 docs/soak.md says what is written, checked and kept.
 
 Exit codes: 0 every block held what was written to it, 1 failed, 2 wrong usage, 4 a block did
 not, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.";
 
-/// `assay soak`.
+/// `assay lab soak`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct SoakArgs {
@@ -350,7 +350,7 @@ fn resume_soak(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<E
 /// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<SoakArgs, Failure> {
     match resume::began(run)? {
-        Some(Command::Soak(began)) => Ok(*began),
+        Some(Command::Lab(LabGroup::Soak(began))) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} is not a soak: assay list shows the runs",
             run.header.id

@@ -1,12 +1,11 @@
-//! `assay import`, `assay list`, `assay show`, `assay tag` and `assay rm`: the runs and imports in the
-//! store.
+//! `assay list`, and of `assay store`: `import`, `tag` and `rm`: the runs and imports in the store.
 
 use crate::commands::command_of;
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
-use crate::stored::lookup::{StoreArgs, Stored, file_in_words, load, only_once, read_file};
-use crate::stored::{AnnotationArgs, KeepArgs, PopulationArgs};
+use crate::stored::lookup::{StoreArgs, file_in_words, only_once, read_file};
+use crate::stored::{AnnotationArgs, KeepArgs};
 use crate::ui::{one_of, parse_since};
 use crate::{sharing, stored};
 use assay_dialects::import::{Format, together};
@@ -20,7 +19,7 @@ use assay_report::import::write_json;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_report::{json, terminal, views};
+use assay_report::{terminal, views};
 use assay_store::{
     ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store, StoredId,
 };
@@ -93,7 +92,7 @@ struct ListedResult {
     figure: Option<KeyFigure>,
 }
 
-/// `assay list`; `traits` names what a run of `assay traits` shows.
+/// `assay list`; `traits` names what a run of `assay model traits` shows.
 pub fn list_results(
     args: &ListArgs,
     traits: impl Fn(&Run) -> Option<KeyFigure>,
@@ -245,7 +244,7 @@ fn of_import(import: ImportSummary) -> ListedResult {
     }
 }
 
-/// Adds facts from the records. A damaged record adds none: `assay show` describes the damage.
+/// Adds facts from the records. A damaged record adds none: `assay report` describes the damage.
 fn add_facts_of_records(
     entries: &mut [ListedResult],
     store: &Store,
@@ -358,57 +357,13 @@ fn trials_for(header: &RunHeader) -> SomeTrials {
     }
 }
 
-const SHOW_HELP: &str = "\
-Examples:
-  assay show last
-  assay show baseline --json
-
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
-
-/// `assay show`.
-#[derive(Args, Debug)]
-#[command(after_help = SHOW_HELP)]
-pub struct ShowArgs {
-    /// Name or id of a run or an import, the beginning of its id, or `last`.
-    pub run: String,
-    /// Print it as JSON.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub population: PopulationArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-/// `assay show`.
-pub fn show_result(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let stored = load(&args.store, &args.run)?;
-    let standings = args.population.standings(&stored, &args.store)?;
-    let standings = standings.as_ref();
-    print(|out| match (&stored, args.json) {
-        (Stored::Run(run), true) => json::write_among(run, standings, out),
-        (Stored::Run(run), false) => {
-            let mut document = views::run::document(run);
-            if let Some(standings) = standings {
-                document.push_after("results", views::run::population(standings));
-            }
-            terminal::write(&document, style(), &[], out)
-        }
-        (Stored::Import(import), true) => write_json(import, out),
-        (Stored::Import(import), false) => {
-            terminal::write(&views::import::document(import), style(), &[], out)
-        }
-    })?;
-    Ok(DONE)
-}
-
 const IMPORT_HELP: &str = "\
 Examples:
-  assay import before.json                  fio's JSON
-  assay import --condition bfq bfq-*.json   three files, three trials
-  fio job.fio | assay import -              its normal output
-  assay import --condition A iozone.txt     its tables, -R blocks, throughput
-  assay import androbench.csv               condition,metric,unit,n,mean,stdev
+  assay store import before.json                  fio's JSON
+  assay store import --condition bfq bfq-*.json   three files, three trials
+  fio job.fio | assay store import -              its normal output
+  assay store import --condition A iozone.txt     its tables and -R blocks
+  assay store import androbench.csv               condition,metric,unit,n, ...
 
 Facts that the files do not contain are unknown: above all, whether the device or the
 page cache was measured.
@@ -416,7 +371,7 @@ page cache was measured.
 Exit codes: 0 done, 1 failed, 2 a file cannot be read or
 understood; nothing is stored then.";
 
-/// `assay import`.
+/// `assay store import`.
 #[derive(Args, Debug)]
 #[command(after_help = IMPORT_HELP)]
 pub struct ImportArgs {
@@ -448,7 +403,7 @@ pub fn import_files(args: &ImportArgs) -> Result<ExitCode, Failure> {
         return Ok(DONE);
     }
     let id = &import.id;
-    let closing = [tr!("Stored as import {id}: assay show {id}", id)];
+    let closing = [tr!("Stored as import {id}: assay report {id}", id)];
     print(|out| terminal::write(&views::import::document(&import), style(), &closing, out))?;
     Ok(DONE)
 }
@@ -477,13 +432,13 @@ fn annotation_changes() -> ArgGroup {
     group.required(true).multiple(true)
 }
 
-/// `assay tag`.
+/// `assay store tag`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\
 Examples:
-  assay tag last --name baseline --tag nightly
-  assay tag baseline --note 'kernel 6.12, before the patch'
+  assay store tag last --name baseline --tag nightly
+  assay store tag baseline --note 'kernel 6.12, before the patch'
   assay compare baseline last
 
 Names, tags and notes can change; the measured record cannot.
@@ -506,7 +461,7 @@ pub struct TagArgs {
     pub store: StoreArgs,
 }
 
-/// `assay tag`.
+/// `assay store tag`.
 pub fn tag_result(args: &TagArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_to_change()?;
     let found = store.find(&args.run)?;
@@ -548,15 +503,15 @@ fn annotation_in_words(annotation: &Annotation) -> Option<String> {
     (!parts.is_empty()).then(|| clean(&parts.join("; ")))
 }
 
-/// `assay rm`.
+/// `assay store rm`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Removes without a question, and of several all or none. Later runs use the space in the
 store again; its file does not shrink.
 
 Examples:
-  assay rm last
-  assay rm 3f2a 9b1c
+  assay store rm last
+  assay store rm 3f2a 9b1c
 
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.")]
 pub struct RmArgs {
@@ -567,7 +522,7 @@ pub struct RmArgs {
     pub store: StoreArgs,
 }
 
-/// `assay rm`.
+/// `assay store rm`.
 pub fn remove_results(args: &RmArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_to_change()?;
     let mut found: Vec<StoredId> = Vec::new();

@@ -1,4 +1,4 @@
-//! `assay export --tidy`: writes a file for each view of the store. `assay share`: figures of a
+//! `assay store export --tidy`: writes a file for each view of the store. `assay store share`: figures of a
 //! device for others, without what identifies a person or a machine.
 
 use crate::exit::{DONE, Failure};
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Number of rows that are buffered before they are written: a row group of Parquet.
 const BATCH: usize = 50_000;
 
-/// `assay export`.
+/// `assay store export`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Writes runs, devices, units, jobs, trials, figures, evidence of runs and of trials, series and
@@ -32,8 +32,8 @@ changes, one row an observation, one column a variable. docs/query.md describes 
 examples/series.ipynb loads the folder with polars.
 
 Examples:
-  assay export --tidy data
-  assay export --tidy data --format csv,parquet
+  assay store export --tidy data
+  assay store export --tidy data --format csv,parquet
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub struct ExportArgs {
@@ -65,7 +65,7 @@ pub enum TidyFormat {
     Parquet,
 }
 
-/// `assay export`.
+/// `assay store export`.
 pub fn export_views(args: &ExportArgs) -> Result<ExitCode, Failure> {
     if args.format.contains(&TidyFormat::Parquet) && !HAS_PARQUET {
         return Err(Failure::usage(NO_PARQUET));
@@ -155,7 +155,7 @@ fn write_rows(
     Ok(sink.end()?)
 }
 
-/// `assay share`.
+/// `assay store share`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Writes one JSON file for each run: model of the device, mode of its bus, kernel version, and each
@@ -165,9 +165,9 @@ No host names, paths, users, commands, names, tags or notes. Nothing is sent any
 folder to others, such as by git. docs/population.md describes the file.
 
 Examples:
-  assay share last --dry-run
-  assay share last --to devices
-  assay show last --population devices
+  assay store share last --dry-run
+  assay store share last --to devices
+  assay report last --population devices
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub struct ShareArgs {
@@ -184,7 +184,7 @@ pub struct ShareArgs {
     pub store: StoreArgs,
 }
 
-/// `assay share`.
+/// `assay store share`.
 pub fn share_runs(args: &ShareArgs) -> Result<ExitCode, Failure> {
     let secret = series::secret()?;
     let all: Result<Vec<SharedRun>, Failure> = args

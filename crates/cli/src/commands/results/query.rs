@@ -1,4 +1,4 @@
-//! `assay query`: runs a SELECT on the views of the store.
+//! `assay store query`: runs a SELECT on the views of the store.
 
 use crate::checks::input;
 use crate::exit::{DONE, Failure};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// `assay query`.
+/// `assay store query`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Views: assay_runs, assay_devices, assay_units, assay_jobs, assay_trials, assay_figures,
@@ -30,9 +30,9 @@ While a statement reads a store that is a file, a run that measures into it wait
 stores its next trial.
 
 Examples:
-  assay query --views
-  assay query 'SELECT model, units, runs FROM assay_devices'
-  assay query 'SELECT * FROM assay_figures' --out figures.parquet
+  assay store query --views
+  assay store query 'SELECT model, units, runs FROM assay_devices'
+  assay store query 'SELECT * FROM assay_figures' --out figures.parquet
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub struct QueryArgs {
@@ -88,7 +88,7 @@ impl QueryFormat {
     }
 }
 
-/// `assay query`.
+/// `assay store query`.
 pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     let Some(sql) = &args.sql else {
         show(&of_views())?;

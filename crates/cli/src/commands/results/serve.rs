@@ -1,4 +1,4 @@
-//! `assay serve`: shows stored results in a browser, and provides them to programs.
+//! `assay store serve`: shows stored results in a browser, and provides them to programs.
 
 use crate::exit::{DONE, Failure, Interrupt};
 use crate::judging::{
@@ -33,14 +33,14 @@ whoever reaches the address reads all results. docs/serve.md shows how a reverse
 asks people who they are.
 
 Examples:
-  assay serve
-  assay serve --store team.sqlite --listen 127.0.0.1:9000
-  assay serve --listen '[::]:8080' --token-file /etc/assay/token
+  assay store serve
+  assay store serve --store team.sqlite --listen 127.0.0.1:9000
+  assay store serve --listen '[::]:8080' --token-file /etc/assay/token
   curl -s http://127.0.0.1:8080/api/v1/runs?device=DG4032 | jq '.runs[].id'
 
 Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 wrong usage.";
 
-/// `assay serve`.
+/// `assay store serve`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct ServeArgs {
@@ -60,7 +60,7 @@ pub struct ServeArgs {
     pub store: StoreArgs,
 }
 
-/// `assay serve`.
+/// `assay store serve`.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     // Report a problem with the store before the server starts.
     let location = args.store.open_existing()?.location().clone();

@@ -1,4 +1,4 @@
-//! `assay push` and `assay pull`: copy runs to and from the store of a team or of another machine.
+//! `assay store push` and `assay store pull`: copy runs to and from the store of a team or of another machine.
 //! `assay store` answers them on the other machine, and rebuilds series.
 
 use crate::exit::{DONE, Failure};
@@ -25,14 +25,14 @@ that was cut is simply begun again. Nothing is overwritten: other contents under
 id are a conflict, which is named. docs/store.md describes it all.
 
 Examples:
-  assay push --to postgres://ann@db.example.org/lab --all
-  assay push last --to ssh://lab
-  assay push                   what could not be pushed when it was measured
+  assay store push --to postgres://ann@db.example.org/lab --all
+  assay store push last --to ssh://lab
+  assay store push                   what could not be pushed when it was measured
 
 Exit codes: 0 done, 1 failed, also if one of the runs is a conflict, 2 wrong usage,
 5 the other machine cannot be reached.";
 
-/// `assay push`.
+/// `assay store push`.
 #[derive(Args, Debug)]
 #[command(after_help = PUSH_HELP)]
 pub struct PushArgs {
@@ -56,7 +56,7 @@ pub struct PushArgs {
     pub store: StoreArgs,
 }
 
-/// `assay push`.
+/// `assay store push`.
 pub fn push_runs(args: &PushArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_local_to_change()?;
     let to = sharing::other_store(args.to.as_ref(), &args.store)?;
@@ -104,7 +104,7 @@ fn push_waiting(
     }
     if names.is_empty() && !args.json {
         say(tr!(
-            "nothing waits to be pushed: assay push RUN pushes a run, --all pushes all"
+            "nothing waits to be pushed: assay store push RUN pushes a run, --all pushes all"
         ));
     }
     let mut code = Ok(DONE);
@@ -155,13 +155,13 @@ assay store send is started. Runs that are here already are not copied again, an
 that were removed here stay away. docs/store.md describes it all.
 
 Examples:
-  assay pull --from ssh://lab last
-  assay pull --from postgres://ann@db.example.org/lab --all
+  assay store pull --from ssh://lab last
+  assay store pull --from postgres://ann@db.example.org/lab --all
 
 Exit codes: 0 done, 1 failed, also if one of the runs is a conflict, 2 wrong usage,
 5 the other machine cannot be reached.";
 
-/// `assay pull`.
+/// `assay store pull`.
 #[derive(Args, Debug)]
 #[command(after_help = PULL_HELP)]
 pub struct PullArgs {
@@ -189,7 +189,7 @@ pub struct PullArgs {
     pub store: StoreArgs,
 }
 
-/// `assay pull`.
+/// `assay store pull`.
 pub fn pull_runs(args: &PullArgs) -> Result<ExitCode, Failure> {
     let from = sharing::other_store(args.from.as_ref(), &args.store)?;
     let from = from.ok_or_else(|| {
@@ -225,22 +225,13 @@ pub fn pull_runs(args: &PullArgs) -> Result<ExitCode, Failure> {
 
 const STORE_EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
-/// `assay store`.
-#[derive(Args, Debug)]
-#[command(after_help = STORE_EXIT_CODES)]
-pub struct StoreCommandArgs {
-    /// Command to run.
-    #[command(subcommand)]
-    pub command: StoreCommand,
-}
-
-/// Available commands.
+/// Commands that answer other machines or rebuild what is derived.
 #[derive(Debug, Subcommand)]
-pub enum StoreCommand {
-    /// Take runs from assay push of another machine, which starts this over ssh.
+pub enum UpkeepCommand {
+    /// Take runs from assay store push of another machine, which starts this over ssh.
     #[command(after_help = help_of_other_side("receive"))]
     Receive(StoreArgs),
-    /// Give runs to assay pull of another machine, which starts this over ssh.
+    /// Give runs to assay store pull of another machine, which starts this over ssh.
     #[command(after_help = help_of_other_side("send"))]
     Send(StoreArgs),
     /// Derive facts of runs, series and changes again, from the runs.
@@ -267,16 +258,16 @@ Examples:
     )
 }
 
-/// `assay store`.
-pub fn run_store_command(args: &StoreCommandArgs) -> Result<ExitCode, Failure> {
-    match &args.command {
-        StoreCommand::Receive(store) => answer_other_side(store, |location| {
+/// Answers another machine, or rebuilds what is derived.
+pub fn keep_up(command: &UpkeepCommand) -> Result<ExitCode, Failure> {
+    match command {
+        UpkeepCommand::Receive(store) => answer_other_side(store, |location| {
             Store::open(location).map(AnsweringRole::Receive)
         }),
-        StoreCommand::Send(store) => answer_other_side(store, |location| {
+        UpkeepCommand::Send(store) => answer_other_side(store, |location| {
             Store::open_existing(location).map(AnsweringRole::Send)
         }),
-        StoreCommand::Rebuild(store) => series::rebuild(store).map(|()| DONE),
+        UpkeepCommand::Rebuild(store) => series::rebuild(store).map(|()| DONE),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::table::{OptionReader, options};
 use crate::fio::{CommandPriorities, Each, JobDraft, SizeShare};
-use crate::nearest;
 use assay_model::job::{EngineKind, FlushCall, OpenSync, QueueMode};
 use assay_model::load::{IoPriority, PerDirection, PriorityShare, SyncFileRange};
+use assay_model::text::nearest;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

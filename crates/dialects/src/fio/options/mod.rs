@@ -514,7 +514,7 @@ fn resolve_length(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nearest;
+    use assay_model::text::nearest;
     use std::collections::HashSet;
 
     #[test]

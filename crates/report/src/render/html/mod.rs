@@ -208,7 +208,7 @@ fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<
         write: Box::new(move |out| json::write_without(run, derived, without, out)),
         note: (without != Without::Nothing).then(|| {
             tr!(
-                "To keep the page small, {what} are not in run.json: assay show {id} --json has them",
+                "To keep the page small, {what} are not in run.json: assay report {id} --json has them",
                 what,
                 id = clean(&run.header.id)
             )

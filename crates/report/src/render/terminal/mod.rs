@@ -619,7 +619,7 @@ mod tests {
 
     #[test]
     fn a_command_ends_with_the_answer_on_one_screen() {
-        let closing = ["Stored as run k3v9d2ma: assay show k3v9d2ma".to_owned()];
+        let closing = ["Stored as run k3v9d2ma: assay report k3v9d2ma".to_owned()];
         for run in [fixture::run(), samples::large(), samples::with_sustained()] {
             let mut out = Vec::new();
             write_ending(&run, PLAIN, &closing, &mut out).unwrap();
@@ -628,7 +628,7 @@ mod tests {
             assert!(lines.len() <= SCREEN, "{text}");
             let last = lines[lines.len() - 4..].join(" ");
             assert!(last.contains("Believe it?"), "{text}");
-            assert!(text.contains("assay show k3v9d2ma"), "{text}");
+            assert!(text.contains("assay report k3v9d2ma"), "{text}");
         }
     }
 

@@ -518,7 +518,9 @@ impl Warning {
                 "judge by p99 and the longest gap, not by the mean; the report draws the course"
             ),
             Self::Spread { .. } => {
-                tr!("measure more trials (assay power shows how many), on an idle, cool machine")
+                tr!(
+                    "measure more trials (assay model power shows how many), on an idle, cool machine"
+                )
             }
             Self::FewTrials { checks: true, .. } => {
                 tr!("one is enough to find faults; their rates have no spread")
@@ -540,7 +542,7 @@ impl Warning {
                 );
             }
             Self::OtherAgent { .. } => tr!(
-                "compare runs of the same agent only: assay agent push installs that of this assay"
+                "compare runs of the same agent only: assay lab agent push installs that of this assay"
             ),
             Self::Worn { .. } => {
                 tr!("compare with a fresh device; speed and reliability fall with wear")

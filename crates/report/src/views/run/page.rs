@@ -382,8 +382,8 @@ fn of_job(job: &JobSummary<'_>, most: usize) -> Section {
     if left_out > 0 {
         section.say(counted!(
             left_out,
-            "{n} more trial with labels such as these: assay report -o run.csv, or assay show --json, has them all.",
-            "{n} more trials with labels such as these: assay report -o run.csv, or assay show --json, has them all."
+            "{n} more trial with labels such as these: assay report -o run.csv, or assay report --json, has them all.",
+            "{n} more trials with labels such as these: assay report -o run.csv, or assay report --json, has them all."
         ), None);
     }
     section.table(table(listed.into_iter()));

@@ -26,27 +26,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs the subcommand.
-pub fn run(args: &ModelArgs) -> Result<ExitCode, Failure> {
-    match &args.command {
+pub fn run(command: &ModelCommand) -> Result<ExitCode, Failure> {
+    match command {
         ModelCommand::Limits(args) => show_limits(args),
         ModelCommand::Compare(args) => compare_policies(args),
         ModelCommand::Check(args) => check_policies(args),
         ModelCommand::Fit(args) => fit::run(args),
         ModelCommand::Simulate(args) => simulate(args),
     }
-}
-
-/// `assay model`.
-#[derive(Args, Debug)]
-#[command(
-    // clap would print the help for a missing subcommand instead of an error.
-    arg_required_else_help = false,
-    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a rule can be broken (check)."
-)]
-pub struct ModelArgs {
-    /// Command to run.
-    #[command(subcommand)]
-    pub command: ModelCommand,
 }
 
 /// Available commands.

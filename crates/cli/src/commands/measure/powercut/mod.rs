@@ -1,4 +1,4 @@
-//! `assay powercut PATH --cut METHOD`: checks that every acknowledged write survives a power cut.
+//! `assay lab powercut PATH --cut METHOD`: checks that every acknowledged write survives a power cut.
 //!
 //! Each cycle uses two agents. The one before the cut carries out an act that reports each write
 //! before it begins and when it is acknowledged, and never ends by itself. The one after the cut
@@ -10,7 +10,7 @@ mod cycle;
 mod journal;
 
 use crate::checks::admission::{DestroyArgs, Need, admit, can_be_stored, is_that_of};
-use crate::commands::{Command, resume};
+use crate::commands::{Command, LabGroup, resume};
 use crate::driver::acts::MeasureArgs;
 use crate::driver::announce::{held, tell};
 use crate::driver::plans::interleaved;
@@ -152,20 +152,20 @@ fn plan(args: &PowercutArgs, place: Place, seed: u64) -> Plan {
 
 const AFTER_HELP: &str = "\
 Examples:
-  assay powercut --on ssh://root@board /mnt/sd --cut ask --cycles 5
-  assay powercut --on labgrid:board-3 /mnt/sd --cut labgrid --cycles 200
-  assay powercut --on ssh://root@board /mnt/sd \\
+  assay lab powercut --on ssh://root@board /mnt/sd --cut ask --cycles 5
+  assay lab powercut --on labgrid:board-3 /mnt/sd --cut labgrid --cycles 200
+  assay lab powercut --on ssh://root@board /mnt/sd \\
       --mount /dev/mmcblk1p1:ext4:noatime \\
       --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
-  assay powercut --on ssh://root@board /dev/sda --destroy-data \\
+  assay lab powercut --on ssh://root@board /dev/sda --destroy-data \\
       --cut command:'relay cycle 3'
-  assay powercut --on ssh://root@board --resume    after a kill or a lost board
+  assay lab powercut --on ssh://root@board --resume    after a kill or a lost board
 
 Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 an acknowledged
 write was lost or torn, 5 the board did not come back,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished cycles are kept in every case.";
 
-/// `assay powercut`.
+/// `assay lab powercut`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct PowercutArgs {
@@ -509,7 +509,7 @@ impl Session<'_> {
 /// Returns the arguments that the run was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     match resume::began(run)? {
-        Some(Command::Powercut(began)) => Ok(*began),
+        Some(Command::Lab(LabGroup::Powercut(began))) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} cut no power: assay list shows the runs",
             run.header.id

@@ -1,4 +1,4 @@
-//! `assay traits`: infers properties of flash from the timing of I/O patterns.
+//! `assay model traits`: infers properties of flash from the timing of I/O patterns.
 
 mod show;
 
@@ -7,7 +7,7 @@ pub use show::in_brief;
 use crate::checks::admission;
 use crate::checks::admission::Need;
 use crate::checks::estimate::file_size;
-use crate::commands::{Command, resume};
+use crate::commands::{Command, ModelGroup, resume};
 use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
 use crate::exit::{DONE, EXIT_CODES, Failure};
@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// `assay traits`.
+/// `assay model traits`.
 pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.path {
         return measure(args, path, target);
@@ -48,7 +48,7 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     match load(&args.store.store, word)? {
         Stored::Run(run) => present(&run, args).map(|()| DONE),
         Stored::Import(_) => Err(Failure::usage(format!(
-            "{word} is an import: traits are those of a run of assay traits"
+            "{word} is an import: traits are those of a run of assay model traits"
         ))),
     }
 }
@@ -88,7 +88,7 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
         .is_none()
     {
         return Err(Failure::usage(format!(
-            "run {} measured no traits: name a run of assay traits",
+            "run {} measured no traits: name a run of assay model traits",
             run.header.id
         )));
     }
@@ -177,12 +177,12 @@ fn scope(args: &TraitsArgs, inspection: &Inspection, place: &Place) -> Result<Sc
 
 const EXAMPLES: &str = "\
 Examples:
-  assay traits /dev/mmcblk1 --destroy-data
-  assay traits /mnt/sd --size 4G --only slc
-  assay traits --of last --plots series
+  assay model traits /dev/mmcblk1 --destroy-data
+  assay model traits /mnt/sd --size 4G --only slc
+  assay model traits --of last --plots series
 ";
 
-/// `assay traits`.
+/// `assay model traits`.
 #[derive(Args, Debug)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct TraitsArgs {
@@ -208,7 +208,7 @@ pub struct TraitsArgs {
     /// Trials of each point.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub trials: u32,
-    /// Show a stored run of assay traits: `last`, or the first letters of its id.
+    /// Show a stored run of assay model traits: `last`, or the first letters of its id.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed", "name", "tag", "note"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
@@ -394,7 +394,7 @@ pub enum Said {
 }
 
 impl Found {
-    /// Draws the conclusions from a run of `assay traits`.
+    /// Draws the conclusions from a run of `assay model traits`.
     pub fn of(run: &Run) -> Self {
         let jobs = run.header.plan.jobs.iter();
         let asked: Vec<TraitJob> = jobs
@@ -433,7 +433,7 @@ impl Found {
 /// Returns the traits that `--only` named; empty means all.
 fn only(run: &Run) -> Vec<Trait> {
     match resume::began(run) {
-        Ok(Some(Command::Traits(args))) => args.only,
+        Ok(Some(Command::Model(ModelGroup::Traits(args)))) => args.only,
         _ => Vec::new(),
     }
 }

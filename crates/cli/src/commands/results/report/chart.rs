@@ -1,12 +1,13 @@
-//! `assay plot`: draws one chart, in the terminal or to a file.
+//! `assay report --chart`: draws one chart, in the terminal or to a file.
 
-use crate::checks::input::meant;
+use super::ReportArgs;
 use crate::exit::{DONE, Failure};
 use crate::judging::{Judged, verdicts_of_import};
 use crate::output::{print, say, style};
-use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
+use crate::stored::lookup::{Stored, load, write_file};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
+use assay_model::text::meant;
 use assay_report::charts;
 use assay_report::charts::draw::{self, Chart};
 use assay_report::charts::{Gallery, latency};
@@ -16,49 +17,41 @@ use assay_report::words::{clean, enumerate};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-const AFTER_HELP: &str = "\
-Examples:
-  assay plot last                     lists the charts of the run
-  assay plot last --metric read_bw    in the terminal
-  assay plot last --chart latency-rand-read-4k -o latency.svg
-  assay plot 3f2a 9b1c --chart changes -o change.png
-
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
-
-/// `assay plot`.
+/// Chart that `assay report` draws instead of a report.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
-pub struct PlotArgs {
-    /// `last`, or the first letters of a run's id; with two runs, they are compared, as
-    /// assay compare does.
-    #[arg(value_name = "RUN", num_args = 1..=2, required = true)]
-    pub runs: Vec<String>,
+pub struct ChartArgs {
+    /// Draw this chart: in the terminal, or with -o into a file that ends in .svg, .png, .gp
+    /// (gnuplot) or .csv. Without a name the charts are listed.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["metric", "format"])]
+    pub chart: Option<Option<String>>,
     /// Draw this metric of all jobs that have it, such as write_bw or read_lat_p99.
-    #[arg(long, value_name = "NAME", conflicts_with = "chart")]
+    #[arg(long, value_name = "METRIC", conflicts_with = "format")]
     pub metric: Option<String>,
-    /// Draw this chart; without --chart and --metric their names are listed.
-    #[arg(long, value_name = "NAME")]
-    pub chart: Option<String>,
-    /// Output file; its ending decides the format: .svg, .png, .gp (gnuplot) or .csv. Without it
-    /// the chart is drawn in the terminal.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub store: StoreArgs,
 }
 
-/// `assay plot`.
-pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
+impl ChartArgs {
+    /// Returns `true` if a chart was requested.
+    pub const fn is_wanted(&self) -> bool {
+        self.chart.is_some() || self.metric.is_some()
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.chart.as_ref()?.as_deref()
+    }
+}
+
+/// Draws the chart, or lists the charts to choose from.
+pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     // Report an unknown file ending before anything is read.
-    let file = match &args.output {
+    let file = match &args.output.output {
         Some(path) => Some((path, writer_for(path)?)),
         None => None,
     };
     // CSV is for programs, and the font for PNG has only Latin letters.
-    let chart = match args.output.as_deref().and_then(Path::extension) {
+    let chart = match args.output.output.as_deref().and_then(Path::extension) {
         Some(ending) if ending == "csv" || ending == "png" => in_english(|| wanted(args))?,
         _ => wanted(args)?,
     };
@@ -68,7 +61,7 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
         }
         (Wanted::List(_), Some(_)) => {
             return Err(Failure::usage(
-                "say which chart: --metric NAME or --chart NAME (without --output they are listed)",
+                "say which chart: --metric METRIC or --chart NAME (without -o they are listed)",
             ));
         }
         (Wanted::Chart(chart), None) => print(|out| draw::terminal::write(&chart, style(), out))?,
@@ -83,10 +76,10 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn wanted(args: &PlotArgs) -> Result<Wanted, Failure> {
+fn wanted(args: &ReportArgs) -> Result<Wanted, Failure> {
     match args.runs.as_slice() {
         [a, b] => {
-            if args.metric.is_some() {
+            if args.chart.metric.is_some() {
                 return Err(Failure::usage(
                     "--metric is for one run: two are drawn with --chart",
                 ));
@@ -104,12 +97,12 @@ enum Wanted {
     List(Vec<String>),
 }
 
-fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
-    let gallery = match (load(&args.store, &args.runs[0])?, &args.metric) {
+fn of_one(args: &ReportArgs) -> Result<Wanted, Failure> {
+    let gallery = match (load(&args.store, &args.runs[0])?, &args.chart.metric) {
         (Stored::Run(run), Some(metric)) => return of_metric(*run, metric),
         (Stored::Import(_), Some(_)) => {
             return Err(Failure::usage(
-                "--metric is for runs: of an import, --chart draws what plot without it lists",
+                "--metric is for runs: --chart without a name lists the charts of an import",
             ));
         }
         (Stored::Run(run), None) => Gallery::of(&run),
@@ -118,7 +111,7 @@ fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
             Gallery::of_import(&import, verdicts.as_ref())
         }
     };
-    pick(gallery.iter().cloned().collect(), args.chart.as_deref())
+    pick(gallery.iter().cloned().collect(), args.chart.name())
 }
 
 fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
@@ -136,19 +129,20 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
     Err(Failure::usage(match known.is_empty() {
         true => "no trial of the run was completed: there is nothing to draw".to_owned(),
         false => format!(
-            "no completed trial has the metric {}: there are {}",
+            "no completed trial has the metric {}{}: there are {}",
             clean(metric),
+            meant(metric, known.iter().copied()),
             enumerate(&known)
         ),
     }))
 }
 
-fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
+fn of_two(words: [&String; 2], args: &ReportArgs) -> Result<Wanted, Failure> {
     let judged = Judged::of_two(words, &args.store)?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
     let [a, b] = judged.sides([&of_a, &of_b]);
     let gallery = charts::comparison::Gallery::of(&judged.compared(), &a, &b);
-    pick(gallery.iter().cloned().collect(), args.chart.as_deref())
+    pick(gallery.iter().cloned().collect(), args.chart.name())
 }
 
 /// Returns the chart of that name, or the list of all if there is no name.
@@ -177,7 +171,7 @@ fn unknown(name: &str, known: &[String]) -> String {
     }
     let meant = meant(name, known.iter().map(String::as_str));
     format!(
-        "there is no chart {}{meant}; without --chart all {} are listed",
+        "there is no chart {}{meant}; --chart without a name lists all {}",
         clean(name),
         known.len()
     )

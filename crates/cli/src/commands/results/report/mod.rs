@@ -1,10 +1,12 @@
-//! `assay report`: writes a run, a comparison of two, or all runs as files. All runs become a
-//! folder of pages: one for each stored run and import, and an index.
+//! `assay report`: shows a run, an import or a comparison of two, writes it as a file, or draws one
+//! chart of it. All runs become a folder of pages: one for each stored run and import, and an index.
+
+mod chart;
 
 use crate::exit::{DONE, Failure};
 use crate::judging;
 use crate::judging::{RankedConditions, Terms, verdicts_of_import};
-use crate::output::say;
+use crate::output::{say, show};
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load, load_from};
 use crate::stored::{OutputFolder, PopulationArgs};
@@ -21,26 +23,28 @@ use assay_report::render::{Form, write_mail};
 use assay_report::sweep::by_condition;
 use assay_report::{gate, html, json, machine, views, xlsx};
 use assay_store::Store;
+use chart::ChartArgs;
 use clap::Args;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, available_parallelism, scope};
-use std::{fs, io};
 
 const REPORT_HELP: &str = "\
 One run or import is reported as it is, two are compared (as assay compare does).
 
 Examples:
-  assay report last                          a page, assay-RUN.html, here
+  assay report last
   assay report last -o disk.html
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
   assay report last -o assay.prom            for node_exporter (OpenMetrics)
+  assay report last --chart                  the names of its charts
+  assay report last --chart latency-rand-read-4k -o latency.svg
+  assay report last --metric read_bw         a chart in the terminal
   assay report --all reports                 a folder: a page for each, a list
 
 A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
@@ -58,9 +62,14 @@ pub struct ReportArgs {
     pub runs: Vec<String>,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Print it as JSON on standard output, as --format json does.
+    #[arg(long, conflicts_with_all = ["output", "format", "chart", "metric"])]
+    pub json: bool,
+    #[command(flatten)]
+    pub chart: ChartArgs,
     /// Write a page for each stored run and import into this folder, and index.html that
     /// lists them.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "replace"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "json", "chart", "metric", "margin", "max_trials", "replace"])]
     pub all: Option<PathBuf>,
     #[command(flatten)]
     pub terms: Terms,
@@ -74,95 +83,57 @@ pub struct ReportArgs {
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     match &args.all {
         Some(folder) => write(&args.store, folder),
+        None if args.chart.is_wanted() => chart::run(args),
         None => report(args),
     }
 }
 
-/// Writes the report on one run or import, or on two that are compared.
+/// Shows or writes the report on one run or import, or on two that are compared.
 fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let Some(first) = args.runs.first() else {
         return Err(Failure::usage("missing: RUN"));
     };
-    let wanted = args.output.wanted()?;
-    let format = wanted.unwrap_or(Format::Html);
-    // Without -o and --format: a page in the current folder.
-    let output = |name: &str| match wanted {
-        Some(_) => Ok(args.output.clone()),
-        None => free_page(Path::new(""), name).map(|path| args.output.to(path)),
-    };
+    let wanted = args.output.wanted_or_json(args.json)?;
     if let [a, b] = args.runs.as_slice() {
-        let output = output(&format!("{a}-{b}"))?;
-        let to = (format, &output);
+        let to = (wanted, &args.output);
         return judging::report([a, b], &args.store, &args.terms, to);
     }
     if args.terms.replace {
         return Err(Failure::usage("--replace needs two runs"));
     }
     let stored = load(&args.store, first)?;
-    let standings = match WITH_POPULATION.contains(&format) {
+    let standings = match wanted.is_none_or(|format| WITH_POPULATION.contains(&format)) {
         true => args.population.standings(&stored, &args.store)?,
         false => None,
     };
-    match stored {
-        Stored::Run(run) => {
-            let output = output(&run.header.id)?;
-            let standings = standings.as_ref();
-            output.write(format, |out| {
-                write_run(*run, (format, args), standings, out)
-            })?;
+    let standings = standings.as_ref();
+    match (stored, wanted) {
+        (Stored::Run(run), Some(format)) => args.output.write(format, |out| {
+            write_run(*run, (format, args), standings, out)
+        })?,
+        (Stored::Run(run), None) => {
+            let document = views::run::document(&run);
+            show(&among(document, standings))?;
         }
-        Stored::Import(import) => {
+        (Stored::Import(import), Some(format)) => {
             if !OF_IMPORTS.contains(&format) {
                 let what = "an import, which has no evidence to judge,";
                 return Err(format.refused(what, OF_IMPORTS));
             }
-            let output = output(&import.id)?;
-            output.write(format, |out| write_import(&import, (format, args), out))?;
+            let write = |out: &mut dyn Write| write_import(&import, (format, args), out);
+            args.output.write(format, write)?;
         }
+        (Stored::Import(import), None) => show(&views::import::document(&import))?,
     }
     Ok(DONE)
 }
 
-/// Text near the beginning of every page of assay.
-const OF_ASSAY: &str = "<title>assay: ";
-/// Size of the beginning of a file that is searched for [`OF_ASSAY`], in bytes.
-const BEGINNING: u64 = 4096;
-/// Maximum number of names that are tried.
-const NAMES: u32 = 100;
-
-/// Returns a name that no file has, or only a page of assay: other files are not replaced.
-fn free_page(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let plain = |c: char| {
-        if c.is_alphanumeric() || c == '.' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = name.chars().map(plain).take(60).collect();
-    let candidates = (1..=NAMES).map(|number| match number {
-        1 => format!("assay-{name}.html"),
-        _ => format!("assay-{name}-{number}.html"),
-    });
-    let mut candidates = candidates.map(|name| folder.join(name));
-    candidates.find(|path| is_free(path)).ok_or_else(|| {
-        Failure::usage(format!(
-            "assay-{name}.html and {NAMES} names like it are taken by other files: name one with -o"
-        ))
-    })
-}
-
-fn is_free(path: &Path) -> bool {
-    match fs::symlink_metadata(path) {
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-        Ok(there) if there.is_file() => {
-            let mut beginning = Vec::new();
-            let read =
-                File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
-            read.is_ok() && String::from_utf8_lossy(&beginning).contains(OF_ASSAY)
-        }
-        Ok(_) => false,
+/// Adds the rank of the run among other units to its document.
+fn among(mut document: Document, standings: Option<&Standings>) -> Document {
+    if let Some(standings) = standings {
+        document.push_after("results", views::run::population(standings));
     }
+    document
 }
 
 /// Formats that show the rank of a run among other units; the others need no population.
@@ -205,13 +176,7 @@ fn write_run(
     standings: Option<&Standings>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mail = || {
-        let mut document = mail_of_run(&run, args);
-        if let Some(standings) = standings {
-            document.push_after("results", views::run::population(standings));
-        }
-        document
-    };
+    let mail = || among(mail_of_run(&run, args), standings);
     match format {
         Format::Html => html::write_among(&run, standings, out),
         Format::Json => json::write_among(&run, standings, out),
@@ -345,31 +310,5 @@ fn page(folder: &OutputFolder, stored: &Stored, file: String) -> Result<IndexEnt
             })?;
             Ok(IndexEntry::of_import(import, file))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_testkit::Scratch;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn a_page_takes_no_other_files_place() {
-        let folder = Scratch::new().unwrap();
-        let named = |name: &str| {
-            let page = free_page(&folder.join(""), name).unwrap();
-            page.file_name().unwrap().to_string_lossy().into_owned()
-        };
-        assert_eq!(named("k3v9"), "assay-k3v9.html");
-        fs::write(folder.join("assay-k3v9.html"), "my notes").unwrap();
-        assert_eq!(named("k3v9"), "assay-k3v9-2.html");
-        symlink("/nowhere", folder.join("assay-k3v9-2.html")).unwrap();
-        fs::create_dir(folder.join("assay-k3v9-3.html")).unwrap();
-        assert_eq!(named("k3v9"), "assay-k3v9-4.html");
-        let page = "<!DOCTYPE html><head><title>assay: eMMC</title>";
-        fs::write(folder.join("assay-k3v9-4.html"), page).unwrap();
-        assert_eq!(named("k3v9"), "assay-k3v9-4.html", "its own is renewed");
-        assert_eq!(named("../a/b@c"), "assay-..-a-b-c.html");
     }
 }
