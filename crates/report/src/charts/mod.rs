@@ -4,16 +4,19 @@
 //! `Gallery`, and a place in `views::run::page`. Every output of charts then has it. A new mark or
 //! scale is a variant of `draw::SeriesStyle` or `draw::Scale`, and an arm in each output.
 
+mod answer;
 pub mod comparison;
 pub mod course;
 pub mod draw;
 pub mod latency;
 
 use crate::results::describe::distinct_metrics;
+use crate::results::population::Standings;
 use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::words::clean;
+use crate::words::labels::label_of;
 use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::run::Run;
@@ -25,9 +28,11 @@ use std::collections::HashMap;
 /// Charts of a run, by the section of the report.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
+    /// Key figures on a scale, one chart per unit.
+    pub answers: Vec<Chart>,
     /// Change of each condition of a sweep against the first, one chart per metric.
     pub changes: Vec<Chart>,
-    /// Metrics with all their trials.
+    /// Metrics with all their trials, one chart per unit.
     pub trials: Vec<Chart>,
     /// Matrices of iozone: a map and a surface per test.
     pub matrices: Vec<Chart>,
@@ -68,6 +73,7 @@ impl Gallery {
         let (selected, courses_left_out) = course::select(summary);
         let timed = latency::timed(summary);
         let mut gallery = Self {
+            answers: answer::charts(summary, None),
             changes: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: latency::charts(summary),
             matrices: charts_of_matrices(summary.run),
@@ -83,6 +89,11 @@ impl Gallery {
         };
         gallery.make_names_unique();
         gallery
+    }
+
+    /// Marks the medians of other units on the scales of the key figures.
+    pub fn place(&mut self, summary: &Summary<'_>, standings: &Standings) {
+        self.answers = answer::charts(summary, Some(standings));
     }
 
     /// Adds numbers to equal chart names: two jobs may differ only in characters that a name cannot
@@ -110,6 +121,7 @@ impl Gallery {
     /// Iterates over all charts, in the order of the report.
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         let lists = [
+            &self.answers,
             &self.changes,
             &self.trials,
             &self.matrices,
@@ -153,6 +165,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
             name: row_name(figure),
             values,
             moments,
+            label: figure.measured.as_deref().and_then(label_of),
         }
     });
     let rows: Vec<TrialsOfRow> = rows.collect();
@@ -304,7 +317,7 @@ mod tests {
         let [course] = gallery.courses.as_slice() else {
             panic!("{} courses", gallery.courses.len());
         };
-        let drawn = svg::in_page(course, svg::NARROW).into_string();
+        let drawn = svg::in_page(course, svg::NARROW, "").into_string();
         assert_eq!(drawn.matches("class=\"stretch").count(), 1);
         assert!(drawn.len() < 20_000, "{} bytes", drawn.len());
         let Body::Plane(plane) = &course.body else {

@@ -9,6 +9,8 @@ pub mod terminal;
 pub use scale::Measure;
 
 use crate::machine::harmless;
+use assay_lang::{key, translated};
+use assay_model::figures::Unit;
 use assay_model::units::as_usize;
 use csv::Writer;
 use std::io;
@@ -138,6 +140,8 @@ pub struct Point {
     pub ends: Option<(f64, f64)>,
     /// Text beside the point.
     pub note: Option<String>,
+    /// Label of the measurement, which a mark shows by its filling.
+    pub label: Option<&'static str>,
 }
 
 impl Point {
@@ -149,6 +153,18 @@ impl Point {
             ..Self::default()
         }
     }
+}
+
+/// Returns the name for file names, the heading and the axis label of the charts of a unit.
+pub fn question(unit: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let (name, title, axis) = match Unit::ALL.into_iter().find(|one| one.name() == unit)? {
+        Unit::BytesPerSec => ("bandwidth", key!("Bandwidth"), key!("bandwidth")),
+        Unit::Iops => ("iops", key!("I/Os per second"), "IOPS"),
+        Unit::Tps => ("tps", key!("Transactions per second"), "TPS"),
+        Unit::Nanos => ("latency", key!("Time"), key!("time")),
+        Unit::Bytes | Unit::Ratio | Unit::Count => return None,
+    };
+    Some((name, translated(title), translated(axis)))
 }
 
 /// Drawing style of a series.

@@ -151,7 +151,10 @@ pub fn write_among(
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
-    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    let mut gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    if let Some(standings) = standings {
+        gallery.place(&summary, standings);
+    }
     // Data is in English, in every language of the page.
     let data = (current() != Language::English).then(|| {
         in_english(|| {
@@ -180,7 +183,10 @@ pub fn markup_in(site: &Site, run: &Run, standings: Option<&Standings>) -> Marku
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
-    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    let mut gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    if let Some(standings) = standings {
+        gallery.place(&summary, standings);
+    }
     site.document(&document(&summary, verdicts.as_ref(), &gallery, standings))
 }
 
@@ -289,11 +295,10 @@ impl Page<'_> {
                     header { (opening(document)) (contents(document, &anchors, self.data.is_some())) }
                     main {
                         (sections(document, &anchors))
-                        @if let Some(data) = &self.data {
-                            section #take-away { h2 { (tr!("Data")) } (data.markup()) }
-                        }
                     }
-                    footer { p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
+                    footer {
+                        @if let Some(data) = &self.data { div #take-away { (data.markup()) } }
+                        p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }
@@ -306,11 +311,11 @@ fn opening(document: &Document) -> Markup {
     html! { h1 { (document.title) } (blocks(&document.header)) }
 }
 
-/// Renders links to the sections, and to the data if the page has any.
+/// Renders links to the sections that are not folded, and to the data if the page has any.
 fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
     html! {
         nav aria-label=(tr!("Sections")) {
-            @for (anchor, section) in anchors.iter().zip(&document.sections) {
+            @for (anchor, section) in anchors.iter().zip(&document.sections).filter(|(_, one)| !one.folded) {
                 a href={ "#" (anchor) } { (title(section)) }
                 " "
             }
@@ -321,11 +326,26 @@ fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
 
 /// Renders the sections in reading order.
 fn sections(document: &Document, anchors: &[String]) -> Markup {
+    let sections: Vec<(&String, &Section)> = anchors.iter().zip(&document.sections).collect();
     html! {
-        @for (anchor, section) in anchors.iter().zip(&document.sections) {
-            section id=(anchor) {
-                h2 { (title(section)) }
-                (blocks(&section.blocks))
+        @for group in sections.chunk_by(|(_, a), (_, b)| a.folded && b.folded) {
+            @match group {
+                [(anchor, section)] if !section.folded => {
+                    section id=(anchor) {
+                        h2 { (title(section)) }
+                        (blocks(&section.blocks))
+                    }
+                }
+                folded => {
+                    section.folded {
+                        @for (anchor, section) in folded {
+                            details {
+                                summary { h2 { (title(section)) } }
+                                div id=(anchor) { (blocks(&section.blocks)) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }

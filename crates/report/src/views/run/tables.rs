@@ -68,7 +68,7 @@ pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     let mut section = Section::new("results", tr!("Results"));
     let columns = [
         Column::text(tr!("job")),
-        Column::text(tr!("what it did")).keep(Keep::Page),
+        Column::text(tr!("what it did")).keep(Keep::Screen),
         Column::number(tr!("median")),
         Column::number(tr!("low .. high")),
         Column::number("CV").keep(Keep::Page),
