@@ -442,8 +442,9 @@ mod tests {
             }
         }
         let gallery = Gallery::of(&compared, &side("old", &a), &side("new", &b));
-        let chart = gallery.pairs.first().expect("metrics decide");
-        assert_eq!(chart.description.matches("(3 units)").count(), 2);
+        let chart = gallery.sides.first().expect("metrics decide");
+        let rows = chart.description.matches("; ").count();
+        assert_eq!(chart.description.matches("(3 units)").count(), 2 * rows);
         let Body::Plane(plane) = &chart.body else {
             panic!("a plane");
         };
@@ -452,6 +453,6 @@ mod tests {
         let dots: Vec<(&str, usize)> = dots
             .map(|series| (series.name.as_str(), series.points.len()))
             .collect();
-        assert_eq!(dots, [("means of A", 3), ("means of B", 3)]);
+        assert_eq!(dots, [("old", 3 * rows), ("new", 3 * rows)]);
     }
 }

@@ -273,7 +273,7 @@ impl Grid {
 
 impl Plane {
     /// Returns the range of the drawn horizontal axis, including ends.
-    fn x_extremes(&self) -> (f64, f64) {
+    pub(crate) fn x_extremes(&self) -> (f64, f64) {
         let (low, high) = self.x_extremes_of_all();
         let (least, most) = self.limits.unwrap_or((low, high));
         (low.clamp(least, most), high.clamp(least, most))
@@ -510,11 +510,11 @@ mod tests {
     #[test]
     fn every_trial_is_a_row_with_its_unit() {
         let gallery = Gallery::of(&fixture::run());
-        let chart = gallery.trials.iter().find(|c| c.name == "trials-read_bw");
+        let chart = gallery.trials.iter().find(|c| c.name == "trials-bandwidth");
         let csv = written(chart.unwrap());
         let rows: Vec<&str> = csv
             .lines()
-            .filter(|row| row.contains("seq-read-1m") && row.contains(",trial,"))
+            .filter(|row| row.contains("seq-read-1m") && row.contains(",read,"))
             .collect();
         assert_eq!(rows.len(), 3, "{csv}");
         assert!(rows.iter().all(|row| row.contains(",B/s,")), "{csv}");

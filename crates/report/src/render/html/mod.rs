@@ -311,15 +311,22 @@ fn opening(document: &Document) -> Markup {
     html! { h1 { (document.title) } (blocks(&document.header)) }
 }
 
+/// Number of sections that need no links: they are as many as screens.
+const FEW_SECTIONS: usize = 5;
+
 /// Renders links to the sections that are not folded, and to the data if the page has any.
 fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
+    let shown = anchors.iter().zip(&document.sections);
+    let shown: Vec<(&String, &Section)> = shown.filter(|(_, one)| !one.folded).collect();
     html! {
-        nav aria-label=(tr!("Sections")) {
-            @for (anchor, section) in anchors.iter().zip(&document.sections).filter(|(_, one)| !one.folded) {
-                a href={ "#" (anchor) } { (title(section)) }
-                " "
+        @if shown.len() > FEW_SECTIONS {
+            nav aria-label=(tr!("Sections")) {
+                @for (anchor, section) in &shown {
+                    a href={ "#" (anchor) } { (title(section)) }
+                    " "
+                }
+                @if has_data { a href="#take-away" { (tr!("Data")) } }
             }
-            @if has_data { a href="#take-away" { (tr!("Data")) } }
         }
     }
 }
@@ -337,11 +344,11 @@ fn sections(document: &Document, anchors: &[String]) -> Markup {
                     }
                 }
                 folded => {
-                    section.folded {
+                    div.folded {
                         @for (anchor, section) in folded {
                             details {
                                 summary { h2 { (title(section)) } }
-                                div id=(anchor) { (blocks(&section.blocks)) }
+                                section id=(anchor) { (blocks(&section.blocks)) }
                             }
                         }
                     }
@@ -561,10 +568,13 @@ fn index_document(entries: &[IndexEntry]) -> Document {
 
 #[cfg(test)]
 mod tests {
-    use super::write;
+    use super::{markup, write};
+    use crate::charts::Gallery;
+    use crate::charts::draw::svg;
+    use crate::document::Block;
     use crate::results::summary::Summary;
     use crate::testing::{fixture, samples};
-    use assay_model::run::Run;
+    use assay_model::run::{Claims, Run};
 
     fn written(run: &Run) -> String {
         let mut out = Vec::new();
@@ -688,6 +698,48 @@ mod tests {
             assert!(row.contains(&format!("class=\"label {label}\"")), "{row}");
         }
         assert!(!section(&page, "results").contains("seq-read-1m"));
+    }
+
+    #[test]
+    fn a_page_has_the_answer_then_a_table_then_charts_and_folds_the_rest() {
+        let page = written(&samples::with_sustained());
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+        let answer = at("<section id=\"summary\"");
+        let scale = at("data-chart=\"answer-bandwidth\"");
+        let table = at("<section id=\"results\"");
+        let charts = at("data-chart=\"trials-bandwidth\"");
+        let folded = at("<div class=\"folded\"");
+        assert!(answer < scale && scale < table && table < charts && charts < folded);
+        for id in ["ladder", "latency", "evidence", "storage", "method"] {
+            assert!(folded < at(&format!("<section id=\"{id}\"")), "{id}");
+        }
+        assert!(!page.contains("<details open"));
+    }
+
+    #[test]
+    fn figures_stand_on_a_scale_up_to_the_ceiling_of_the_bus() {
+        let mut run = fixture::run();
+        run.header.claims = Some(Claims {
+            bus: Some("hs400".to_owned()),
+            datasheet: None,
+        });
+        let page = written(&run);
+        let (_, scale) = page.split_once("data-chart=\"answer-bandwidth\"").unwrap();
+        let (scale, _) = scale.split_once("</figure>").unwrap();
+        assert!(scale.contains("ceiling of the bus: 363 MB/s"), "{scale}");
+        assert!(scale.contains("class=\"bar read is-"), "{scale}");
+    }
+
+    #[test]
+    fn a_chart_across_the_page_is_drawn_for_a_telephone_too() {
+        let run = fixture::run();
+        let gallery = Gallery::of(&run);
+        let chart = Block::Chart(Box::new(gallery.trials[0].clone()));
+        let page = markup(&[chart]).into_string();
+        for (class, width) in [("on-desk", svg::WIDE), ("on-telephone", svg::NARROW)] {
+            let drawn = format!("class=\"chart {class}\" viewBox=\"0 0 {width} ");
+            assert_eq!(page.matches(&drawn).count(), 1, "{page}");
+        }
     }
 
     #[test]

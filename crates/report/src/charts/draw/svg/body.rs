@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use std::fmt::Write;
 
 /// Height of a named row.
-const ROW: f64 = 20.0;
+const ROW: f64 = 18.0;
 /// Height of a named row with the name above it.
 const TALL_ROW: f64 = 38.0;
 /// Heights of the first panel and of the panels below it.
@@ -27,8 +27,8 @@ const GAP: f64 = 10.0;
 /// Height for the numbers and the label of the horizontal axis.
 const FOOT: f64 = 36.0;
 const RIGHT: f64 = 16.0;
-/// Share of the width that names left of an axis may have; longer ones are above their rows.
-const WIDEST_LEFT: f64 = 0.5;
+/// Widest names left of an axis; longer ones are above their rows.
+const WIDEST_LEFT: f64 = 175.0;
 /// Space left of an axis that has its names above.
 const LEAST_LEFT: f64 = 10.0;
 /// Maximum length of a name, in characters.
@@ -42,7 +42,7 @@ const TICK_EVERY: f64 = 66.0;
 pub fn draw_plane(plane: &Plane, width: f64) -> Drawing {
     let legend = draw_legend(plane, width);
     let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
-    let above = wanted > width * WIDEST_LEFT;
+    let above = wanted > WIDEST_LEFT;
     let left = if above { LEAST_LEFT } else { wanted };
     let right = width - RIGHT - last_name(&plane.x) - notes(plane).min(width * 0.3);
     let x = Ruler::new(&plane.x, plane.x_extremes(), left, right);
@@ -204,6 +204,8 @@ fn draw_legend(plane: &Plane, width: f64) -> Drawing {
             Some(known) if series.mark == SeriesStyle::Dots => *known = series,
             Some(_) => {}
             None if series.name.is_empty() || series.points.is_empty() => {}
+            // The labels name bars.
+            None if series.mark == SeriesStyle::Bars && series.points[0].label.is_some() => {}
             None => seen.push(series),
         }
     }

@@ -364,7 +364,7 @@ mod tests {
             panic!("a plane");
         };
         plane.limits = limits;
-        body::draw_plane(&plane, NARROW).body.into_string()
+        body::draw_plane(&plane, WIDE).body.into_string()
     }
 
     /// Upright ticks of the interval that was drawn.
