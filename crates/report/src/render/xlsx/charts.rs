@@ -20,10 +20,12 @@ const HEIGHT: (u32, u32) = (140, 26);
 const OF_LINES: u32 = 320;
 /// Height of a cell, in pixels.
 const CELL: u32 = 20;
-/// Column of the charts, right of the figures.
-const BESIDE: u16 = 9;
+/// Column of the charts, right of the figures of two series.
+const BESIDE: u16 = 8;
 /// Maximum length of the alternative text of a chart, in characters.
 const LONGEST_ALTERNATIVE: usize = 255;
+/// Rows on a sheet of paper, about.
+const ON_PAPER: u32 = 50;
 /// Maximum number of charts on a sheet.
 const MOST: usize = 24;
 
@@ -41,6 +43,7 @@ pub fn add<'a>(
     }
     let mut page = Page::new(workbook.add_worksheet(), look::CHARTS)?;
     let mut drawn_charts = Vec::new();
+    let (mut breaks, mut begin) = (Vec::new(), 0);
     for chart in charts {
         let Body::Plane(plane) = &chart.body else {
             continue;
@@ -61,22 +64,34 @@ pub fn add<'a>(
         drawn.title().set_name(&label(&chart.title));
         page.sheet.insert_chart(top, BESIDE, &drawn)?;
         page.row = (top + height / CELL + 1).max(page.row) + 1;
+        // No chart is cut on paper.
+        if page.row - begin > ON_PAPER && top > begin {
+            begin = top;
+            breaks.push(top);
+        }
         drawn_charts.push(None);
     }
+    page.sheet.set_page_breaks(&breaks)?;
     page.set_widths()?;
     Ok(drawn_charts)
 }
 
 /// Writes rows of names with the median of each series and the ends of its interval; draws bars.
 fn rows(page: &mut Page<'_>, plane: &Plane) -> Result<(SheetChart, u32), XlsxError> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let mut columns: Vec<(&str, Vec<Option<&Point>>)> = Vec::new();
     for panel in &plane.panels {
         let Scale::Names(own) = &panel.y.scale else {
             continue;
         };
         let before = names.len();
-        names.extend(own.iter().map(String::as_str));
+        // Jobs that read and write are in two panels.
+        let mut marks = panel.series.iter();
+        let marks = marks.find(|series| series.mark == SeriesStyle::Dots);
+        names.extend(own.iter().map(|name| match marks {
+            Some(marks) if plane.panels.len() > 1 => format!("{name} {}", marks.name),
+            _ => name.clone(),
+        }));
         for series in intervals(panel) {
             if !columns.iter().any(|(name, _)| *name == series.name) {
                 columns.push((&series.name, Vec::new()));
@@ -97,7 +112,8 @@ fn rows(page: &mut Page<'_>, plane: &Plane) -> Result<(SheetChart, u32), XlsxErr
     let mut heads = vec![Column::text("")];
     let at = |column: u16| (look::CHARTS, first, column, last, column);
     for (column, (name, _)) in (1_u16..).step_by(3).zip(&columns) {
-        heads.extend([*name, tr!("below"), tr!("above")].map(Column::number));
+        let head = if columns.len() < 2 { &plane.x.label } else { *name };
+        heads.extend([head, tr!("below"), tr!("above")].map(Column::number));
         let [below, above] = [column + 1, column + 2].map(|column| ChartRange::new_from_range(look::CHARTS, first, column, last, column));
         let mut ends = ChartErrorBars::new();
         ends.set_type(ChartErrorBarsType::Custom(above, below));
@@ -106,7 +122,7 @@ fn rows(page: &mut Page<'_>, plane: &Plane) -> Result<(SheetChart, u32), XlsxErr
             .set_name(&label(name))
             .set_categories(at(0))
             .set_values(at(column))
-            .set_y_error_bars(&ends);
+            .set_x_error_bars(&ends);
     }
     let table_rows = names.iter().enumerate().map(|(row, name)| {
         let cells = columns.iter().flat_map(|(_, points)| {
@@ -121,20 +137,21 @@ fn rows(page: &mut Page<'_>, plane: &Plane) -> Result<(SheetChart, u32), XlsxErr
             ]
         });
         let cells = cells.map(|value| number(value, &unit));
-        TableRow::new(std::iter::once((*name).into()).chain(cells).collect())
+        TableRow::new(std::iter::once(name.as_str().into()).chain(cells).collect())
     });
     let rows = table_rows.collect();
     page.table(&Table {
         columns: heads,
         rows,
     })?;
-    axis(chart.y_axis(), &plane.x);
+    // Of bars, the horizontal axis is that of the values.
+    axis(chart.x_axis(), &plane.x);
     let (low, high) = plane.x_extremes();
     match plane.x.scale {
-        Scale::Log => chart.y_axis().set_log_base(10),
-        _ => chart.y_axis().set_min(low.min(0.0)).set_max(high.max(0.0)),
+        Scale::Log => chart.x_axis().set_log_base(10),
+        _ => chart.x_axis().set_min(low.min(0.0)).set_max(high.max(0.0)),
     };
-    chart.x_axis().set_reverse();
+    chart.y_axis().set_reverse();
     if columns.len() < 2 {
         chart.legend().set_hidden();
     }

@@ -148,7 +148,8 @@ pub fn axis_code(unit: &str) -> &'static str {
     match unit {
         "B/s" => "#,##0.##,,\" MB/s\"",
         "ns" => "#,##0.##,,\" ms\"",
-        _ => "#,##0",
+        "IOPS" | "TPS" => "#,##0",
+        _ => "General",
     }
 }
 
