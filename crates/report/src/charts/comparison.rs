@@ -15,7 +15,7 @@ use crate::words::clean;
 use crate::words::labels::label_of;
 use assay_lang::{tr, translated};
 use assay_model::evidence::LatencyRecord;
-use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
+use assay_model::figures::{Better, Change, Figure, Sample, Unit, Verdict};
 use assay_model::job::Direction;
 use assay_stats::latency::pooled;
 use assay_stats::summary::Summary as Statistics;
@@ -44,12 +44,9 @@ impl Gallery {
             .iter()
             .filter(|line| line.primary)
             .collect();
-        let mut units: Vec<&str> = Vec::new();
-        for line in &deciding {
-            if !units.contains(&line.unit.as_str()) {
-                units.push(&line.unit);
-            }
-        }
+        let mut units: Vec<&str> = deciding.iter().map(|line| line.unit.as_str()).collect();
+        units.sort_by_key(|unit| (Unit::ALL.iter().position(|one| one.name() == *unit), *unit));
+        units.dedup();
         let composite = compared.comparison.composite.iter();
         let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
         Self {
