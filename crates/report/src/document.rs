@@ -43,6 +43,8 @@ pub struct Section {
     pub title: String,
     /// Contents in reading order.
     pub blocks: Vec<Block>,
+    /// True if a page shows only the heading until the reader opens it.
+    pub folded: bool,
 }
 
 /// A piece of a section.
@@ -245,7 +247,16 @@ impl Section {
         Self {
             id,
             title: title.into(),
-            blocks: Vec::new(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the section folded on pages.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Self {
+            folded: true,
+            ..self
         }
     }
 

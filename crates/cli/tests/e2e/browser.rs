@@ -49,7 +49,7 @@ pub fn dumped(bed: &Bed, page: &Path) -> Vec<String> {
 }
 
 /// The same of a Chromium with further options.
-pub fn dumped_with(bed: &Bed, words: &[&str], page: &Path) -> Vec<String> {
+fn dumped_with(bed: &Bed, words: &[&str], page: &Path) -> Vec<String> {
     let words = [words, &["--dump-dom"]].concat();
     let ended = Running::start(&mut chromium(bed, &words, page)).end();
     ended.assert_code(0);
@@ -61,6 +61,32 @@ pub fn dumped_with(bed: &Bed, words: &[&str], page: &Path) -> Vec<String> {
         .expect("it ran to its end");
     let (said, _) = said.split_once("</pre>").expect("its end");
     said.lines().map(str::to_owned).collect()
+}
+
+/// Frames as wide as a telephone and a desk, and what their pages say.
+const FRAMES: &str = "<meta name=\"color-scheme\" content=\"light dark\">
+    <body><pre id=\"said\"></pre><script>
+    const said = [];
+    addEventListener('message', (event) => {
+      said.push(event.data);
+      document.querySelector('#said').textContent = said.sort().join('\\n');
+    });
+    </script>
+    <iframe src=\"judged.html\" style=\"width: 1280px; border: 0; height: 800px\"></iframe>
+    <iframe src=\"judged.html\" style=\"width: 375px; border: 0; height: 667px\"></iframe>";
+
+/// Shows a page at the width of a telephone and of a desk; what its scripts post to the page around
+/// it, a line each.
+pub fn framed(bed: &Bed, words: &[&str], html: &str, scripts: &[&str]) -> Vec<String> {
+    let outer = bed.join("frames.html");
+    fs::write(&outer, FRAMES).expect("a page");
+    let scripts = scripts.iter();
+    let scripts: String = scripts
+        .map(|script| format!("<script>{script}</script>"))
+        .collect();
+    let html = html.replace("</body>", &format!("{scripts}</body>"));
+    fs::write(bed.join("judged.html"), html).expect("a page");
+    dumped_with(bed, words, &outer)
 }
 
 fn report(bed: &Bed, words: &[&str]) -> PathBuf {
@@ -89,7 +115,8 @@ fn tables_sort_and_filter() {
     let said = probed(
         &bed,
         &page,
-        "const table = document.querySelector('#latency table');
+        "document.querySelectorAll('details').forEach((folded) => { folded.open = true; });
+         const table = document.querySelector('#latency table');
          const column = (n) => [...table.tBodies[0].rows].map((row) => row.cells[n].innerText);
          const buttons = table.querySelectorAll('thead button');
          const plain = column(0).slice().sort((a, b) => a.localeCompare(b));
@@ -172,6 +199,52 @@ fn a_surface_turns_with_keys_and_pointer() {
     assert_eq!(said, ["true", "true", "true", "true"]);
 }
 
+/// Tells the page around it its width, its screens, and what is wrong with it.
+const MEASURE: &str = "
+    addEventListener('load', () => {
+      const screens = document.documentElement.scrollHeight / window.innerHeight;
+      const wide = document.documentElement.scrollWidth > window.innerWidth;
+      const shown = [...document.querySelectorAll('svg text')].filter((text) =>
+        !text.closest('details:not([open])') && text.ownerSVGElement.getBoundingClientRect().width > 0);
+      const sizes = shown.map((text) => {
+        const svg = text.ownerSVGElement;
+        const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return scale * parseFloat(getComputedStyle(text).fontSize);
+      });
+      const small = sizes.length < 10 || Math.min(...sizes) < 11;
+      const long = window.innerWidth > 1000 && screens > 3;
+      const faults = [wide && 'too wide', small && 'small text ' + Math.min(...sizes), long && screens + ' screens'];
+      parent.postMessage([window.innerWidth, ...faults.filter((fault) => fault)].join(' '), '*');
+    });";
+
+#[test]
+fn a_quick_run_has_three_screens_and_two_sheets_of_paper() {
+    needs!("chromium");
+    let bed = Bed::new();
+    bed.run(&["qualify", "sim:emmc-8gb-hs400,noise=5", "--quick"])
+        .assert_code(0);
+    let page = report(&bed, &["last"]);
+    let html = fs::read_to_string(&page).expect("a page");
+    assert_eq!(framed(&bed, &[], &html, &[MEASURE]), ["1280", "375"]);
+    let printed = print(&bed, &page);
+    let sheets = printed
+        .windows(b"/Type /Page\n".len())
+        .filter(|part| *part == b"/Type /Page\n");
+    let sheets = sheets.count();
+    assert!((1..=2).contains(&sheets), "{sheets} sheets");
+}
+
+/// A page on paper, as PDF.
+fn print(bed: &Bed, page: &Path) -> Vec<u8> {
+    let printed = bed.join("page.pdf");
+    let words = [format!("--print-to-pdf={}", text(&printed))];
+    let words = words.each_ref().map(String::as_str);
+    Running::start(&mut chromium(bed, &words, page))
+        .end()
+        .assert_code(0);
+    fs::read(&printed).expect("a PDF")
+}
+
 /// As if on a sheet of A4 with Chromium's margins, in its pixels.
 const ON_PAPER: &str = "
     const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
@@ -207,7 +280,7 @@ fn pages_are_no_wider_than_the_window_and_are_seen() {
         &bed,
         &page,
         "say(document.documentElement.scrollWidth <= window.innerWidth);
-         say([...document.querySelectorAll('svg')].every((svg) => svg.getBoundingClientRect().width > 20 || svg.closest('details:not([open])')));",
+         say([...document.querySelectorAll('svg')].every((svg) => svg.getBoundingClientRect().width > 20 || svg.closest('details:not([open])') || getComputedStyle(svg).display === 'none'));",
     );
     assert_eq!(said, ["true", "true"]);
     let cut = probed(
@@ -233,11 +306,5 @@ fn pages_are_no_wider_than_the_window_and_are_seen() {
         // Of one colour, it would be a tenth of that.
         assert!(png.len() > 50_000, "{width}: {} bytes", png.len());
     }
-    let printed = bed.join("page.pdf");
-    let words = [format!("--print-to-pdf={}", text(&printed))];
-    let words = words.each_ref().map(String::as_str);
-    Running::start(&mut chromium(&bed, &words, &page))
-        .end()
-        .assert_code(0);
-    assert!(fs::read(&printed).unwrap().starts_with(b"%PDF"));
+    assert!(print(&bed, &page).starts_with(b"%PDF"));
 }

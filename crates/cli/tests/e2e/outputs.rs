@@ -181,6 +181,9 @@ book = openpyxl.load_workbook(sys.argv[1])
 print(book.sheetnames)
 print([cell.value for cell in book['Summary']['B']])
 print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13] > 0))
+charts = book['Charts']._charts
+print([type(chart).__name__ for chart in charts])
+print(charts[0].series[0].errBars.plus.numRef.f)
 ";
     let mut python = assay_testkit::command("/usr/bin/python3");
     let read = python.args(["-c", script, text(&path)]).output().unwrap();
@@ -189,11 +192,13 @@ print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(
         lines.first(),
-        Some(&"['Summary', 'Ways to write', 'Ways to read', 'Evidence', 'Trials']"),
+        Some(&"['Summary', 'Charts', 'Ways to write', 'Ways to read', 'Evidence', 'Trials']"),
         "{failed}"
     );
     assert!(lines[1].contains(ended.run_id().unwrap()), "{said}");
     assert!(lines[2].parse::<u32>().unwrap() >= 2, "{said}");
+    assert_eq!(lines[3], "['BarChart']", "{said}");
+    assert!(lines[4].starts_with("Charts!$D$"), "{said}");
 }
 
 /// The link is its user's way to have the file elsewhere.

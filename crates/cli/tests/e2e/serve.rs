@@ -1,7 +1,7 @@
 //! The server of the real program: asked by curl, its pages in a browser and judged by axe.
 
 use crate::assay::{Bed, text};
-use crate::browser::dumped_with;
+use crate::browser::framed;
 use assay_testkit::{Postgres, Process, needs, or_skip, skip};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -371,33 +371,19 @@ const JUDGE: &str = "
       parent.postMessage([window.innerWidth + ' ' + dark, ...said].join(' '), '*');
     });";
 
-/// Frames as wide as a telephone and a desk, and what their pages say.
-const FRAMES: &str = "<meta name=\"color-scheme\" content=\"light dark\">
-    <body><pre id=\"said\"></pre><script>
-    const said = [];
-    addEventListener('message', (event) => {
-      said.push(event.data);
-      document.querySelector('#said').textContent = said.sort().join('\\n');
-    });
-    </script>
-    <iframe src=\"judged.html\" style=\"width: 1280px; border: 0; height: 900px\"></iframe>
-    <iframe src=\"judged.html\" style=\"width: 375px; border: 0; height: 900px\"></iframe>";
-
 #[test]
 fn every_page_fits_a_telephone_and_a_desk_and_axe_finds_nothing() {
     needs!("chromium", "curl");
     let axe = axe().map(|axe| fs::read_to_string(axe).expect("a script"));
     let bed = bed_with_all();
     let serving = Serving::start(&bed, &[]);
-    let (inner, outer) = (bed.join("judged.html"), bed.join("frames.html"));
-    fs::write(&outer, FRAMES).expect("a page");
     let script = axe.as_deref().unwrap_or_default();
-    let end = format!("<script>{script}</script><script>{JUDGE}</script></body>");
+    let scripts = [script, JUDGE];
     for page in pages(&serving) {
-        fs::write(&inner, saved(&serving, &page).replace("</body>", &end)).expect("a page");
+        let html = saved(&serving, &page);
         for (dark, name) in [("0", "dark"), ("1", "light")] {
             let scheme = format!("--blink-settings=preferredColorScheme={dark}");
-            let said = dumped_with(&bed, &[&scheme], &outer);
+            let said = framed(&bed, &[&scheme], &html, &scripts);
             let expected = ["1280", "375"].map(|width| format!("{width} {name}"));
             assert_eq!(said, expected, "{page}");
         }

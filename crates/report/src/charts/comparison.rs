@@ -2,18 +2,21 @@
 //! after, and the latencies of both sides) and of the conditions of a sweep: the change of each
 //! against the first, with its interval and its letters.
 
-use super::latency::{SUBJECTS, overlaid, records};
+use super::latency::{SUBJECTS, beside_trials, overlaid, records, scale_of};
 use super::row;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question,
+    slug,
 };
 use crate::results::comparison::{Compared, Side, ends, percent};
+use crate::results::describe::{is_alone, spoken};
 use crate::results::summary::Summary;
 use crate::results::sweep::Verdicts;
 use crate::words::clean;
+use crate::words::labels::label_of;
 use assay_lang::{tr, translated};
 use assay_model::evidence::LatencyRecord;
-use assay_model::figures::{Better, Change, Figure, Sample, Verdict};
+use assay_model::figures::{Better, Change, Figure, Sample, Unit, Verdict};
 use assay_model::job::Direction;
 use assay_stats::latency::pooled;
 use assay_stats::summary::Summary as Statistics;
@@ -27,8 +30,8 @@ use assay_stats::verdict::units::unit_means;
 pub struct Gallery {
     /// Change of each metric in B.
     pub changes: Option<Chart>,
-    /// Trials of both sides, one chart per metric that decides.
-    pub pairs: Vec<Chart>,
+    /// Trials of both sides in the metrics that decide, one chart per unit.
+    pub sides: Vec<Chart>,
     /// Latencies of both sides in one chart per operation.
     pub latencies: Vec<Chart>,
 }
@@ -42,13 +45,19 @@ impl Gallery {
             .iter()
             .filter(|line| line.primary)
             .collect();
+        let mut units: Vec<&str> = deciding.iter().map(|line| line.unit.as_str()).collect();
+        units.sort_by_key(|unit| (Unit::ALL.iter().position(|one| one.name() == *unit), *unit));
+        units.dedup();
         let composite = compared.comparison.composite.iter();
         let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
         Self {
             changes: changes_of(&lines),
-            pairs: deciding
-                .iter()
-                .filter_map(|line| pair(compared, line, a, b))
+            sides: units
+                .into_iter()
+                .filter_map(|unit| {
+                    let own = deciding.iter().copied().filter(|line| line.unit == unit);
+                    sides(compared, unit, &own.collect::<Vec<_>>(), [a, b])
+                })
                 .collect(),
             latencies: latencies(a, b),
         }
@@ -58,7 +67,7 @@ impl Gallery {
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         self.changes
             .iter()
-            .chain(&self.pairs)
+            .chain(&self.sides)
             .chain(&self.latencies)
     }
 }
@@ -66,6 +75,11 @@ impl Gallery {
 fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     let known = lines.iter().filter(|line| line.change.is_some());
     let known: Vec<&&VerdictRow> = known.collect();
+    let metrics = || known.iter().map(|line| line.metric.as_str());
+    let name = |line: &VerdictRow| {
+        let named = translated(&line.metric);
+        spoken(named, line.primary && is_alone(&line.metric, metrics()))
+    };
     let words = known.iter().filter_map(|line| {
         Some(format!(
             "{} {}, {}",
@@ -76,7 +90,7 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     });
     let words: Vec<String> = words.collect();
     let bars = known.iter().map(|line| Bar {
-        name: clean(translated(&line.metric)),
+        name: name(line),
         change: line.change,
         tint: tint(&line.verdict),
         words: translated(line.verdict.word()).to_owned(),
@@ -93,77 +107,111 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     })
 }
 
-/// Draws one metric: the trials of A, those of B, and a line between their means. If means of units
-/// or runs are compared, each mean is a point.
-fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
-    let values = [values(compared, a, line), values(compared, b, line)];
-    let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
-    let measure = Measure::of_symbol(&line.unit);
-    let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
-        name: match (compared.is_of_means(), if side == 0 { "A" } else { "B" }) {
-            (true, side) => tr!("means of {side}", side),
-            (false, side) => tr!("trials of {side}", side),
-        },
-        tint: Tint::Nth(side),
-        mark: SeriesStyle::Dots,
-        points: values
-            .iter()
-            .map(|value| point_with_note(side, *value, &measure))
-            .collect(),
+/// Draws the metrics of one unit: the trials of both sides of each metric on one axis. If means of
+/// units or runs are compared, each mean is a point.
+fn sides(
+    compared: &Compared<'_>,
+    unit: &str,
+    lines: &[&VerdictRow],
+    sides: [&Side<'_>; 2],
+) -> Option<Chart> {
+    let names = side_names(sides);
+    let rows = lines.iter().map(|line| {
+        let values = sides.map(|side| values(compared, side, line));
+        let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
+        Some((*line, values, stats))
     });
-    let means = Series {
-        name: tr!("geometric mean").to_owned(),
-        tint: Tint::Ink,
-        mark: SeriesStyle::Line,
-        points: (0_usize..)
-            .zip(&stats)
-            .map(|(side, stats)| Point::at(place(side), stats.centre()))
-            .collect(),
+    let rows: Vec<(&VerdictRow, [Vec<f64>; 2], [Statistics; 2])> = rows.flatten().collect();
+    let all = || {
+        rows.iter()
+            .flat_map(|(_, values, _)| values)
+            .flatten()
+            .copied()
     };
-    let words = [0, 1].map(|side| {
-        tr!(
-            "{mean} ({values})",
-            mean = measure.write(stats[side].centre()),
-            values = compared.counted(stats[side].n)
+    let extremes = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
+    let measure = Measure::of_symbol(unit);
+    let (name, title, axis) = question(unit).unwrap_or((unit, unit, ""));
+    let series = [0, 1].map(|side| {
+        let label = |line: &VerdictRow| {
+            let mut own = sides[side].figures.iter();
+            let own = own.find(|figure| figure.metric == line.metric)?;
+            label_of(own.measured.as_deref()?)
+        };
+        let height = |index| row(index) + [-APART, APART][side];
+        let dots = (0..).zip(&rows).flat_map(|(index, (line, values, _))| {
+            let point = |value: &f64| Point {
+                note: Some(measure.write(*value)),
+                label: label(line),
+                ..Point::at(*value, height(index))
+            };
+            values[side].iter().map(point).collect::<Vec<_>>()
+        });
+        let intervals = (0..).zip(&rows).map(|(index, (.., stats))| Point {
+            ends: stats[side].interval.map(|found| (found.low, found.high)),
+            ..Point::at(stats[side].centre(), height(index))
+        });
+        let series = |mark, points| Series {
+            name: names[side].clone(),
+            tint: Tint::Nth(side),
+            mark,
+            points,
+        };
+        [
+            series(SeriesStyle::Intervals, intervals.collect()),
+            series(SeriesStyle::Dots, dots.collect()),
+        ]
+    });
+    let words = rows.iter().map(|(line, values, stats)| {
+        let of = |side: usize| {
+            tr!(
+                "{mean} ({values})",
+                mean = measure.write(stats[side].centre()),
+                values = compared.counted(values[side].len())
+            )
+        };
+        let change = line.change;
+        format!(
+            "{}: {} {}, {} {}; {}: {}",
+            clean(translated(&line.metric)),
+            names[0],
+            of(0),
+            names[1],
+            of(1),
+            change.map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
+            translated(line.verdict.word())
         )
     });
-    Some(Chart {
-        name: format!("pair-{}", slug(&line.metric)),
-        title: tr!(
-            "{metric}: A and B",
-            metric = clean(translated(&line.metric))
-        ),
-        description: format!(
-            "A {}, B {}; {}: {}",
-            words[0],
-            words[1],
-            line.change
-                .map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
-            translated(line.verdict.word())
-        ),
-        body: Body::plane(
-            Axis::names(vec![
-                format!("A: {}", clean(a.name)),
-                format!("B: {}", clean(b.name)),
-            ]),
-            Axis::new(
-                clean(translated(&line.metric)),
-                measure.clone(),
-                Scale::Close,
-            ),
-            std::iter::once(means).chain(dots).collect(),
-        ),
+    let others = || lines.iter().map(|line| line.metric.as_str());
+    let row_name =
+        |line: &VerdictRow| spoken(translated(&line.metric), is_alone(&line.metric, others()));
+    let axis = Axis::new(axis, measure.clone(), scale_of(extremes));
+    (!rows.is_empty()).then(|| Chart {
+        name: format!("sides-{}", slug(name)),
+        title: tr!("{title} of both sides", title),
+        description: words.collect::<Vec<_>>().join(". "),
+        body: Body::Plane(Plane {
+            limits: beside_trials(&axis.scale, extremes),
+            panels: vec![Panel {
+                y: Axis::names(rows.iter().map(|(line, ..)| row_name(line)).collect()),
+                series: series.into_iter().flatten().collect(),
+            }],
+            x: axis,
+        }),
     })
 }
 
-fn place(side: usize) -> f64 {
-    if side == 0 { 0.0 } else { 1.0 }
-}
+/// Distance of a side from the middle of its row, in rows.
+const APART: f64 = 0.2;
 
-fn point_with_note(side: usize, value: f64, measure: &Measure) -> Point {
-    Point {
-        note: Some(measure.write(value)),
-        ..Point::at(place(side), value)
+/// Returns the names of both sides; equal ones get a letter.
+fn side_names(sides: [&Side<'_>; 2]) -> [String; 2] {
+    let names = sides.map(|side| clean(side.name));
+    match names[0] == names[1] {
+        true => [format!("A: {}", names[0]), format!("B: {}", names[1])],
+        false => names,
     }
 }
 
@@ -191,13 +239,14 @@ fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
     let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
     let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();
     let jobs = of_a.first().into_iter().flat_map(|summary| &summary.jobs);
-    let names = jobs
+    let jobs = jobs
         .filter(|job| !job.is_cell())
         .map(|job| job.job.name.as_str());
-    let both = names.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
+    let names = side_names([a, b]);
+    let both = jobs.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
     let charts = both.filter_map(|(name, subject)| {
-        let a = (format!("A: {}", clean(a.name)), pool(&of_a, name, subject)?);
-        let b = (format!("B: {}", clean(b.name)), pool(&of_b, name, subject)?);
+        let a = (names[0].clone(), pool(&of_a, name, subject)?);
+        let b = (names[1].clone(), pool(&of_b, name, subject)?);
         Some(overlaid(name, subject, &[a, b]))
     });
     charts.flatten().collect()
@@ -336,6 +385,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
         y: row(index),
         ends: None,
         note: Some(change_in_words(change)),
+        label: None,
     };
     // The text contains the number of a value beyond the axis.
     let words = |change: Change, bar: &Bar| match change.percent.abs() > WIDEST {
@@ -404,8 +454,9 @@ mod tests {
             }
         }
         let gallery = Gallery::of(&compared, &side("old", &a), &side("new", &b));
-        let chart = gallery.pairs.first().expect("metrics decide");
-        assert_eq!(chart.description.matches("(3 units)").count(), 2);
+        let chart = gallery.sides.first().expect("metrics decide");
+        let rows = chart.description.matches("; ").count();
+        assert_eq!(chart.description.matches("(3 units)").count(), 2 * rows);
         let Body::Plane(plane) = &chart.body else {
             panic!("a plane");
         };
@@ -414,6 +465,6 @@ mod tests {
         let dots: Vec<(&str, usize)> = dots
             .map(|series| (series.name.as_str(), series.points.len()))
             .collect();
-        assert_eq!(dots, [("means of A", 3), ("means of B", 3)]);
+        assert_eq!(dots, [("old", 3 * rows), ("new", 3 * rows)]);
     }
 }

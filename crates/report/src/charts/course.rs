@@ -132,7 +132,7 @@ pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
             x: width_s * as_f64(stretch.start as u64),
             y: stretch.mean,
             ends: thinned.then_some((stretch.min, stretch.max)),
-            note: None,
+            ..Point::default()
         })
         .collect();
     points.extend(stretches.last().map(|last| {
@@ -160,7 +160,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
             x: width_s * from,
             y: level.rate,
             ends: Some((width_s * from, width_s * to)),
-            note: None,
+            ..Point::default()
         }
     };
     (levels.len() > 1).then(|| Series {
@@ -223,6 +223,7 @@ fn span(from: f64, to: f64, note: Option<String>) -> Point {
         y: 0.0,
         ends: Some((from, to)),
         note,
+        label: None,
     }
 }
 

@@ -4,11 +4,13 @@
 
 use super::{as_f64, row};
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question,
+    slug,
 };
 use crate::results::describe;
 use crate::results::findings::load_curve::{self, OfferedRate};
 use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::words::labels::DIFFERS;
 use crate::words::{clean, nanos, quantity, range};
 use assay_lang::{counted, in_english, tr};
 use assay_model::evidence::LatencyRecord;
@@ -310,21 +312,75 @@ fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
 /// Ratio of the largest to the smallest value above which the axis is logarithmic.
 const WIDE: f64 = 40.0;
 
-/// Draws each metric that represents a job. Cells of a matrix are left out: other charts show them.
+/// Draws the metrics that represent jobs: a chart per unit, in which all metrics share an axis. Cells
+/// of a matrix are left out: other charts show them.
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
-    let mut names: Vec<String> = Vec::new();
-    for figure in summary
-        .jobs
-        .iter()
-        .filter(|job| !job.is_cell())
-        .flat_map(JobSummary::headlines)
-    {
-        if !names.contains(&figure.name) {
-            names.push(figure.name);
+    let jobs = summary.jobs.iter().filter(|job| !job.is_cell());
+    let all: Vec<(&JobSummary<'_>, Figure)> = jobs
+        .flat_map(|job| job.headlines().into_iter().map(move |figure| (job, figure)))
+        .collect();
+    let charts = Unit::ALL.into_iter().filter_map(|unit| {
+        let own = all.iter().filter(|(_, figure)| figure.unit == unit);
+        let own: Vec<(&JobSummary<'_>, Figure)> = own.cloned().collect();
+        (!own.is_empty()).then(|| of_unit(unit, &own))
+    });
+    charts.collect()
+}
+
+/// Draws the figures of one unit, with a panel for each metric.
+fn of_unit(unit: Unit, figures: &[(&JobSummary<'_>, Figure)]) -> Chart {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, figure) in figures {
+        if !names.contains(&figure.name.as_str()) {
+            names.push(&figure.name);
         }
     }
-    let charts = names.iter().filter_map(|name| chart(summary, name));
-    charts.collect()
+    let panels = names.iter().map(|name| {
+        let own = figures.iter().filter(|(_, figure)| figure.name == *name);
+        let rows: Vec<TrialsOfRow> = own.map(|(job, figure)| trials_of(job, figure)).collect();
+        (*name, rows)
+    });
+    let panels: Vec<(&str, Vec<TrialsOfRow>)> = panels.collect();
+    let all: Vec<&TrialsOfRow> = panels.iter().flat_map(|(_, rows)| rows).collect();
+    let (name, title, axis) = question(unit.name()).unwrap_or((unit.name(), unit.name(), ""));
+    let x = Axis::new(axis, Measure::Of(unit), scale_of(extremes(&all)));
+    Chart {
+        name: format!("trials-{name}"),
+        title: tr!("{title} of each job", title),
+        description: description(figures),
+        body: Body::Plane(Plane {
+            limits: beside_trials(&x.scale, extremes(&all)),
+            panels: panels
+                .iter()
+                .map(|(name, rows)| panel(&x, tint_of(name), &describe::metric(name), rows))
+                .collect(),
+            x,
+        }),
+    }
+}
+
+fn trials_of(job: &JobSummary<'_>, figure: &Figure) -> TrialsOfRow {
+    TrialsOfRow {
+        name: clean(&job.job.name),
+        values: figure.values.clone(),
+        label: Some(figure.labels.agreed().unwrap_or(DIFFERS)),
+        ..TrialsOfRow::default()
+    }
+}
+
+fn tint_of(metric: &str) -> Tint {
+    match MetricName::parse(metric).and_then(|name| name.direction) {
+        Some(Direction::Write) => Tint::Write,
+        _ => Tint::Read,
+    }
+}
+
+/// Returns a scale for an axis of values.
+pub(super) fn scale_of((low, high): (f64, f64)) -> Scale {
+    match low > 0.0 && high / low > WIDE {
+        true => Scale::Log,
+        false => Scale::Linear,
+    }
 }
 
 /// Draws one metric by its name, for example `read_bw`, over all jobs; `None` if no job has it.
@@ -334,21 +390,9 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         .filter_map(|job| Some((job, job.figure(name)?)))
         .collect();
     let unit = figures.first()?.1.unit;
-    let tint = match MetricName::parse(name).and_then(|name| name.direction) {
-        Some(Direction::Write) => Tint::Write,
-        _ => Tint::Read,
-    };
-    let rows = figures.iter().map(|(job, figure)| TrialsOfRow {
-        name: clean(&job.job.name),
-        values: figure.values.clone(),
-        ..TrialsOfRow::default()
-    });
+    let rows = figures.iter().map(|(job, figure)| trials_of(job, figure));
     let rows: Vec<TrialsOfRow> = rows.collect();
-    let (low, high) = extremes(&rows);
-    let scale = match low > 0.0 && high / low > WIDE {
-        true => Scale::Log,
-        false => Scale::Linear,
-    };
+    let scale = scale_of(extremes(&rows.iter().collect::<Vec<_>>()));
     let axis = Axis::new(describe::metric(name), Measure::Of(unit), scale);
     Some(Chart {
         name: format!("trials-{name}"),
@@ -358,7 +402,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
             name
         ),
         description: description(&figures),
-        body: in_rows(axis, tint, &rows),
+        body: in_rows(axis, tint_of(name), &rows),
     })
 }
 
@@ -371,10 +415,12 @@ pub(super) struct TrialsOfRow {
     pub values: Vec<(u32, f64)>,
     /// Number of trials and their mean, if only these are known.
     pub moments: Option<(u32, f64)>,
+    /// Label of all trials.
+    pub label: Option<&'static str>,
 }
 
 /// Returns the lowest and the highest value of all rows.
-fn extremes(rows: &[TrialsOfRow]) -> (f64, f64) {
+fn extremes(rows: &[&TrialsOfRow]) -> (f64, f64) {
     let values = rows.iter().flat_map(|row| {
         let values = row.values.iter().map(|(_, value)| *value);
         values.chain(row.moments.map(|(_, mean)| mean))
@@ -386,7 +432,7 @@ fn extremes(rows: &[TrialsOfRow]) -> (f64, f64) {
 
 /// Limits the axis for intervals wider than the trials: the interval of two different trials can be
 /// so wide that it hides all others.
-fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+pub(super) fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
     match scale {
         Scale::Log => Some((low / 10.0, high * 10.0)),
         _ => (low >= 0.0 && high > 0.0).then_some((0.0, high * 2.0)),
@@ -395,6 +441,15 @@ fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
 
 /// Draws each trial of each row as a mark, with the interval of their mean.
 pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
+    Body::Plane(Plane {
+        limits: beside_trials(&x.scale, extremes(&rows.iter().collect::<Vec<_>>())),
+        panels: vec![panel(&x, tint, tr!("trial"), rows)],
+        x,
+    })
+}
+
+/// Returns a panel with the trials of each row; `name` is that of the marks.
+fn panel(x: &Axis, tint: Tint, name: &str, rows: &[TrialsOfRow]) -> Panel {
     let numbered = || (0..).zip(rows);
     let intervals = numbered().filter_map(|(index, of)| {
         let values: Vec<f64> = of.values.iter().map(|(_, value)| *value).collect();
@@ -412,6 +467,7 @@ pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
                 trial,
                 value = measure.write(*value)
             )),
+            label: of.label,
             ..Point::at(*value, row(index))
         })
     });
@@ -433,7 +489,7 @@ pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
             SeriesStyle::Intervals,
             intervals.collect(),
         ),
-        (tr!("trial"), tint, SeriesStyle::Dots, trials.collect()),
+        (name, tint, SeriesStyle::Dots, trials.collect()),
         (handed_down, Tint::Ink, SeriesStyle::Dots, means.collect()),
     ];
     let series = series.map(
@@ -447,14 +503,10 @@ pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
     let series = series
         .into_iter()
         .filter(|series| !series.points.is_empty());
-    Body::Plane(Plane {
-        limits: beside_trials(&x.scale, extremes(rows)),
-        panels: vec![Panel {
-            y: Axis::names(rows.iter().map(|row| row.name.clone()).collect()),
-            series: series.collect(),
-        }],
-        x,
-    })
+    Panel {
+        y: Axis::names(rows.iter().map(|row| row.name.clone()).collect()),
+        series: series.collect(),
+    }
 }
 
 fn description(figures: &[(&JobSummary<'_>, Figure)]) -> String {

@@ -4,6 +4,7 @@
 //! `Gallery`, and a place in `views::run::page`. Every output of charts then has it. A new mark or
 //! scale is a variant of `draw::SeriesStyle` or `draw::Scale`, and an arm in each output.
 
+mod answer;
 pub mod comparison;
 pub mod course;
 pub mod draw;
@@ -11,9 +12,11 @@ pub mod latency;
 
 use crate::results::describe::distinct_metrics;
 use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
+use crate::results::population::Standings;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::words::clean;
+use crate::words::labels::label_of;
 use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::run::Run;
@@ -25,9 +28,11 @@ use std::collections::HashMap;
 /// Charts of a run, by the section of the report.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
+    /// Key figures on a scale, one chart per unit.
+    pub answers: Vec<Chart>,
     /// Change of each condition of a sweep against the first, one chart per metric.
     pub changes: Vec<Chart>,
-    /// Metrics with all their trials.
+    /// Metrics with all their trials, one chart per unit.
     pub trials: Vec<Chart>,
     /// Matrices of iozone: a map and a surface per test.
     pub matrices: Vec<Chart>,
@@ -37,7 +42,9 @@ pub struct Gallery {
     pub courses: Vec<Chart>,
     /// Number of trials whose course is not drawn.
     pub courses_left_out: usize,
-    /// Latency by offered rate, then by percentile, one chart per job.
+    /// Latency by offered rate.
+    pub load_curves: Vec<Chart>,
+    /// Latency by percentile, one chart per job.
     pub latencies: Vec<Chart>,
     /// Distribution of latency, one chart per job.
     pub distributions: Vec<Chart>,
@@ -68,6 +75,7 @@ impl Gallery {
         let (selected, courses_left_out) = course::select(summary);
         let timed = latency::timed(summary);
         let mut gallery = Self {
+            answers: answer::charts(summary, None),
             changes: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: latency::charts(summary),
             matrices: charts_of_matrices(summary.run),
@@ -77,15 +85,18 @@ impl Gallery {
                 .chain(selected.iter().map(course::chart))
                 .collect(),
             courses_left_out,
-            latencies: latency::load_curves(summary)
-                .into_iter()
-                .chain(timed.iter().map(|job| latency::percentiles(job)))
-                .collect(),
+            load_curves: latency::load_curves(summary),
+            latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),
             session: course::draw_session(summary.run),
         };
         gallery.make_names_unique();
         gallery
+    }
+
+    /// Marks the medians of other units on the scales of the key figures.
+    pub fn place(&mut self, summary: &Summary<'_>, standings: &Standings) {
+        self.answers = answer::charts(summary, Some(standings));
     }
 
     /// Adds numbers to equal chart names: two jobs may differ only in characters that a name cannot
@@ -98,6 +109,7 @@ impl Gallery {
             &mut self.matrices,
             &mut self.extents,
             &mut self.courses,
+            &mut self.load_curves,
             &mut self.latencies,
             &mut self.distributions,
         ];
@@ -113,11 +125,13 @@ impl Gallery {
     /// Iterates over all charts, in the order of the report.
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         let lists = [
+            &self.answers,
             &self.changes,
             &self.trials,
             &self.matrices,
             &self.extents,
             &self.courses,
+            &self.load_curves,
             &self.latencies,
             &self.distributions,
         ];
@@ -156,6 +170,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
             name: row_name(figure),
             values,
             moments,
+            label: figure.measured.as_deref().and_then(label_of),
         }
     });
     let rows: Vec<TrialsOfRow> = rows.collect();
@@ -307,7 +322,7 @@ mod tests {
         let [course] = gallery.courses.as_slice() else {
             panic!("{} courses", gallery.courses.len());
         };
-        let drawn = svg::in_page(course, svg::NARROW).into_string();
+        let drawn = svg::in_page(course, svg::NARROW, "").into_string();
         assert_eq!(drawn.matches("class=\"stretch").count(), 1);
         assert!(drawn.len() < 20_000, "{} bytes", drawn.len());
         let Body::Plane(plane) = &course.body else {

@@ -220,6 +220,61 @@ fn others<'a>(views: &[View<'a>]) -> Vec<KeyFigure> {
     told_of.collect()
 }
 
+/// Returns the figures of the lines of a run, each with its name; all figures of the first jobs if no
+/// line has any. Empty for a run under several conditions, and for main memory.
+pub fn scaled(summary: &Summary<'_>) -> Vec<(String, Figure)> {
+    let views = views(summary);
+    let [view] = views.as_slice() else {
+        return Vec::new();
+    };
+    if summary.is_of_memory() {
+        return Vec::new();
+    }
+    let mut found: Vec<(String, Figure)> = Vec::new();
+    let mut add = |subject: &str, figure: Option<Figure>| {
+        found.extend(figure.map(|figure| {
+            let name = format!("{subject} {}", describe::metric(&figure.name));
+            (name, figure)
+        }));
+    };
+    let read = direct(view, Rw::Read).and_then(|job| job.figure("read_bw"));
+    add(tr!("Sequential"), read);
+    add(tr!("Sequential"), direct_write(view));
+    add(tr!("Flushed"), flushed_write(view));
+    let sustained = group(view, Group::Sustained).next();
+    add(
+        tr!("Sustained"),
+        sustained.and_then(|job| job.figure("write_bw")),
+    );
+    for deep in [false, true] {
+        for group in [Group::RandomRead, Group::RandomWrite] {
+            let job = smallest(view, group, deep);
+            let figure = job.and_then(|job| job.headlines().into_iter().next());
+            add(
+                &job.map_or_else(String::new, |job| random_subject(job.job)),
+                figure,
+            );
+        }
+    }
+    if let Some(job) = append(view) {
+        let name = format!("{}_lat_p50", describe::DURABLE_WRITE);
+        let figure = job.figure(&name).or_else(|| job.figure("flush_lat_p50"));
+        let append = tr!("Append {block}", block = job.job.bs);
+        found.extend(figure.map(|figure| (append, figure)));
+    }
+    if found.is_empty() {
+        let jobs = view.jobs.iter().filter(|job| !job.is_cell());
+        let few = jobs.take(FEW_JOBS).flat_map(|job| {
+            let name = clean(&job.job.name);
+            let figures = job.headlines().into_iter();
+            figures
+                .map(move |figure| (format!("{name} {}", describe::metric(&figure.name)), figure))
+        });
+        found.extend(few);
+    }
+    found
+}
+
 /// Reports lost data, which precedes any rate.
 fn lost(summary: &Summary<'_>) -> Option<KeyFigure> {
     let losses = losses(summary);

@@ -777,31 +777,46 @@ pub(crate) fn page(
     let mut verdict = answer(compared);
     verdict.title = tr!("Verdict").to_owned();
     verdict.say(terms(compared), Some(Tone::Soft));
+    verdict.charts(gallery.changes.as_slice());
     let notes = notes(compared, Detail::Full).blocks.into_iter();
     let points = notes.flat_map(|block| match block {
         Block::List(points) => points,
         _ => Vec::new(),
     });
-    verdict.blocks.extend(points.map(|message| Block::Warning {
-        message,
-        remedy: None,
-        severe: false,
-    }));
-    verdict.charts(gallery.changes.as_slice());
+    let mut notes: Vec<Block> = points
+        .map(|message| Block::Warning {
+            message,
+            remedy: None,
+            severe: false,
+        })
+        .collect();
+    let more = notes.split_off(notes.len().min(NOTES_ON_PAGE));
+    verdict.blocks.extend(notes);
+    if !more.is_empty() {
+        let mut folded = Section::new(
+            "notes",
+            counted!(more.len(), "{n} more note", "{n} more notes"),
+        );
+        folded.blocks = more;
+        verdict.blocks.push(Block::Details(folded));
+    }
     document.push(verdict);
     if compared.qualify {
         document.push(record(compared));
     }
     document.push(required(compared));
-    for section in metrics(compared, Detail::Full, Keep::IfRoom) {
-        document.push(section);
-    }
-    let pairs = match compared.is_of_means() {
-        true => PAIRS_OF_MEANS,
-        false => PAIRS,
+    let mut metrics = metrics(compared, Detail::Full, Keep::IfRoom).into_iter();
+    metrics
+        .next()
+        .into_iter()
+        .for_each(|deciding| document.push(deciding));
+    let marks = match compared.is_of_means() {
+        true => MARKS_OF_MEANS,
+        false => MARKS,
     };
-    let title = tr!("A and B, trial by trial");
-    document.push(drawn("pairs", title, translated(pairs), &gallery.pairs));
+    let title = tr!("Both sides");
+    document.push(drawn("sides", title, translated(marks), &gallery.sides));
+    metrics.for_each(|explored| document.push(explored.folded()));
     let title = tr!("Latencies over each other");
     document.push(drawn(
         "latency",
@@ -809,25 +824,25 @@ pub(crate) fn page(
         translated(LATENCIES),
         &gallery.latencies,
     ));
-    document.push(sides(a, b));
-    document.push(limits(compared));
+    document.push(sides(a, b).folded());
+    document.push(limits(compared).folded());
     document
 }
 
-const PAIRS_OF_MEANS: &str = key!(
-    "Every unit, or run where one device is compared, is a mark, the mean of its trials: circles on side A, squares on side B. The line joins the geometric \
-    means. The axis does not begin at 0."
+/// Number of notes on a page that are not folded.
+const NOTES_ON_PAGE: usize = 3;
+
+const MARKS_OF_MEANS: &str = key!(
+    "Every unit, or run where one device is compared, is a mark, the mean of its trials; the bar is the 95 % interval of the geometric mean."
 );
-const PAIRS: &str = key!(
-    "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means. The \
-    axis does not begin at 0."
-);
+const MARKS: &str =
+    key!("Every trial is a mark; the bar is the 95 % interval of the geometric mean.");
 const LATENCIES: &str =
     key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
 
 /// Describes each run in short, with the storage and machine on which it was measured.
 fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
-    let mut section = Section::new("sides", tr!("What was compared"));
+    let mut section = Section::new("compared", tr!("What was compared"));
     if a.runs.is_empty() && b.runs.is_empty() {
         return section;
     }

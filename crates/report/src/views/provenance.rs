@@ -179,6 +179,7 @@ fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
         id,
         title: title.to_owned(),
         blocks: vec![Block::Lines(lines)],
+        ..Section::default()
     })
     .collect()
 }

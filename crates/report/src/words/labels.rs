@@ -61,6 +61,12 @@ pub fn meaning(label: &str) -> Option<&'static str> {
     known.map(|(_, meaning)| translated(meaning))
 }
 
+/// Returns the known label that is equal to a text.
+pub fn label_of(text: &str) -> Option<&'static str> {
+    let labels = MEANINGS.iter().map(|(label, _)| *label).chain([DIFFERS]);
+    labels.into_iter().find(|label| *label == text)
+}
+
 /// Labels of several trials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Labels(Vec<Measured>);

@@ -34,6 +34,14 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<NameValue> {
     all
 }
 
+/// Returns the lowest rate of sequential writes that the speed class of an SD card promises.
+pub fn promised_write(identity: &DeviceIdentity) -> Option<f64> {
+    let promised = read(identity, SD_STATUS, |bytes| {
+        SdStatus::parse(bytes)?.promised_write()
+    });
+    promised.map(|rate| rate as f64)
+}
+
 /// Formats a ceiling: `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
 pub fn at_most(ceiling: &Ceiling) -> String {
     let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());

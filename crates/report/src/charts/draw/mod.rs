@@ -9,6 +9,8 @@ pub mod terminal;
 pub use scale::Measure;
 
 use crate::machine::harmless;
+use assay_lang::{key, translated};
+use assay_model::figures::Unit;
 use assay_model::units::as_usize;
 use csv::Writer;
 use std::io;
@@ -138,6 +140,8 @@ pub struct Point {
     pub ends: Option<(f64, f64)>,
     /// Text beside the point.
     pub note: Option<String>,
+    /// Label of the measurement, which a mark shows by its filling.
+    pub label: Option<&'static str>,
 }
 
 impl Point {
@@ -149,6 +153,18 @@ impl Point {
             ..Self::default()
         }
     }
+}
+
+/// Returns the name for file names, the heading and the axis label of the charts of a unit.
+pub fn question(unit: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let (name, title, axis) = match Unit::ALL.into_iter().find(|one| one.name() == unit)? {
+        Unit::BytesPerSec => ("bandwidth", key!("Bandwidth"), key!("bandwidth")),
+        Unit::Iops => ("iops", key!("I/Os per second"), "IOPS"),
+        Unit::Tps => ("tps", key!("Transactions per second"), "TPS"),
+        Unit::Nanos => ("latency", key!("Time"), key!("time")),
+        Unit::Bytes | Unit::Ratio | Unit::Count => return None,
+    };
+    Some((name, translated(title), translated(axis)))
 }
 
 /// Drawing style of a series.
@@ -257,7 +273,7 @@ impl Grid {
 
 impl Plane {
     /// Returns the range of the drawn horizontal axis, including ends.
-    fn x_extremes(&self) -> (f64, f64) {
+    pub(crate) fn x_extremes(&self) -> (f64, f64) {
         let (low, high) = self.x_extremes_of_all();
         let (least, most) = self.limits.unwrap_or((low, high));
         (low.clamp(least, most), high.clamp(least, most))
@@ -494,11 +510,11 @@ mod tests {
     #[test]
     fn every_trial_is_a_row_with_its_unit() {
         let gallery = Gallery::of(&fixture::run());
-        let chart = gallery.trials.iter().find(|c| c.name == "trials-read_bw");
+        let chart = gallery.trials.iter().find(|c| c.name == "trials-bandwidth");
         let csv = written(chart.unwrap());
         let rows: Vec<&str> = csv
             .lines()
-            .filter(|row| row.contains("seq-read-1m") && row.contains(",trial,"))
+            .filter(|row| row.contains("seq-read-1m") && row.contains(",read,"))
             .collect();
         assert_eq!(rows.len(), 3, "{csv}");
         assert!(rows.iter().all(|row| row.contains(",B/s,")), "{csv}");

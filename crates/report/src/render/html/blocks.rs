@@ -23,11 +23,11 @@ pub fn blocks(blocks: &[Block]) -> Markup {
     html! {
         @for group in groups {
             @match group {
-                [Block::Chart(one)] => { div.charts.wide { (figure(one, svg::WIDE)) } }
+                [Block::Chart(one)] => { div.charts.wide { (figure(one, true)) } }
                 [Block::Chart(_), ..] => {
                     div.charts {
                         @for one in group {
-                            @if let Block::Chart(chart) = one { (figure(chart, svg::NARROW)) }
+                            @if let Block::Chart(chart) = one { (figure(chart, false)) }
                         }
                     }
                 }
@@ -46,7 +46,7 @@ fn block(block: &Block) -> Markup {
         Block::Lines(lines) => html! { pre { @for line in lines { (line) "\n" } } },
         Block::Findings(findings) => html! { @for one in findings { (finding(one)) } },
         Block::Table(rows) => table(rows),
-        Block::Chart(chart) => figure(chart, svg::WIDE),
+        Block::Chart(chart) => figure(chart, true),
         Block::Warning {
             message,
             remedy,
@@ -75,21 +75,21 @@ fn facts(facts: &[Fact]) -> Markup {
     }
 }
 
-/// Length of a chart's description, in characters, above which it is folded.
-const LONG: usize = 260;
-
-/// Renders a chart with its title, its description, and the data with which the script rotates it.
-fn figure(chart: &Chart, width: f64) -> Markup {
+/// Renders a chart with its title, its description, and the data with which the script rotates it. A
+/// wide one is drawn for a telephone, too.
+fn figure(chart: &Chart, wide: bool) -> Markup {
+    let surface = surface(chart);
     html! {
-        figure data-chart=(chart.name) data-surface=[surface(chart)] {
-            (svg::in_page(chart, width))
+        figure data-chart=(chart.name) data-surface=[&surface] {
             figcaption {
-                @if chart.description.len() > LONG {
-                    b { (chart.title) }
-                    details { summary { (tr!("In words")) } (chart.description) }
-                } @else {
-                    b { (chart.title) } ": " (chart.description)
-                }
+                b { (chart.title) } " "
+                details { summary { (tr!("In words")) } (chart.description) }
+            }
+            @if wide && surface.is_none() {
+                (svg::in_page(chart, svg::WIDE, " on-desk"))
+                (svg::in_page(chart, svg::NARROW, " on-telephone"))
+            } @else {
+                (svg::in_page(chart, svg::NARROW, ""))
             }
         }
     }
@@ -157,10 +157,13 @@ pub fn warning(message: &str, remedy: Option<&str>, severe: bool) -> Markup {
     html! {
         ul.warnings {
             li class=(class) {
-                strong { (kind) ": " }
-                (sentence(message))
                 @if let Some(remedy) = remedy {
-                    span.remedy { (tr!("What to do: ")) (sentence(remedy)) }
+                    details {
+                        summary { strong { (kind) ": " } (sentence(message)) }
+                        (tr!("What to do: ")) (sentence(remedy))
+                    }
+                } @else {
+                    strong { (kind) ": " } (sentence(message))
                 }
             }
         }
@@ -171,6 +174,7 @@ fn table(table: &Table) -> Markup {
     let shown: Vec<(usize, &Column)> = table.shown(|keep| keep != Keep::Workbook).collect();
     let mut cells = table.rows.iter().flat_map(|row| &row.cells);
     let matrix = cells.any(|cell| matches!(cell, Cell::Measured { .. }));
+    let size = (table.columns.len(), table.rows.len());
     html! {
         div.scroll.stack[!matrix] tabindex="0" {
             table.matrix[matrix] {
@@ -184,14 +188,17 @@ fn table(table: &Table) -> Markup {
                 }
                 // Rows are sorted within the group below their heading.
                 @for group in table.rows.chunk_by(|_, next| !next.is_heading()) {
-                    tbody { @for one in group { (row(one, &shown, table.columns.len())) } }
+                    tbody { @for one in group { (row(one, &shown, size)) } }
                 }
             }
         }
     }
 }
 
-fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
+/// Number of rows of a table up to which the note of each row is not folded.
+const FEW_ROWS: usize = 6;
+
+fn row(row: &TableRow, shown: &[(usize, &Column)], (columns, rows): (usize, usize)) -> Markup {
     if let [title] = row.cells.as_slice() {
         return html! {
             tr.group { th scope="rowgroup" colspan=(shown.len()) { (title.text()) } }
@@ -219,9 +226,12 @@ fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
                 td class=[class(one, column, missing == 0, at == last && row.note.is_some())]
                     colspan=[(at == last && missing > 0).then_some(missing + 1)]
                     data-name=(column.head) {
-                    (cell(one))
-                    @if at == last {
-                        @if let Some(note) = &row.note { div.soft { (note) } }
+                    @match row.note.as_ref().filter(|_| at == last) {
+                        Some(note) if rows > FEW_ROWS => {
+                            details { summary { (cell(one)) } div.soft { (note) } }
+                        }
+                        Some(note) => { (cell(one)) div.soft { (note) } }
+                        None => (cell(one)),
                     }
                 }
             }

@@ -151,7 +151,10 @@ pub fn write_among(
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
-    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    let mut gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    if let Some(standings) = standings {
+        gallery.place(&summary, standings);
+    }
     // Data is in English, in every language of the page.
     let data = (current() != Language::English).then(|| {
         in_english(|| {
@@ -180,7 +183,10 @@ pub fn markup_in(site: &Site, run: &Run, standings: Option<&Standings>) -> Marku
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
-    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    let mut gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    if let Some(standings) = standings {
+        gallery.place(&summary, standings);
+    }
     site.document(&document(&summary, verdicts.as_ref(), &gallery, standings))
 }
 
@@ -289,11 +295,10 @@ impl Page<'_> {
                     header { (opening(document)) (contents(document, &anchors, self.data.is_some())) }
                     main {
                         (sections(document, &anchors))
-                        @if let Some(data) = &self.data {
-                            section #take-away { h2 { (tr!("Data")) } (data.markup()) }
-                        }
                     }
-                    footer { p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
+                    footer {
+                        @if let Some(data) = &self.data { div #take-away { (data.markup()) } }
+                        p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }
@@ -306,26 +311,48 @@ fn opening(document: &Document) -> Markup {
     html! { h1 { (document.title) } (blocks(&document.header)) }
 }
 
-/// Renders links to the sections, and to the data if the page has any.
+/// Number of sections that need no links: they are as many as screens.
+const FEW_SECTIONS: usize = 5;
+
+/// Renders links to the sections that are not folded, and to the data if the page has any.
 fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
+    let shown = anchors.iter().zip(&document.sections);
+    let shown: Vec<(&String, &Section)> = shown.filter(|(_, one)| !one.folded).collect();
     html! {
-        nav aria-label=(tr!("Sections")) {
-            @for (anchor, section) in anchors.iter().zip(&document.sections) {
-                a href={ "#" (anchor) } { (title(section)) }
-                " "
+        @if shown.len() > FEW_SECTIONS {
+            nav aria-label=(tr!("Sections")) {
+                @for (anchor, section) in &shown {
+                    a href={ "#" (anchor) } { (title(section)) }
+                    " "
+                }
+                @if has_data { a href="#take-away" { (tr!("Data")) } }
             }
-            @if has_data { a href="#take-away" { (tr!("Data")) } }
         }
     }
 }
 
 /// Renders the sections in reading order.
 fn sections(document: &Document, anchors: &[String]) -> Markup {
+    let sections: Vec<(&String, &Section)> = anchors.iter().zip(&document.sections).collect();
     html! {
-        @for (anchor, section) in anchors.iter().zip(&document.sections) {
-            section id=(anchor) {
-                h2 { (title(section)) }
-                (blocks(&section.blocks))
+        @for group in sections.chunk_by(|(_, a), (_, b)| a.folded && b.folded) {
+            @match group {
+                [(anchor, section)] if !section.folded => {
+                    section id=(anchor) {
+                        h2 { (title(section)) }
+                        (blocks(&section.blocks))
+                    }
+                }
+                folded => {
+                    div.folded {
+                        @for (anchor, section) in folded {
+                            details {
+                                summary { h2 { (title(section)) } }
+                                section id=(anchor) { (blocks(&section.blocks)) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -541,10 +568,13 @@ fn index_document(entries: &[IndexEntry]) -> Document {
 
 #[cfg(test)]
 mod tests {
-    use super::write;
+    use super::{markup, write};
+    use crate::charts::Gallery;
+    use crate::charts::draw::svg;
+    use crate::document::Block;
     use crate::results::summary::Summary;
     use crate::testing::{fixture, samples};
-    use assay_model::run::Run;
+    use assay_model::run::{Claims, Run};
 
     fn written(run: &Run) -> String {
         let mut out = Vec::new();
@@ -668,6 +698,48 @@ mod tests {
             assert!(row.contains(&format!("class=\"label {label}\"")), "{row}");
         }
         assert!(!section(&page, "results").contains("seq-read-1m"));
+    }
+
+    #[test]
+    fn a_page_has_the_answer_then_a_table_then_charts_and_folds_the_rest() {
+        let page = written(&samples::with_sustained());
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+        let answer = at("<section id=\"summary\"");
+        let scale = at("data-chart=\"answer-bandwidth\"");
+        let table = at("<section id=\"results\"");
+        let charts = at("data-chart=\"trials-bandwidth\"");
+        let folded = at("<div class=\"folded\"");
+        assert!(answer < scale && scale < table && table < charts && charts < folded);
+        for id in ["ladder", "latency", "evidence", "storage", "method"] {
+            assert!(folded < at(&format!("<section id=\"{id}\"")), "{id}");
+        }
+        assert!(!page.contains("<details open"));
+    }
+
+    #[test]
+    fn figures_stand_on_a_scale_up_to_the_ceiling_of_the_bus() {
+        let mut run = fixture::run();
+        run.header.claims = Some(Claims {
+            bus: Some("hs400".to_owned()),
+            datasheet: None,
+        });
+        let page = written(&run);
+        let (_, scale) = page.split_once("data-chart=\"answer-bandwidth\"").unwrap();
+        let (scale, _) = scale.split_once("</figure>").unwrap();
+        assert!(scale.contains("ceiling of the bus: 363 MB/s"), "{scale}");
+        assert!(scale.contains("class=\"bar read is-"), "{scale}");
+    }
+
+    #[test]
+    fn a_chart_across_the_page_is_drawn_for_a_telephone_too() {
+        let run = fixture::run();
+        let gallery = Gallery::of(&run);
+        let chart = Block::Chart(Box::new(gallery.trials[0].clone()));
+        let page = markup(&[chart]).into_string();
+        for (class, width) in [("on-desk", svg::WIDE), ("on-telephone", svg::NARROW)] {
+            let drawn = format!("class=\"chart {class}\" viewBox=\"0 0 {width} ");
+            assert_eq!(page.matches(&drawn).count(), 1, "{page}");
+        }
     }
 
     #[test]

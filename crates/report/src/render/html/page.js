@@ -251,5 +251,3 @@ document.querySelectorAll('table').forEach((table) => {
 });
 offerData();
 document.querySelectorAll('figure[data-surface]').forEach(makeTurnable);
-// Folded parts are printed unfolded.
-window.addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((part) => { part.open = true; }));

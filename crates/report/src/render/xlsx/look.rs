@@ -12,6 +12,8 @@ const NOT_IN_NAMES: [char; 7] = ['[', ']', ':', '*', '?', '/', '\\'];
 pub const SUMMARY: &str = "Summary";
 /// Name of the sheet with the evidence of every trial.
 pub const EVIDENCE: &str = "Evidence";
+/// Name of the sheet of charts.
+pub const CHARTS: &str = "Charts";
 /// Name of the sheet with every metric of every trial.
 pub const TRIALS: &str = "Trials";
 /// Name of the sheet of varied conditions, or of differences between two sides.
@@ -141,6 +143,16 @@ pub fn quantity(unit: &str) -> Format {
     Format::new().set_num_format(code)
 }
 
+/// Returns the code for the numbers of an axis.
+pub fn axis_code(unit: &str) -> &'static str {
+    match unit {
+        "B/s" => "#,##0.##,,\" MB/s\"",
+        "ns" => "#,##0.##,,\" ms\"",
+        "IOPS" | "TPS" => "#,##0",
+        _ => "General",
+    }
+}
+
 /// Returns the width of a figure in the format of its unit: Excel shows `###` in a narrower cell.
 pub fn columns_of(value: f64, unit: &str) -> usize {
     let (divisor, behind) = match unit {
@@ -231,7 +243,10 @@ pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
             format!("{}{number}", short.trim_end())
         };
         let taken = |name: &str| {
-            let fixed = [SUMMARY, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History"].into_iter();
+            let fixed = [
+                SUMMARY, CHARTS, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History",
+            ];
+            let fixed = fixed.into_iter();
             let mut all = fixed.chain(names.iter().map(String::as_str));
             all.any(|other| other.eq_ignore_ascii_case(name))
         };

@@ -7,16 +7,17 @@
 //! here. Figures are numbers and text is text: only `page` writes formulas, and no foreign text,
 //! such as the name of a device, can become one.
 
+mod charts;
 mod look;
 mod page;
 mod surface;
 
 pub(crate) use surface::part;
 
-use crate::charts::Gallery;
+use crate::charts::{Gallery, comparison};
 use crate::document::{Cell, Column};
 use crate::machine::{COLUMNS, csv_rows};
-use crate::results::comparison::{Compared, ComparedSource, Ranked, places};
+use crate::results::comparison::{Compared, ComparedSource, Ranked, Side, places};
 use crate::results::describe::{self, Jobs};
 use crate::results::matrix::{Matrix, matrices};
 use crate::results::summary::Summary;
@@ -93,8 +94,7 @@ pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Res
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {
-        fill_comparison(workbook, compared)?;
-        Ok(Vec::new())
+        fill_comparison(workbook, compared)
     })
 }
 
@@ -137,11 +137,12 @@ pub fn is_untouched(workbook: impl Read + Seek) -> bool {
         && value("dcterms:created") == value("dcterms:modified")
 }
 
-/// Fills a workbook and writes it with its charts.
+/// Fills a workbook and writes it with its charts; `fill` returns each chart in their order, `None`
+/// for one that needs no replacement.
 fn save(
     properties: Result<DocProperties, XlsxError>,
     out: &mut dyn Write,
-    fill: impl FnOnce(&mut Workbook) -> Result<Vec<String>, XlsxError>,
+    fill: impl FnOnce(&mut Workbook) -> Result<Vec<Option<String>>, XlsxError>,
 ) -> io::Result<()> {
     let mut workbook = Workbook::new();
     workbook.set_properties(&properties.map_err(io::Error::other)?);
@@ -238,7 +239,7 @@ fn fill_run(
     workbook: &mut Workbook,
     run: &Run,
     matrices: &[Matrix],
-) -> Result<Vec<String>, XlsxError> {
+) -> Result<Vec<Option<String>>, XlsxError> {
     let all = Summary::of(run);
     let document = views::run::full(&all, &Gallery::default(), Vec::new());
     page::write(
@@ -247,17 +248,16 @@ fn fill_run(
         &document,
         &ELSEWHERE,
     )?;
+    let gallery = Gallery::of_parts(&all, None);
+    let drawn = gallery.trials.iter().chain(&gallery.courses);
+    let mut charts = charts::add(workbook, drawn)?;
     let figures = of_jobs(&all);
     let rows = figures.iter().map(|figure| figure_row(figure, Vec::new()));
     let titles = matrices.iter().map(|matrix| matrix.title.as_str());
     let names = write_groups(workbook, run, (figure_heads(false), rows.collect()), titles)?;
-    let mut charts = Vec::new();
     for (matrix, name) in matrices.iter().zip(&names) {
-        charts.extend(surface::write_matrix(
-            workbook.add_worksheet(),
-            matrix,
-            name,
-        )?);
+        let chart = surface::write_matrix(workbook.add_worksheet(), matrix, name)?;
+        charts.extend(chart.map(Some));
     }
     let evidence = views::run::page::of_all(&all);
     page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
@@ -273,7 +273,7 @@ fn fill_swept(
     workbook: &mut Workbook,
     run: &Run,
     ranked: &Ranked<'_>,
-) -> Result<Vec<String>, XlsxError> {
+) -> Result<Vec<Option<String>>, XlsxError> {
     let each = by_condition(run.clone());
     let verdict = views::ranking::sections(ranked, &Sweep::of(run));
     let document = views::run::full(&Summary::of(&each), &Gallery::default(), verdict);
@@ -294,7 +294,8 @@ fn fill_swept(
         (figure_heads(true), rows.collect()),
         [].into_iter(),
     )?;
-    let charts = surface::write_sweep_matrices(workbook.add_worksheet(), run, &figures)?;
+    let surfaces = surface::write_sweep_matrices(workbook.add_worksheet(), run, &figures)?;
+    let charts = surfaces.into_iter().map(Some).collect();
     let varied = views::run::varied(run);
     page::write_table(workbook.add_worksheet(), look::CONDITIONS, &varied)?;
     let evidence = views::run::page::of_all(&all);
@@ -369,9 +370,21 @@ fn write_groups<'a>(
 ///
 /// # Errors
 /// If they do not fit a workbook.
-fn fill_comparison(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
+fn fill_comparison(
+    workbook: &mut Workbook,
+    compared: &Compared<'_>,
+) -> Result<Vec<Option<String>>, XlsxError> {
     let document = views::comparison::workbook(compared);
     page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
+    let [a, b] = compared.known_by();
+    let [a, b] =
+        [(&a, &compared.a_sources), (&b, &compared.b_sources)].map(|(name, sources)| Side {
+            name,
+            figures: sources.iter().flat_map(|source| source.figures).collect(),
+            runs: Vec::new(),
+        });
+    let gallery = comparison::Gallery::of(compared, &a, &b);
+    let charts = charts::add(workbook, gallery.iter())?;
     let groups = compared
         .jobs()
         .grouped(compared_rows(compared).into_iter(), |row| {
@@ -410,7 +423,8 @@ fn fill_comparison(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(
     }
     let others = sources.into_iter().filter(|source| source.run.is_none());
     let others: Vec<ComparedSource<'_>> = others.copied().collect();
-    write_trials(workbook.add_worksheet(), &runs, &others)
+    write_trials(workbook.add_worksheet(), &runs, &others)?;
+    Ok(charts)
 }
 
 /// Returns each run once, even if both sides contain it.

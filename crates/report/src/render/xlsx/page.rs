@@ -275,6 +275,7 @@ impl Page<'_> {
         let (number, format) = match cell {
             Cell::Empty | Cell::Unknown => return Ok(()),
             Cell::Interval(low, high) => {
+                self.widen(column + 1, width(&format!("{high:+.1} %")));
                 self.sheet
                     .write_number_with_format(row, column + 1, *high, &look::percent())?;
                 (*low, look::percent())

@@ -246,13 +246,14 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Returns the workbook with its n-th chart replaced by the n-th of `charts`; all other parts are
-/// copied unchanged.
+/// Returns the workbook with its n-th chart replaced by the n-th of `charts`, if there is one; all
+/// other parts are copied unchanged.
 ///
 /// # Errors
 /// If the workbook has another number of charts.
-pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> {
-    if charts.is_empty() {
+pub fn with_charts(workbook: Vec<u8>, charts: &[Option<String>]) -> io::Result<Vec<u8>> {
+    let count = charts.iter().flatten().count();
+    if count == 0 {
         return Ok(workbook);
     }
     let mut archive = ZipArchive::new(Cursor::new(workbook))?;
@@ -264,7 +265,7 @@ pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> 
     for index in 0..archive.len() {
         let part = archive.by_index_raw(index)?;
         let name = part.name()?.into_owned();
-        match chart_number(&name).and_then(|number| charts.get(number.checked_sub(1)?)) {
+        match chart_number(&name).and_then(|number| charts.get(number.checked_sub(1)?)?.as_ref()) {
             None => writer.raw_copy_file(part)?,
             Some(chart) => {
                 writer.start_file(name, options)?;
@@ -273,10 +274,10 @@ pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> 
             }
         }
     }
-    if replaced != charts.len() {
+    if replaced != count {
         return Err(io::Error::other(format!(
             "the workbook has {replaced} of {} charts",
-            charts.len()
+            count
         )));
     }
     Ok(writer.finish()?.into_inner())

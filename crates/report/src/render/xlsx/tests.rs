@@ -266,6 +266,7 @@ fn every_trial_has_its_evidence_and_its_metrics() {
     let parts = parts(&run);
     let names = sheets(&parts);
     let groups = [
+        "Charts",
         "Ways to write",
         "Sequential",
         "Random read",
@@ -293,6 +294,23 @@ fn every_trial_has_its_evidence_and_its_metrics() {
         .iter()
         .map(|t| assay_stats::derive::metrics(t).len().max(1));
     assert_eq!(rows("Trials"), metrics.sum::<usize>() + 1);
+}
+
+#[test]
+fn bars_have_the_intervals_of_their_trials_and_rates_are_lines() {
+    let parts = parts(&samples::with_sustained());
+    let bars = &parts["xl/charts/chart1.xml"];
+    assert!(bars.contains("<c:barDir val=\"bar\"/>"), "{bars}");
+    assert!(
+        bars.contains("<c:errValType val=\"cust\"/><c:plus>"),
+        "{bars}"
+    );
+    assert!(bars.contains("<c:f>Charts!$D$3:"), "above: {bars}");
+    let charts = parts
+        .iter()
+        .filter(|(name, _)| name.starts_with("xl/charts/"));
+    let lines = charts.filter(|(_, chart)| chart.contains("<c:scatterChart>"));
+    assert!(lines.count() >= 1);
 }
 
 #[test]

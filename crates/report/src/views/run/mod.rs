@@ -49,7 +49,7 @@ pub fn document(run: &Run) -> Document {
         ..origin(&Summary::of(run))
     });
     match run.header.plan.conditions.is_empty() {
-        true => figures(&summary, &Gallery::default(), Detail::Brief, &mut document),
+        true => figures(&summary, &mut document),
         false => document.sections.extend(tables::sweep(&Sweep::of(run))),
     }
     document.push(warnings_of(&found));
@@ -152,10 +152,11 @@ pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>
     let took = labels::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
     let trials = describe::trials(summary);
     let trials = tr!("Trials: {trials}{took}.", trials, took);
+    answer.charts(&gallery.answers);
     answer.say(trials, Some(Tone::Soft));
     document.push(answer);
-    document.push(warnings_of(&found));
-    figures(summary, gallery, Detail::Full, &mut document);
+    document.push(first_warnings(&found));
+    all_figures(summary, gallery, &mut document);
     page::background(summary, gallery, &mut document);
     document
 }
@@ -205,7 +206,7 @@ pub fn mail(run: &Run) -> Document {
     } else {
         let found = warnings::collect(&summary);
         document.push(in_short(&KeyFigures::of(&summary, &found)));
-        figures(&summary, &Gallery::default(), Detail::Brief, &mut document);
+        figures(&summary, &mut document);
         document.push(warnings_of(&found));
     }
     for section in provenance::of_run(run) {
@@ -221,45 +222,68 @@ fn nothing(summary: &Summary<'_>) -> Option<Section> {
     Some(section)
 }
 
-fn figures(summary: &Summary<'_>, gallery: &Gallery, detail: Detail, document: &mut Document) {
+/// Adds the figures of a run in brief, and how they came about.
+fn figures(summary: &Summary<'_>, document: &mut Document) {
     for ladder in Ladder::ALL {
-        document.push(tables::ladder(ladder, summary, detail));
+        document.push(tables::ladder(ladder, summary, Detail::Brief));
     }
-    if detail == Detail::Full {
-        document.push(page::sizes(summary, gallery));
-    }
-    document.push(tables::scenario(summary, detail));
-    document.push(tables::load_curves(summary));
-    document.push(tables::results(summary, detail));
+    document.push(tables::scenario(summary, Detail::Brief));
+    document.push(tables::load_curves(summary, &[]));
+    document.push(tables::results(summary, Detail::Brief));
     document.push(limits(summary));
-    if detail == Detail::Full {
-        document.push(page::trials(gallery));
-    }
     document.push(tables::tails(summary));
+    document.push(tables::extent(summary, &[]));
+    document.sections.extend(found(summary));
+    for job in summary.group(Group::Sustained) {
+        document.push(tables::over_time(job));
+    }
+}
+
+/// Adds all figures of a run: the table, a chart for each question, and folded what they are made of.
+fn all_figures(summary: &Summary<'_>, gallery: &Gallery, document: &mut Document) {
+    document.push(page::sizes(summary, gallery));
+    document.push(tables::scenario(summary, Detail::Full));
+    document.sections.extend(found(summary));
+    document.push(tables::load_curves(summary, &gallery.load_curves));
+    document.push(tables::results(summary, Detail::Full));
+    document.push(page::trials(gallery));
     document.push(tables::extent(summary, &gallery.extents));
-    let topics = topics(summary).into_iter();
-    document.sections.extend(topics.map(|topic| Section {
+    for ladder in Ladder::ALL {
+        document.push(tables::ladder(ladder, summary, Detail::Full).folded());
+    }
+    document.push(limits(summary).folded());
+    document.push(tables::tails(summary).folded());
+    document.push(page::course(gallery));
+    document.push(page::latency(summary, gallery));
+}
+
+fn found(summary: &Summary<'_>) -> impl Iterator<Item = Section> {
+    topics(summary).into_iter().map(|topic| Section {
         id: topic.id,
         title: topic.title.to_owned(),
         blocks: vec![Block::Findings(topic.findings)],
-    }));
-    match detail {
-        Detail::Brief => {
-            for job in summary.group(Group::Sustained) {
-                document.push(tables::over_time(job));
-            }
-        }
-        Detail::Full => {
-            document.push(page::course(gallery));
-            document.push(page::latency(summary, gallery));
-        }
-    }
+        ..Section::default()
+    })
 }
 
 /// Warnings with their remedies.
 pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
     let mut section = Section::new("warnings", tr!("Warnings"));
     section.warnings(warnings);
+    section
+}
+
+/// Returns the warnings for a page: the first few, and the others folded.
+fn first_warnings(warnings: &[Warning]) -> Section {
+    let (few, more) = warnings.split_at(warnings.len().min(FEW_WARNINGS));
+    let mut section = warnings_of(few);
+    if !more.is_empty() {
+        let title = counted!(more.len(), "{n} more warning", "{n} more warnings");
+        section.blocks.push(Block::Details(Section {
+            title,
+            ..warnings_of(more)
+        }));
+    }
     section
 }
 

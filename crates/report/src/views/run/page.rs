@@ -34,6 +34,8 @@ const PERCENTILES: [Percentile; 5] = [
 
 /// Maximum number of charts of one kind on a page; the page's data contains all.
 const DRAWN: usize = 60;
+/// Maximum number of charts of a section that is not folded: those in a row.
+const IN_A_ROW: usize = 3;
 
 /// Returns charts with a description.
 pub(in crate::views) fn drawn(
@@ -57,6 +59,7 @@ pub(in crate::views) fn drawn(
         section.say(more, None);
     }
     section.charts(&charts[..charts.len() - left_out]);
+    section.folded = charts.len() > IN_A_ROW;
     section
 }
 
@@ -304,11 +307,11 @@ fn why(record: &TrialRecord) -> Option<String> {
 
 /// Adds sections on the evidence, the conditions and the method of a run.
 pub(super) fn background(summary: &Summary<'_>, gallery: &Gallery, document: &mut Document) {
-    document.push(section(summary));
-    document.push(super::section(summary, gallery.session.as_ref()));
-    document.push(storage(summary));
+    document.push(section(summary).folded());
+    document.push(super::section(summary, gallery.session.as_ref()).folded());
+    document.push(storage(summary).folded());
     document.push(unfinished(summary));
-    document.push(provenance::method(summary));
+    document.push(provenance::method(summary).folded());
 }
 
 /// Returns the evidence, folded by job, of as many trials as fit a page.

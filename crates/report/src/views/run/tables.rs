@@ -70,7 +70,7 @@ pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     let mut section = Section::new("results", tr!("Results"));
     let columns = [
         Column::text(tr!("job")),
-        Column::text(tr!("what it did")).keep(Keep::Page),
+        Column::text(tr!("what it did")).keep(Keep::Screen),
         Column::number(tr!("median")),
         Column::number(tr!("low .. high")),
         Column::number("CV").keep(Keep::Page),
@@ -288,8 +288,8 @@ pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
     section
 }
 
-/// Returns the latencies at each offered rate, one table for each kind of I/O.
-pub(super) fn load_curves(summary: &Summary<'_>) -> Section {
+/// Returns the latencies at each offered rate, one table for each kind of I/O, and the charts of them.
+pub(super) fn load_curves(summary: &Summary<'_>, charts: &[Chart]) -> Section {
     let mut section = Section::new("load-curve", tr!("Latency under load"));
     for curve in load_curve::load_curves(summary) {
         let columns = [
@@ -328,6 +328,7 @@ pub(super) fn load_curves(summary: &Summary<'_>) -> Section {
         );
         section.table(measured(columns, curve.rates.iter().map(row).collect()));
     }
+    section.charts(charts);
     section
 }
 

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use std::fmt::Write;
 
 /// Height of a named row.
-const ROW: f64 = 22.0;
+const ROW: f64 = 18.0;
 /// Height of a named row with the name above it.
 const TALL_ROW: f64 = 38.0;
 /// Heights of the first panel and of the panels below it.
@@ -27,8 +27,8 @@ const GAP: f64 = 10.0;
 /// Height for the numbers and the label of the horizontal axis.
 const FOOT: f64 = 36.0;
 const RIGHT: f64 = 16.0;
-/// Share of the width that names left of an axis may have; longer ones are above their rows.
-const WIDEST_LEFT: f64 = 0.4;
+/// Widest names left of an axis; longer ones are above their rows.
+const WIDEST_LEFT: f64 = 175.0;
 /// Space left of an axis that has its names above.
 const LEAST_LEFT: f64 = 10.0;
 /// Maximum length of a name, in characters.
@@ -42,7 +42,7 @@ const TICK_EVERY: f64 = 66.0;
 pub fn draw_plane(plane: &Plane, width: f64) -> Drawing {
     let legend = draw_legend(plane, width);
     let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
-    let above = wanted > width * WIDEST_LEFT;
+    let above = wanted > WIDEST_LEFT;
     let left = if above { LEAST_LEFT } else { wanted };
     let right = width - RIGHT - last_name(&plane.x) - notes(plane).min(width * 0.3);
     let x = Ruler::new(&plane.x, plane.x_extremes(), left, right);
@@ -73,11 +73,7 @@ pub fn draw_plane(plane: &Plane, width: f64) -> Drawing {
 }
 
 fn height_of(panel: &Panel, number: usize, above: bool) -> f64 {
-    let row = match (above, number) {
-        (true, _) => TALL_ROW,
-        (false, 0) => ROW,
-        (false, _) => 0.8 * ROW,
-    };
+    let row = if above { TALL_ROW } else { ROW };
     match &panel.y.scale {
         Scale::Names(names) => names.len().max(1) as f64 * row,
         _ => HEIGHTS[number.min(1)],
@@ -138,7 +134,7 @@ fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
             @let height = at(y.px(value));
             line class="grid" x1=(at(area.left)) x2=(at(area.right)) y1=(height) y2=(height) {}
             @if names && above {
-                text class="name" x=(at(area.left)) y=(at(y.px(value) - 9.0)) {
+                text class="name" x=(at(area.left)) y=(at(y.px(value) - 13.0)) {
                     (shorten(&clean(&name), fitting(area)))
                 }
             } @else {
@@ -201,14 +197,20 @@ const LONGEST_LEGEND: usize = 46;
 fn draw_legend(plane: &Plane, width: f64) -> Drawing {
     let mut seen: Vec<&Series> = Vec::new();
     for series in plane.panels.iter().flat_map(|panel| &panel.series) {
-        let known = seen
-            .iter()
-            .any(|s| s.name == series.name && s.tint == series.tint);
-        if !known && !series.name.is_empty() && !series.points.is_empty() {
-            seen.push(series);
+        let mut known = seen.iter_mut();
+        let known = known.find(|s| s.name == series.name && s.tint == series.tint);
+        match known {
+            // Dots differ by their shapes.
+            Some(known) if series.mark == SeriesStyle::Dots => *known = series,
+            Some(_) => {}
+            None if series.name.is_empty() || series.points.is_empty() => {}
+            // The labels name bars.
+            None if series.mark == SeriesStyle::Bars && series.points[0].label.is_some() => {}
+            None => seen.push(series),
         }
     }
-    if seen.len() < 2 {
+    let labels = labels_of(plane);
+    if seen.len() < 2 && labels.is_empty() {
         return Drawing {
             height: 0.0,
             body: html! {},
@@ -216,18 +218,24 @@ fn draw_legend(plane: &Plane, width: f64) -> Drawing {
     }
     let (mut x, mut y) = (0.0, 0.0);
     let mut placed = Vec::new();
-    for series in seen {
-        let name = shorten(&series.name, LONGEST_LEGEND);
+    let longest = as_usize((width - SAMPLE_WIDTH) / text_width("n")).min(LONGEST_LEGEND);
+    let named = seen
+        .into_iter()
+        .map(|series| (series, None, series.name.as_str()));
+    let labelled = labels.into_iter();
+    let labelled = labelled.map(|(series, label)| (series, Some(label), translated(label)));
+    for (series, label, name) in named.chain(labelled) {
+        let name = shorten(name, longest);
         let needs = SAMPLE_WIDTH + text_width(&name) + LEGEND_GAP;
         if x > 0.0 && x + needs > width {
             (x, y) = (0.0, y + LEGEND_LINE);
         }
-        placed.push((x, y + LEGEND_BASELINE, series, name));
+        placed.push((x, y + LEGEND_BASELINE, series, label, name));
         x += needs;
     }
     let body = html! {
-        @for (x, y, series, name) in &placed {
-            (draw_sample(series, *x, *y - 4.0))
+        @for (x, y, series, label, name) in &placed {
+            (draw_sample(series, *label, *x, *y - 4.0))
             text x=(at(x + SAMPLE_WIDTH)) y=(at(*y)) { (name) }
         }
     };
@@ -237,8 +245,21 @@ fn draw_legend(plane: &Plane, width: f64) -> Drawing {
     }
 }
 
-fn draw_sample(series: &Series, x: f64, y: f64) -> Markup {
-    let tint = series.tint.class();
+/// Returns the labels of a plane's marks, each with a series that has it.
+fn labels_of(plane: &Plane) -> Vec<(&Series, &'static str)> {
+    let mut labels: Vec<(&Series, &'static str)> = Vec::new();
+    for series in plane.panels.iter().flat_map(|panel| &panel.series) {
+        for label in series.points.iter().filter_map(|point| point.label) {
+            if labels.iter().all(|(_, known)| *known != label) {
+                labels.push((series, label));
+            }
+        }
+    }
+    labels
+}
+
+fn draw_sample(series: &Series, label: Option<&str>, x: f64, y: f64) -> Markup {
+    let tint = series.tint.class() + &filling(label);
     html! {
         @match series.mark {
             SeriesStyle::Dots => path class={ "dot " (tint) } d=(shape(series.tint, x + 9.0, y)) {},
@@ -364,9 +385,14 @@ fn dots(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>) -> Markup {
     }
     html! {
         @for point in &series.points {
-            path class={ "dot " (tint) } d=(place(point)) { (tooltip(point)) }
+            path class={ "dot " (tint) (filling(point.label)) } d=(place(point)) { (tooltip(point)) }
         }
     }
+}
+
+/// Returns the class of a mark that shows the label of its measurement.
+fn filling(label: Option<&str>) -> String {
+    label.map_or_else(String::new, |label| format!(" is-{label}"))
 }
 
 fn tooltip(point: &Point) -> Markup {
@@ -408,7 +434,7 @@ fn bars(
                 true => (px.min(x.base()), py - BAR, (px - x.base()).abs(), 2.0 * BAR),
                 false => (px - BAR, py.min(y.base()), 2.0 * BAR, (py - y.base()).abs()),
             };
-            rect class={ "bar " (tint) } x=(at(left)) y=(at(top)) width=(at(width.max(1.0))) height=(at(height.max(1.0))) {
+            rect class={ "bar " (tint) (filling(point.label)) } x=(at(left)) y=(at(top)) width=(at(width.max(1.0))) height=(at(height.max(1.0))) {
                 (tooltip(point))
             }
         }

@@ -39,8 +39,9 @@ pub const STYLE: &str = include_str!("style.css");
 /// Colours in light and dark, one line each: `name light dark`.
 const COLOURS: &str = include_str!("colours.txt");
 
-/// Width of a chart that shares a row of a page, in units of the drawing.
-pub const NARROW: f64 = 420.0;
+/// Width of a chart that shares a row of a page, in units of the drawing: as wide as a telephone
+/// shows it, so that its text is as large as that around it.
+pub const NARROW: f64 = 340.0;
 /// Width of a chart across a whole page.
 pub const WIDE: f64 = 560.0;
 /// Width of a chart in a separate file.
@@ -52,11 +53,12 @@ struct Drawing {
     body: Markup,
 }
 
-/// Draws the chart for a page that contains [`STYLE`] and [`variables`].
-pub fn in_page(chart: &Chart, width: f64) -> Markup {
+/// Draws the chart for a page that contains [`STYLE`] and [`variables`]; `class` names the windows
+/// that show it.
+pub fn in_page(chart: &Chart, width: f64, class: &str) -> Markup {
     let drawing = draw(chart, width);
     html! {
-        svg class="chart" viewBox={ "0 0 " (width) " " (at(drawing.height)) } role="img" aria-label=(label(chart)) {
+        svg class={ "chart" (class) } viewBox={ "0 0 " (width) " " (at(drawing.height)) } role="img" aria-label=(label(chart)) {
             (drawing.body)
         }
     }
@@ -311,13 +313,13 @@ mod tests {
     #[test]
     fn the_edge_of_the_page_cache_is_drawn_and_named() {
         for form in [Form::Map, Form::Surface] {
-            let drawn = in_page(&grid(form), NARROW).into_string();
+            let drawn = in_page(&grid(form), NARROW, "").into_string();
             assert_eq!(drawn.matches("class=\"edge\"").count(), 1, "{form:?}");
             assert!(drawn.contains("the page cache ends"));
         }
-        let map = in_page(&grid(Form::Map), NARROW).into_string();
+        let map = in_page(&grid(Form::Map), NARROW, "").into_string();
         assert_eq!(map.matches("class=\"tile\"").count(), 4);
-        let surface = in_page(&grid(Form::Surface), NARROW).into_string();
+        let surface = in_page(&grid(Form::Surface), NARROW, "").into_string();
         assert_eq!(surface.matches("class=\"mesh\"").count(), 1);
     }
 
@@ -362,7 +364,7 @@ mod tests {
             panic!("a plane");
         };
         plane.limits = limits;
-        body::draw_plane(&plane, NARROW).body.into_string()
+        body::draw_plane(&plane, WIDE).body.into_string()
     }
 
     /// Upright ticks of the interval that was drawn.
