@@ -19,7 +19,7 @@ use assay_report::gate::{Status, Suite};
 use assay_report::render::{Form, write_mail};
 use assay_report::sweep::Verdicts;
 use assay_report::words::enumerate;
-use assay_report::{comparison, describe, gate, html, json, views, xlsx};
+use assay_report::{comparison, describe, gate, html, json, names, views, xlsx};
 use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures, judge_by_own_margins};
@@ -229,10 +229,7 @@ pub fn earlier_runs(
 }
 
 /// Returns a sentence for each unit that was measured several times.
-fn unit_warnings<'a>(
-    side: &'a str,
-    sources: &'a [FigureSource],
-) -> impl Iterator<Item = String> + 'a {
+fn unit_warnings(sources: &[FigureSource]) -> impl Iterator<Item = String> {
     let several = group_by_unit(sources).into_iter();
     let several = several.filter(|group| group.sources.len() > 1);
     several.map(move |group| {
@@ -240,14 +237,12 @@ fn unit_warnings<'a>(
         let (n, runs) = (names.len(), enumerate(&names));
         match group.unit {
             Some(Unit::Unknown) | None => tr!(
-                "{side}: {runs} count as one unit: nothing tells their devices apart (no CID, \
-                 serial number, WWN or EUI); measure each unit with --unit NAME",
-                side,
+                "{runs} count as one unit: nothing tells their devices apart (no CID, serial number, WWN \
+                 or EUI); measure each unit with --unit NAME",
                 runs
             ),
             Some(unit) => tr!(
-                "{side}: {of} ({runs}) are of one device, {unit}: they count as one unit",
-                side,
+                "{of} ({runs}) are of one device, {unit}: they count as one unit",
                 of = counted!(n, "{n} run", "{n} runs"),
                 runs,
                 unit
@@ -263,7 +258,7 @@ fn circumstance_warnings(a: &[FigureSource], b: &[FigureSource]) -> Vec<Told> {
 
 fn warnings_in_words(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
-    warnings.extend(unit_warnings("A", a).chain(unit_warnings("B", b)));
+    warnings.extend(unit_warnings(a).chain(unit_warnings(b)));
     for (what, of) in COMPARED_FACTS {
         let facts = |side: &[FigureSource]| -> BTreeSet<String> {
             let runs = side.iter().filter_map(|source| source.run.as_deref());
@@ -283,7 +278,7 @@ fn warnings_in_words(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     warnings.extend(early_looks(a.iter().chain(b)));
     if a.iter().chain(b).any(|source| source.run.is_none()) {
         warnings.push(
-            tr!("results that were made elsewhere: what else differed between the sides is not known")
+            tr!("imported results: other differences between the sides are unknown")
                 .to_owned(),
         );
     }
@@ -454,7 +449,12 @@ impl Judged {
 
     /// Returns the comparison in the form for outputs.
     pub fn compared(&self) -> Compared<'_> {
+        let [a_sources, b_sources] = [&self.a, &self.b].map(|side| {
+            let sources = side.units.iter().map(FigureSource::shown);
+            sources.collect::<Vec<_>>()
+        });
         Compared {
+            names: names::of_sides(&a_sources, &b_sources),
             a: &self.a.name,
             b: &self.b.name,
             options: &self.options,
@@ -465,8 +465,8 @@ impl Judged {
             requirements: self.requirements.clone(),
             remedy: self.remedy.clone(),
             allow_unjudged: self.allow_unjudged,
-            a_sources: self.a.units.iter().map(FigureSource::shown).collect(),
-            b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
+            a_sources,
+            b_sources,
         }
     }
 }

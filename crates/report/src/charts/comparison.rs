@@ -45,12 +45,12 @@ impl Gallery {
         let composite = compared.comparison.composite.iter();
         let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
         Self {
-            changes: changes_of(&lines),
+            changes: changes_of(compared, &lines),
             pairs: deciding
                 .iter()
                 .filter_map(|line| pair(compared, line, a, b))
                 .collect(),
-            latencies: latencies(a, b),
+            latencies: latencies(compared, a, b),
         }
     }
 
@@ -63,7 +63,8 @@ impl Gallery {
     }
 }
 
-fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
+fn changes_of(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<Chart> {
+    let [a, b] = &compared.names;
     let known = lines.iter().filter(|line| line.change.is_some());
     let known: Vec<&&VerdictRow> = known.collect();
     let words = known.iter().filter_map(|line| {
@@ -87,8 +88,8 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     let common = first.filter(|_| known.iter().all(|line| line.better == first));
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
-        title: tr!("By how much B differs").to_owned(),
-        description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
+        title: tr!("Change from {a} to {b}", a, b),
+        description: tr!("from {a} to {b}: {metrics}", a, b, metrics = words.join("; ")),
         body: changes(&bars, direction(common)),
     })
 }
@@ -99,8 +100,9 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
     let values = [values(compared, a, line), values(compared, b, line)];
     let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
     let measure = Measure::of_symbol(&line.unit);
+    let names = &compared.names;
     let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
-        name: match (compared.is_of_means(), if side == 0 { "A" } else { "B" }) {
+        name: match (compared.is_of_means(), &compared.names[side]) {
             (true, side) => tr!("means of {side}", side),
             (false, side) => tr!("trials of {side}", side),
         },
@@ -130,22 +132,23 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
     Some(Chart {
         name: format!("pair-{}", slug(&line.metric)),
         title: tr!(
-            "{metric}: A and B",
-            metric = clean(translated(&line.metric))
+            "{metric}: {a} and {b}",
+            metric = clean(translated(&line.metric)),
+            a = names[0],
+            b = names[1]
         ),
         description: format!(
-            "A {}, B {}; {}: {}",
+            "{} {}, {} {}; {}: {}",
+            names[0],
             words[0],
+            names[1],
             words[1],
             line.change
                 .map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
             translated(line.verdict.word())
         ),
         body: Body::plane(
-            Axis::names(vec![
-                format!("A: {}", clean(a.name)),
-                format!("B: {}", clean(b.name)),
-            ]),
+            Axis::names(names.to_vec()),
             Axis::new(
                 clean(translated(&line.metric)),
                 measure.clone(),
@@ -187,7 +190,7 @@ fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f6
 }
 
 /// Draws the latencies of jobs that both sides timed.
-fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
+fn latencies(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
     let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
     let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();
     let jobs = of_a.first().into_iter().flat_map(|summary| &summary.jobs);
@@ -196,8 +199,9 @@ fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
         .map(|job| job.job.name.as_str());
     let both = names.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
     let charts = both.filter_map(|(name, subject)| {
-        let a = (format!("A: {}", clean(a.name)), pool(&of_a, name, subject)?);
-        let b = (format!("B: {}", clean(b.name)), pool(&of_b, name, subject)?);
+        let [name_a, name_b] = compared.names.clone();
+        let a = (name_a, pool(&of_a, name, subject)?);
+        let b = (name_b, pool(&of_b, name, subject)?);
         Some(overlaid(name, subject, &[a, b]))
     });
     charts.flatten().collect()

@@ -1,7 +1,7 @@
 //! Provenance of figures: device, kernel, command and jobs.
 
 use crate::document::{self, Block, Section};
-use crate::results::comparison::ComparedSource;
+use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::describe;
 use crate::results::describe::{Jobs, stopping_sentences};
 use crate::results::summary::Summary;
@@ -112,8 +112,10 @@ pub fn of_run(run: &Run) -> Vec<Section> {
 }
 
 /// Returns the provenance of two sides; facts that both share are listed once.
-pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Section> {
+pub fn of_both(compared: &Compared<'_>) -> Vec<Section> {
+    let (a, b) = (&compared.a_sources, &compared.b_sources);
     let (of_a, of_b) = (runs(a), runs(b));
+    let [name_a, name_b] = &compared.names;
     let mut facts = Vec::new();
     for (name, of) in FACTS {
         let name = translated(name);
@@ -121,15 +123,15 @@ pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Sectio
         if a == b {
             facts.extend(a.map(|both| (name.to_owned(), both)));
         } else {
-            facts.extend(a.map(|a| (format!("{name} A"), a)));
-            facts.extend(b.map(|b| (format!("{name} B"), b)));
+            facts.extend(a.map(|a| (format!("{name}, {name_a}"), a)));
+            facts.extend(b.map(|b| (format!("{name}, {name_b}"), b)));
         }
     }
     let mut place = Section::new("where", tr!("Where"));
     place.facts(facts);
     let mut all = vec![place];
-    all.extend(of_commands(&of_a, &of_b));
-    for (name, side) in [("A", a), ("B", b)] {
+    all.extend(of_commands(&of_a, &of_b, &compared.names));
+    for (name, side) in [(name_a, a), (name_b, b)] {
         all.extend(elsewhere(name, side));
     }
     all.push(jobs(&[of_a, of_b].concat()));
@@ -165,19 +167,20 @@ fn commands(runs: &[&Run]) -> Vec<String> {
     lines
 }
 
-fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
+fn of_commands(of_a: &[&Run], of_b: &[&Run], names: &[String; 2]) -> Vec<Section> {
+    let command_of = |side: &String| tr!("Command of {side}", side);
     let (a, b) = (commands(of_a), commands(of_b));
     let told = match a == b {
-        true => vec![("command", tr!("Command of both"), a)],
+        true => vec![("command", tr!("Command of both").to_owned(), a)],
         false => vec![
-            ("command-a", tr!("Command of A"), a),
-            ("command-b", tr!("Command of B"), b),
+            ("command-a", command_of(&names[0]), a),
+            ("command-b", command_of(&names[1]), b),
         ],
     };
     let told = told.into_iter().filter(|(.., lines)| !lines.is_empty());
     told.map(|(id, title, lines)| Section {
         id,
-        title: title.to_owned(),
+        title,
         blocks: vec![Block::Lines(lines)],
     })
     .collect()
