@@ -273,7 +273,7 @@ fn metrics_that_one_side_lacks_are_named_in_one_note() {
     let a = file(&folder, "a.csv", &lone);
     let b = file(&folder, "b.csv", BOTH);
     let told = bed.run(&["compare", text(&a), text(&b)]).out;
-    let note = "write and 2 more are missing on side B, so they are not compared";
+    let note = "write and 2 more are missing on B";
     assert!(told.contains(note), "{told}");
-    assert_eq!(told.matches("missing on side").count(), 1, "{told}");
+    assert_eq!(told.matches("missing on ").count(), 1, "{told}");
 }

@@ -89,7 +89,12 @@ fn changes_of(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<Chart> {
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
         title: tr!("Change from {a} to {b}", a, b),
-        description: tr!("from {a} to {b}: {metrics}", a, b, metrics = words.join("; ")),
+        description: tr!(
+            "from {a} to {b}: {metrics}",
+            a,
+            b,
+            metrics = words.join("; ")
+        ),
         body: changes(&bars, direction(common)),
     })
 }
@@ -418,6 +423,6 @@ mod tests {
         let dots: Vec<(&str, usize)> = dots
             .map(|series| (series.name.as_str(), series.points.len()))
             .collect();
-        assert_eq!(dots, [("means of A", 3), ("means of B", 3)]);
+        assert_eq!(dots, [("means of 6.6.63", 3), ("means of 6.6.8-board", 3)]);
     }
 }

@@ -149,6 +149,19 @@ impl<'a> Compared<'a> {
         }
     }
 
+    /// Gives the sides of comparisons with one first side names that all differ.
+    pub fn name_together(all: &mut [Self]) {
+        let first = all.first().into_iter().map(|compared| &*compared.a_sources);
+        let others = all.iter().map(|compared| &*compared.b_sources);
+        let sides: Vec<&[ComparedSource<'_>]> = first.chain(others).collect();
+        let letters = || ('A'..='Z').map(String::from).collect();
+        let names = names::of_all(&sides).unwrap_or_else(letters);
+        let first = names.first().cloned().unwrap_or_default();
+        for (compared, name) in all.iter_mut().zip(names.into_iter().skip(1)) {
+            compared.names = [first.clone(), name];
+        }
+    }
+
     /// Returns the name of a side.
     pub fn name_of(&self, side: figures::Side) -> &str {
         &self.names[usize::from(side == figures::Side::B)]
@@ -157,8 +170,15 @@ impl<'a> Compared<'a> {
     /// Returns the sources of both sides, each with the name of its side.
     pub fn named_sources(&self) -> impl Iterator<Item = (&str, &ComparedSource<'a>)> {
         let [a, b] = &self.names;
-        let of_a = self.a_sources.iter().map(move |source| (a.as_str(), source));
-        of_a.chain(self.b_sources.iter().map(move |source| (b.as_str(), source)))
+        let of_a = self
+            .a_sources
+            .iter()
+            .map(move |source| (a.as_str(), source));
+        of_a.chain(
+            self.b_sources
+                .iter()
+                .map(move |source| (b.as_str(), source)),
+        )
     }
 
     /// Returns the sentence of a note with the names of the sides, safe to display.
@@ -205,8 +225,17 @@ impl<'a> Compared<'a> {
         let margin = percent_points(self.options.margin);
         let [a, b] = &self.names;
         match self.qualify {
-            true => tr!("may {b} replace {a}, at most {margin} % slower?", a, b, margin),
-            false => tr!("is {b} faster, slower or equivalent, within {margin} %?", b, margin),
+            true => tr!(
+                "may {b} replace {a}, at most {margin} % slower?",
+                a,
+                b,
+                margin
+            ),
+            false => tr!(
+                "is {b} faster, slower or equivalent, within {margin} %?",
+                b,
+                margin
+            ),
         }
     }
 
@@ -214,7 +243,10 @@ impl<'a> Compared<'a> {
     /// comparison, and doubts about figures of a side.
     pub fn all_warnings(&self) -> Vec<String> {
         let notes = self.comparison.notes.iter().map(|note| self.told(note));
-        let warnings = self.warnings.iter().map(|warning| clean(&warning.to_string()));
+        let warnings = self
+            .warnings
+            .iter()
+            .map(|warning| clean(&warning.to_string()));
         let mut warnings: Vec<String> = notes.chain(warnings).collect();
         warnings.extend(self.doubts());
         warnings
@@ -499,8 +531,7 @@ impl Compared<'_> {
             return None;
         }
         Some(tr!(
-            "Mixed: {b} is faster in {faster}, but slower in {slower}.",
-            b = self.name_of(figures::Side::B),
+            "Mixed: faster in {faster}, slower in {slower}.",
             faster = enumerate(&faster),
             slower = enumerate(&slower)
         ))
@@ -569,7 +600,11 @@ impl Compared<'_> {
         let found: Vec<String> = found.collect();
         let mut said = Vec::new();
         if !found.is_empty() {
-            said.push(tr!("{b} is {found}", b = self.name_of(figures::Side::B), found = found.join("; ")));
+            said.push(tr!(
+                "{b} is {found}",
+                b = self.name_of(figures::Side::B),
+                found = found.join("; ")
+            ));
         }
         let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
         if open > 0 {
@@ -794,7 +829,7 @@ mod tests {
             _ => 1.0,
         });
         let said = said.expect("a contradiction");
-        assert!(said.contains("faster in “Mixed”, but slower in"), "{said}");
+        assert!(said.contains("faster in “Mixed”, slower in"), "{said}");
         assert!(said.contains("slower in “Sequential”"), "{said}");
     }
 

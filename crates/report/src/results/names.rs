@@ -39,7 +39,9 @@ pub fn of_all(sides: &[&[ComparedSource<'_>]]) -> Option<Vec<String>> {
     let common = |side: &[ComparedSource<'_>], of: NameOf| {
         let mut names = side.iter().map(of);
         let first = names.next()??;
-        names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+        names
+            .all(|name| name.as_ref() == Some(&first))
+            .then_some(first)
     };
     let of_kind = |of: NameOf| {
         let names: Option<Vec<String>> = sides.iter().map(|side| common(side, of)).collect();
@@ -78,7 +80,9 @@ fn file(source: &ComparedSource<'_>) -> Option<String> {
 /// Returns the first tag that all runs of a side have, and no run of another side.
 fn own_tag(sides: &[&[ComparedSource<'_>]], at: usize) -> Option<String> {
     let has = |source: &ComparedSource<'_>, tag: &String| {
-        source.run.is_some_and(|run| run.annotation.tags.contains(tag))
+        source
+            .run
+            .is_some_and(|run| run.annotation.tags.contains(tag))
     };
     let first = sides[at].first()?.run?;
     let mut tags = first.annotation.tags.iter();
@@ -124,7 +128,11 @@ fn distinct(names: &[String]) -> Option<Vec<String>> {
 
 /// Joins the parts of each name that not all names have.
 fn own_parts(names: &[String], between: char, join: impl Fn(&[&str]) -> String) -> Vec<String> {
-    let is_common = |part: &str| names.iter().all(|name| name.split(between).any(|own| own == part));
+    let is_common = |part: &str| {
+        names
+            .iter()
+            .all(|name| name.split(between).any(|own| own == part))
+    };
     let own = names.iter().map(|name| {
         let parts = name.split(between).filter(|part| !is_common(part));
         join(&parts.collect::<Vec<_>>())
@@ -148,10 +156,16 @@ mod tests {
             (["old/result", "new/result"], ["old", "new"]),
             (["/t/before", "/t/after"], ["before", "after"]),
             (
-                ["scheduler=bfq,read_ahead_kb=128", "scheduler=none,read_ahead_kb=128"],
+                [
+                    "scheduler=bfq,read_ahead_kb=128",
+                    "scheduler=none,read_ahead_kb=128",
+                ],
                 ["bfq", "none"],
             ),
-            (["6.1.55-rpi-v8-stock", "6.1.55-rpi-v8-patched"], ["stock", "patched"]),
+            (
+                ["6.1.55-rpi-v8-stock", "6.1.55-rpi-v8-patched"],
+                ["stock", "patched"],
+            ),
         ] {
             assert_eq!(shown(names), Some(expected.map(str::to_owned)));
         }
@@ -168,6 +182,9 @@ mod tests {
         sides.b.annotation.tags = vec!["nightly".to_owned(), "patched".to_owned()];
         assert_eq!(sides.compared().names, ["stock", "patched"]);
         sides.a.annotation.name = Some("before".to_owned());
+        assert_eq!(sides.compared().names, ["stock", "patched"]);
+        sides.a.annotation.tags.clear();
+        sides.b.annotation.tags = vec!["patched".to_owned()];
         assert_eq!(sides.compared().names, ["before", "patched"]);
         sides.b.annotation.name = Some("after".to_owned());
         assert_eq!(sides.compared().names, ["before", "after"]);
@@ -176,7 +193,12 @@ mod tests {
     #[test]
     fn sides_without_a_difference_have_letters() {
         let mut sides = Sides::new();
-        sides.b.header.system.kernel.clone_from(&sides.a.header.system.kernel);
+        sides
+            .b
+            .header
+            .system
+            .kernel
+            .clone_from(&sides.a.header.system.kernel);
         assert_eq!(sides.compared().names, letters());
     }
 }

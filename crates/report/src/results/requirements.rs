@@ -160,8 +160,8 @@ impl Compared<'_> {
         let [a, b] = &self.names;
         match self.replaces() {
             Qualification::Pass => {
-                let passed =
-                    tr!("Yes: {b} may replace {a}: all {all} pass", a, b, all) + &self.closest(&name);
+                let passed = tr!("Yes: {b} may replace {a}: all {all} pass", a, b, all)
+                    + &self.closest(&name);
                 match self.not_of_device() {
                     0 => passed,
                     others => tr!(
@@ -296,7 +296,10 @@ mod tests {
         };
         let (decision, answer) = asked(&sides.comparison, true);
         assert_eq!(decision, Qualification::Fail);
-        assert!(answer.starts_with("No: B fails seq-read-1m (-"), "{answer}");
+        assert!(
+            answer.starts_with("No: 6.6.8-board fails seq-read-1m (-"),
+            "{answer}"
+        );
         assert!(answer.contains(" %, at worst -"), "{answer}");
         assert!(answer.contains("; limit -5 %); "), "{answer}");
         let mut open = sides.comparison.clone();

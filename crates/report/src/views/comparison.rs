@@ -12,7 +12,8 @@ use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
 use crate::results::{describe, names, warnings};
 use crate::words::{
-    NameValue, Tone, clean, enumerate, labels, numbers, percent_points, shorten, utc,
+    NameValue, Tone, clean, enumerate, labels, numbers, pad, pad_left, percent_points, shorten,
+    utc, width,
 };
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::Verdict;
@@ -372,11 +373,14 @@ pub fn answer(compared: &Compared<'_>) -> Section {
 /// Returns the identities of both sides.
 fn legend_of(compared: &Compared<'_>) -> [(String, String); 2] {
     let [a, b] = compared.names.clone();
-    [(a, side(&compared.a_sources)), (b, side(&compared.b_sources))]
+    [
+        (a, side(&compared.a_sources)),
+        (b, side(&compared.b_sources)),
+    ]
 }
 
 /// Lists device, name and time of each source of a side.
-fn side(sources: &[ComparedSource<'_>]) -> String {
+pub(super) fn side(sources: &[ComparedSource<'_>]) -> String {
     let sources = sources.iter().map(|source| {
         let name = source.known_by();
         match source.run {
@@ -483,7 +487,9 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         if is_compact {
             let tables = compact(compared, lines, composite).into_iter();
             tables.for_each(|table| section.table(table));
-            section.list(footnote(compared, lines).into_iter().collect());
+            if let Some(footnote) = footnote(compared, lines) {
+                section.say(footnote, Some(Tone::Soft));
+            }
         } else {
             let mut table = table(compared, lines, (detail, interval));
             let composite = composite.iter();
@@ -509,21 +515,37 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         Detail::Full => exploratory.clone(),
     };
     add(&mut explored, &told, None);
-    let words = exploratory.iter().map(|line| line.verdict.word());
-    let counts = tallied(words, &["faster", "slower", "equivalent", "no conclusion"]);
-    let of = counted!(
-        exploratory.len(),
-        "{n} other figure",
-        "{n} other figures"
-    );
-    let tally = match detail {
-        Detail::Brief if interval == Keep::Spare => {
-            tr!("{of}: {counts}; --explain lists them", of, counts)
-        }
-        _ => tr!("of {of}: {counts}", of, counts),
-    };
-    explored.say(tally, Some(Tone::Soft));
+    if let Some(tally) = exploratory_tally(compared) {
+        let tally = match detail {
+            Detail::Brief if interval == Keep::Spare => tr!("{tally}; --explain lists them", tally),
+            _ => tally,
+        };
+        explored.say(tally, Some(Tone::Soft));
+    }
     vec![deciding, explored]
+}
+
+/// Counts the verdicts of exploratory metrics; `None` if there are none.
+pub(super) fn exploratory_tally(compared: &Compared<'_>) -> Option<String> {
+    let lines = compared
+        .comparison
+        .lines
+        .iter()
+        .filter(|line| !line.primary);
+    let words: Vec<&str> = lines.map(|line| line.verdict.word()).collect();
+    let n = words.len();
+    let counts = tallied(
+        words.into_iter(),
+        &["faster", "slower", "equivalent", "no conclusion"],
+    );
+    (n > 0).then(|| {
+        counted!(
+            n,
+            "{n} other figure: {counts}",
+            "{n} other figures: {counts}",
+            counts
+        )
+    })
 }
 
 /// Maximum width of the name of a side above a column of a text.
@@ -531,13 +553,20 @@ const LONGEST_HEAD: usize = 8;
 
 /// Returns a table for each unit, with a row a figure: both means, the change, its interval of 95 %,
 /// p, the number of values and the verdict.
-fn compact(
+pub(super) fn compact(
     compared: &Compared<'_>,
     lines: &[&VerdictRow],
     composite: Option<&VerdictRow>,
 ) -> Vec<Table> {
-    let heads = compared.names.each_ref().map(|name| shorten(name, LONGEST_HEAD));
-    let heads = if heads[0] == heads[1] { names::letters() } else { heads };
+    let heads = compared
+        .names
+        .each_ref()
+        .map(|name| shorten(name, LONGEST_HEAD));
+    let heads = if heads[0] == heads[1] {
+        names::letters()
+    } else {
+        heads
+    };
     let mut units: Vec<&str> = Vec::new();
     for line in lines {
         if !units.contains(&line.unit.as_str()) {
@@ -574,11 +603,36 @@ fn compact(
     });
     let mut tables: Vec<Table> = tables.collect();
     if let (Some(last), Some(line)) = (tables.last_mut(), composite) {
-        let name = clean(translated(&line.metric));
         let none = [String::new(), String::new()];
-        last.rows.push(compact_row(compared, line, name, &none));
+        let row = compact_row(compared, line, tr!("all").to_owned(), &none);
+        last.rows.push(row);
     }
+    align(&mut tables);
     tables
+}
+
+/// Fills the cells of tables, so that all tables have the same widths; the last column stays.
+pub(super) fn align(tables: &mut [Table]) {
+    let columns = tables.first().map_or(0, |table| table.columns.len());
+    for at in 0..columns.saturating_sub(1) {
+        let rows = || tables.iter().flat_map(|table| &table.rows);
+        let widest = rows().filter_map(|row| Some(width(&row.cells.get(at)?.text())));
+        let widest = widest.max().unwrap_or_default();
+        for table in tables.iter_mut() {
+            let right = table.columns[at].right;
+            for cell in table
+                .rows
+                .iter_mut()
+                .filter_map(|row| row.cells.get_mut(at))
+            {
+                *cell = match right {
+                    true => pad_left(&cell.text(), widest),
+                    false => pad(&cell.text(), widest),
+                }
+                .into();
+            }
+        }
+    }
 }
 
 fn compact_row(
@@ -587,9 +641,14 @@ fn compact_row(
     name: String,
     numbers: &[String],
 ) -> TableRow {
-    let known = |text: String| if text.is_empty() { Cell::Empty } else { text.into() };
-    let mark = if is_marked(line) { "*" } else { "" };
-    let change = line.change.map_or_else(String::new, |change| percent(change) + mark);
+    let known = |text: String| {
+        if text.is_empty() {
+            Cell::Empty
+        } else {
+            text.into()
+        }
+    };
+    let change = percent_with_mark(line);
     let interval = line.change.and_then(|change| change.ci95);
     let p = line.p_adjusted.filter(|p| p.is_finite());
     let (a, b) = (n(&line.a), n(&line.b));
@@ -623,16 +682,26 @@ fn p_in_words(p: f64) -> String {
     }
 }
 
+/// Formats a change, with a mark if it is not that of the two means; empty if it is unknown.
+pub(super) fn percent_with_mark(line: &VerdictRow) -> String {
+    let mark = if line.notes.iter().any(is_marked) {
+        "*"
+    } else {
+        ""
+    };
+    line.change
+        .map_or_else(String::new, |change| percent(change) + mark)
+}
+
 /// Returns true if the change is not that of the two means.
-fn is_marked(line: &VerdictRow) -> bool {
-    let mut notes = line.notes.iter();
-    notes.any(|note| matches!(note, Note::WithoutDrift | Note::ByRanks))
+const fn is_marked(note: &Note) -> bool {
+    matches!(note, Note::WithoutDrift | Note::ByRanks)
 }
 
 /// Explains the mark of changes that are not those of the two means, safe to display.
-fn footnote(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<String> {
+pub(super) fn footnote(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<String> {
     let notes = lines.iter().flat_map(|line| &line.notes);
-    let notes = notes.filter(|note| matches!(note, Note::WithoutDrift | Note::ByRanks));
+    let notes = notes.filter(|note| is_marked(note));
     let mut told: Vec<String> = notes.map(|note| compared.told(note)).collect();
     told.dedup();
     (!told.is_empty()).then(|| format!("* {}", told.join("; ")))
@@ -702,7 +771,7 @@ fn table(
     }
 }
 
-fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
+pub(super) fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
     let others = among.iter().map(|line| line.metric.as_str());
     let alone = line.primary && describe::is_alone(&line.metric, others);
     describe::spoken(translated(&line.metric), alone)
@@ -865,8 +934,7 @@ fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
         // Omitted: outliers that were kept do not change a verdict, the interval shows its distance
         // from the margin, and the footnote of the table tells how a change was computed.
         let is_omitted = |note: &Note| {
-            let is_in_footnote = matches!(note, Note::WithoutDrift | Note::ByRanks);
-            is_in_footnote || matches!(note, Note::Outlier(..) | Note::BeyondMargin(_))
+            is_marked(note) || matches!(note, Note::Outlier(..) | Note::BeyondMargin(_))
         };
         let notes = line.notes.iter().filter(|note| !is_omitted(note));
         for note in notes.filter(|note| !shared.has(note)) {
@@ -940,10 +1008,21 @@ pub(crate) fn page(
     }
     let [name_a, name_b] = &compared.names;
     let marks = match compared.is_of_means() {
-        true => tr!("Every unit, or run where one device is compared, is a mark, the mean of its trials: circles for {a}, squares for {b}.", a = name_a, b = name_b),
-        false => tr!("Every trial is a mark: circles for {a}, squares for {b}.", a = name_a, b = name_b),
+        true => tr!(
+            "Every unit, or run where one device is compared, is a mark, the mean of its trials: circles for {a}, squares for {b}.",
+            a = name_a,
+            b = name_b
+        ),
+        false => tr!(
+            "Every trial is a mark: circles for {a}, squares for {b}.",
+            a = name_a,
+            b = name_b
+        ),
     };
-    let pairs = tr!("{marks} The line joins the geometric means. The axis does not begin at 0.", marks);
+    let pairs = tr!(
+        "{marks} The line joins the geometric means. The axis does not begin at 0.",
+        marks
+    );
     let title = tr!("{a} and {b}, trial by trial", a = name_a, b = name_b);
     document.push(drawn("pairs", &title, &pairs, &gallery.pairs));
     let latencies = tr!(

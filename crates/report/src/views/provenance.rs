@@ -37,14 +37,7 @@ const FACTS: [FactOfRun; 9] = [
         ))
     }),
     (key!("kernel"), |run| system(run, tr!("kernel"))),
-    (key!("machine"), |run| {
-        let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
-        let words: Vec<String> = words
-            .into_iter()
-            .filter_map(|word| system(run, word))
-            .collect();
-        Some(words.join(", "))
-    }),
+    (key!("machine"), machine),
     (key!("device"), |run| {
         let storage = &run.header.storage;
         let facts = storage.device().map(labels::device_facts);
@@ -70,6 +63,12 @@ const FACTS: [FactOfRun; 9] = [
     }),
 ];
 
+pub(super) fn machine(run: &Run) -> Option<String> {
+    let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
+    let words = words.into_iter().filter_map(|word| system(run, word));
+    Some(words.collect::<Vec<_>>().join(", "))
+}
+
 /// Lists the schedulers of the device's queue that were in force.
 fn schedulers(run: &Run) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
@@ -84,7 +83,7 @@ fn schedulers(run: &Run) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn system(run: &Run, wanted: &str) -> Option<String> {
+pub(super) fn system(run: &Run, wanted: &str) -> Option<String> {
     fact(labels::system_facts(run), wanted)
 }
 
@@ -138,12 +137,12 @@ pub fn of_both(compared: &Compared<'_>) -> Vec<Section> {
     all
 }
 
-fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
+pub(super) fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
     side.iter().filter_map(|source| source.run).collect()
 }
 
 /// Joins the values of a fact over a side's runs, each once.
-fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
+pub(super) fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     for words in runs.iter().filter_map(|run| of(run)) {
         if !said.contains(&words) {
@@ -153,23 +152,29 @@ fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Returns the commands of runs, each once.
-fn commands(runs: &[&Run]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut seen: Vec<&[String]> = Vec::new();
+/// Returns the commands of runs, each once, without the options that `omit` names and their values.
+pub(super) fn commands(runs: &[&Run], omit: fn(&str) -> bool) -> Vec<String> {
+    let mut seen: Vec<Vec<String>> = Vec::new();
     for run in runs {
-        let words = run.header.command.as_slice();
-        if !seen.contains(&words) {
-            lines.extend(command_lines(words));
-            seen.push(words);
+        let mut words = run.header.command.iter();
+        let mut command = Vec::new();
+        while let Some(word) = words.next() {
+            match word.split_once('=') {
+                Some((option, _)) if omit(option) => {}
+                _ if omit(word) => drop(words.next()),
+                _ => command.push(word.clone()),
+            }
+        }
+        if !seen.contains(&command) {
+            seen.push(command);
         }
     }
-    lines
+    seen.iter().flat_map(|words| command_lines(words)).collect()
 }
 
 fn of_commands(of_a: &[&Run], of_b: &[&Run], names: &[String; 2]) -> Vec<Section> {
     let command_of = |side: &String| tr!("Command of {side}", side);
-    let (a, b) = (commands(of_a), commands(of_b));
+    let [a, b] = [of_a, of_b].map(|runs| commands(runs, |_| false));
     let told = match a == b {
         true => vec![("command", tr!("Command of both").to_owned(), a)],
         false => vec![
@@ -224,8 +229,10 @@ const INDENT: usize = 2;
 fn command_lines(command: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = "$".to_owned();
-    for word in command {
-        let word = quoted(word);
+    for (index, word) in command.iter().enumerate() {
+        // The folder of the program tells nothing about the figures.
+        let program = word.rsplit('/').next().filter(|_| index == 0);
+        let word = quoted(program.unwrap_or(word));
         // Space for the backslash that continues the command.
         let room = COLUMNS - INDENT - " \\".len();
         if width(&line) + 1 + width(&word) > room && line.trim() != "$" {
