@@ -58,6 +58,14 @@ pub enum ConditionError {
         /// Names that exist there instead.
         there: String,
     },
+    /// The setting does not exist, but one with a similar name does.
+    #[error("no setting {subject}: did you mean {meant}?")]
+    Misspelt {
+        /// Requested subject.
+        subject: String,
+        /// The similar name.
+        meant: String,
+    },
     /// The file holds more than one value.
     #[error(
         "file:{} cannot be varied: it holds more than one line, so it is no setting that could \
@@ -422,8 +430,18 @@ fn one_file(subject: &Subject, path: PathBuf) -> Result<Vec<Knob>, ConditionErro
 }
 
 fn missing(subject: &Subject, place: &Path, there: &[String]) -> ConditionError {
+    let subject = subject.to_string();
+    let begins_alike = |name: &&String| {
+        let pairs = name.chars().zip(subject.chars());
+        let common = pairs.take_while(|(a, b)| a == b).count();
+        common >= 4 && 2 * common > subject.chars().count()
+    };
+    if let Some(meant) = there.iter().find(begins_alike) {
+        let meant = meant.clone();
+        return ConditionError::Misspelt { subject, meant };
+    }
     ConditionError::Missing {
-        subject: subject.to_string(),
+        subject,
         place: place.display().to_string(),
         there: match there {
             [] => "nothing".to_owned(),

@@ -181,7 +181,7 @@ impl Markdown<'_> {
         let rows = grid.rows.iter().filter(|row| !row.is_heading);
         let said = rows.clone().filter_map(|row| {
             let name = row.cells.first()?;
-            Some(format!("{name}: {}", row.note.as_ref()?))
+            Some(format!("{}: {}", name.trim_end(), row.note.as_ref()?))
         });
         let said: Vec<String> = said.collect();
         writeln!(self.out)?;
@@ -430,7 +430,7 @@ impl TextTable {
         }
         for row in self.rows.iter_mut().filter(|row| !row.is_heading) {
             if let Some(name) = row.cells.first_mut() {
-                *name = shorten(name, names);
+                *name = shorten(name.trim_end(), names);
             }
         }
         self.widths[0] = names;

@@ -108,11 +108,10 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
 
 fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&ranking.sentence.to_string()), Some(Tone::Strong));
-    let deciding = match ranking.deciding.as_slice() {
-        [] => tr!("No metric differs between any two conditions.").to_owned(),
-        metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
-    };
-    section.say(clean(&deciding), None);
+    if let metrics @ [_, ..] = ranking.deciding.as_slice() {
+        let metrics = enumerate(metrics);
+        section.say(clean(&tr!("They differ on {metrics}.", metrics)), None);
+    }
 }
 
 /// Returns the warnings of the ranking as blocks.

@@ -69,7 +69,7 @@ pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
         return None;
     }
     let mut document = titled(run);
-    let mut figures = Section::new("summary", tr!("In short, medians of the trials"));
+    let mut figures = Section::new("summary", tr!("Summary (medians)"));
     let lines = digest.lines.iter();
     figures.facts(lines.map(|line| (line.subject.clone(), line.text.clone())));
     document.push(figures);
@@ -168,7 +168,7 @@ pub fn ping(run: &Run) -> Document {
     let mut digest = KeyFigures::of(&summary, &found);
     digest.lines = summary.jobs.iter().filter_map(latency).collect();
     document.push(Section {
-        title: tr!("In short").to_owned(),
+        title: tr!("Summary").to_owned(),
         ..in_short(&digest)
     });
     document.push(Section {
@@ -264,7 +264,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
 
 /// Returns the key figures and their trustworthiness.
 pub(super) fn in_short(digest: &KeyFigures) -> Section {
-    let mut section = Section::new("summary", tr!("In short, medians of the trials"));
+    let mut section = Section::new("summary", tr!("Summary (medians)"));
     let tone = tone_of(digest.belief);
     let lines = digest.lines.iter();
     let lines = lines.map(|line| (line.subject.clone(), line.text.clone(), None));
