@@ -52,7 +52,7 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
         document.push(kinds_of_work(compared));
         document.push(rules(compared));
     }
-    let mut answer = Section::new("verdict", tr!("Answer"));
+    let mut answer = Section::new("verdict", "");
     answer.say(terms(compared), Some(Tone::Soft));
     answer.say(headline(compared), Some(Tone::Strong));
     document.push(answer);
@@ -69,6 +69,7 @@ const DECISIVE_NOTES: usize = 2;
 pub fn replacement(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
     let mut section = Section::new("parts", "");
+    section.facts(legend_of(compared));
     section.facts(kinds_by_result(compared));
     document.push(section);
     let lines = compared.comparison.lines.iter();

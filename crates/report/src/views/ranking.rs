@@ -33,18 +33,18 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
         None => tr!("Conditions of {source} against each other", source),
     }));
     let mut answer = Section::new("verdict", "");
-    conclude(ranking, &mut answer);
-    let together = tr!(
-        "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
-    );
-    answer.say(together, Some(Tone::Soft));
     answer.blocks.extend(warnings_of_ranking(ranked));
+    conclude(ranking, &mut answer);
     document.push(answer);
     for metric in &ranking.metrics {
         document.push(of_metric(ranked, metric, &Sweep::default(), Detail::Full));
     }
     let mut method = Section::new("method", tr!("Method"));
     method.say(translated(METHOD), Some(Tone::Soft));
+    let together = tr!(
+        "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
+    );
+    method.say(together, Some(Tone::Soft));
     document.push(method);
     document
 }

@@ -58,7 +58,7 @@ pub fn document(all: &[Compared<'_>]) -> Document {
     let mut metrics = Section::new("metrics", tr!("Main figures (geometric means)"));
     add_tables(all, &mut metrics);
     document.push(metrics);
-    let mut answer = Section::new("verdict", tr!("Answer"));
+    let mut answer = Section::new("verdict", "");
     answer.say(
         tr!(
             "F faster, S slower, = equivalent (within {margin} %), ? no conclusion; all verdicts together err at most in {level} %",

@@ -188,7 +188,7 @@ fn probe_answer(probed: &Probed) -> String {
             blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
             says = Bytes(says)
         ),
-        ProbedKind::Dead => tr!("Unreadable: no block that was written came back").to_owned(),
+        ProbedKind::Dead => tr!("Dead: no block that was written came back").to_owned(),
     }
 }
 
@@ -425,7 +425,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
             blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
             says
         ),
-        ProbedKind::Dead => tr!("UNREADABLE: no block that was written came back").to_owned(),
+        ProbedKind::Dead => tr!("DEAD: no block that was written came back").to_owned(),
     };
     let written = Bytes(probed.blocks_written * probed.block_bytes);
     let put_back = match probed.not_restored.is_empty() {
