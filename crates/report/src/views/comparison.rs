@@ -84,8 +84,12 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
         let rows = shown
             .iter()
             .map(|line| row(compared, line, name(line, &primary)));
+        let mut columns = columns(compared, Keep::IfRoom);
+        for (column, head) in columns[2..4].iter_mut().zip(heads(compared)) {
+            column.head = head;
+        }
         metrics.table(Table {
-            columns: columns(compared, Keep::IfRoom),
+            columns,
             rows: rows.collect(),
         });
     }
@@ -488,9 +492,6 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         if is_compact {
             let tables = compact(compared, lines, composite).into_iter();
             tables.for_each(|table| section.table(table));
-            if let Some(footnote) = footnote(compared, lines) {
-                section.say(footnote, Some(Tone::Soft));
-            }
         } else {
             let mut table = table(compared, lines, (detail, interval));
             let composite = composite.iter();
@@ -516,6 +517,10 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         Detail::Full => exploratory.clone(),
     };
     add(&mut explored, &told, None);
+    let footnote = footnote(compared, &[&primary[..], &told].concat());
+    if let Some(footnote) = footnote.filter(|_| is_compact) {
+        deciding.say(footnote, Some(Tone::Soft));
+    }
     if let Some(tally) = exploratory_tally(compared) {
         let tally = match detail {
             Detail::Brief if interval == Keep::Spare => tr!("{tally}; --explain lists them", tally),
@@ -552,6 +557,16 @@ pub(super) fn exploratory_tally(compared: &Compared<'_>) -> Option<String> {
 /// Maximum width of the name of a side above a column of a text.
 const LONGEST_HEAD: usize = 8;
 
+/// Returns the names of the sides, short enough for columns of a text.
+fn heads(compared: &Compared<'_>) -> [String; 2] {
+    let heads = compared.names.each_ref();
+    let heads = heads.map(|name| shorten(name, LONGEST_HEAD));
+    match heads[0] == heads[1] {
+        true => names::letters(),
+        false => heads,
+    }
+}
+
 /// Returns a table for each unit, with a row a figure: both means, the change, its interval of 95 %,
 /// p, the number of values and the verdict.
 pub(super) fn compact(
@@ -559,17 +574,13 @@ pub(super) fn compact(
     lines: &[&VerdictRow],
     composite: Option<&VerdictRow>,
 ) -> Vec<Table> {
-    let heads = compared
-        .names
-        .each_ref()
-        .map(|name| shorten(name, LONGEST_HEAD));
-    let heads = if heads[0] == heads[1] {
-        names::letters()
-    } else {
-        heads
-    };
+    let heads = heads(compared);
+    let groups = compared
+        .jobs()
+        .grouped(lines.iter().copied(), |line| &line.metric);
+    let lines: Vec<&VerdictRow> = groups.into_iter().flat_map(|(_, group)| group).collect();
     let mut units: Vec<&str> = Vec::new();
-    for line in lines {
+    for line in &lines {
         if !units.contains(&line.unit.as_str()) {
             units.push(&line.unit);
         }

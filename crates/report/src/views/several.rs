@@ -173,7 +173,11 @@ fn add_tables(all: &[Compared<'_>], section: &mut Section) {
 fn tables(all: &[Compared<'_>]) -> Vec<Table> {
     let mut metrics: Vec<&VerdictRow> = Vec::new();
     let mut units: Vec<&str> = Vec::new();
-    for line in all.iter().flat_map(deciding) {
+    let groups = all.iter().flat_map(|compared| {
+        let lines = deciding(compared).into_iter();
+        compared.jobs().grouped(lines, |line| &line.metric)
+    });
+    for line in groups.flat_map(|(_, group)| group) {
         if !metrics.iter().any(|known| known.metric == line.metric) {
             metrics.push(line);
         }
