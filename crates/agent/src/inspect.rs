@@ -216,7 +216,12 @@ fn is_held(node: &Path, name: &str) -> io::Result<Option<String>> {
 
 /// Returns the message for a device that cannot be opened.
 fn not_opened(name: &str, error: &io::Error) -> String {
-    format!("{name} cannot be opened: {error}")
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("no permission to open /dev/{name}: run as root")
+        }
+        _ => format!("{name} cannot be opened: {error}"),
+    }
 }
 
 /// Adds registers and logs that the kernel does not keep. This sends commands to the device,

@@ -9,17 +9,18 @@ use crate::stored::lookup::{FigureSource, StoreArgs, held_to};
 use crate::stored::series;
 use crate::ui::parse_margin;
 use assay_lang::{Told, counted, in_english, key, tr, translated};
-use assay_model::figures::{Circumstance, Figure, Import, SeriesPoint};
+use assay_model::figures::{Circumstance, Figure, Import, LEVEL, SeriesPoint};
 use assay_model::run::{Run, Unit};
 use assay_report::comparison::RequirementRow;
 use assay_report::comparison::{Compared, Ranked};
 use assay_report::describe::looked_at;
 use assay_report::document::{Detail, Document};
 use assay_report::gate::{Status, Suite};
-use assay_report::render::{Form, write_mail};
+use assay_report::render::{Form, write_mail, write_patch};
 use assay_report::sweep::Verdicts;
+use assay_report::views::several::patch;
 use assay_report::words::enumerate;
-use assay_report::{comparison, describe, gate, html, json, views, xlsx};
+use assay_report::{comparison, describe, gate, html, json, names, views, xlsx};
 use assay_stats::verdict::Options;
 use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures, judge_by_own_margins};
@@ -29,12 +30,14 @@ use assay_stats::verdict::units::{
 };
 use assay_store::{Store, StoreError};
 use clap::Args;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Side of a comparison: its name and its units.
+#[derive(Clone)]
 pub struct NamedSide {
     /// Name of the side, as the user gave it.
     pub name: String,
@@ -229,10 +232,7 @@ pub fn earlier_runs(
 }
 
 /// Returns a sentence for each unit that was measured several times.
-fn unit_warnings<'a>(
-    side: &'a str,
-    sources: &'a [FigureSource],
-) -> impl Iterator<Item = String> + 'a {
+fn unit_warnings(sources: &[FigureSource]) -> impl Iterator<Item = String> {
     let several = group_by_unit(sources).into_iter();
     let several = several.filter(|group| group.sources.len() > 1);
     several.map(move |group| {
@@ -240,14 +240,12 @@ fn unit_warnings<'a>(
         let (n, runs) = (names.len(), enumerate(&names));
         match group.unit {
             Some(Unit::Unknown) | None => tr!(
-                "{side}: {runs} count as one unit: nothing tells their devices apart (no CID, \
-                 serial number, WWN or EUI); measure each unit with --unit NAME",
-                side,
+                "{runs} count as one unit: nothing tells their devices apart (no CID, serial number, WWN \
+                 or EUI); measure each unit with --unit NAME",
                 runs
             ),
             Some(unit) => tr!(
-                "{side}: {of} ({runs}) are of one device, {unit}: they count as one unit",
-                side,
+                "{of} ({runs}) are of one device, {unit}: they count as one unit",
                 of = counted!(n, "{n} run", "{n} runs"),
                 runs,
                 unit
@@ -263,7 +261,7 @@ fn circumstance_warnings(a: &[FigureSource], b: &[FigureSource]) -> Vec<Told> {
 
 fn warnings_in_words(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
-    warnings.extend(unit_warnings("A", a).chain(unit_warnings("B", b)));
+    warnings.extend(unit_warnings(a).chain(unit_warnings(b)));
     for (what, of) in COMPARED_FACTS {
         let facts = |side: &[FigureSource]| -> BTreeSet<String> {
             let runs = side.iter().filter_map(|source| source.run.as_deref());
@@ -283,8 +281,7 @@ fn warnings_in_words(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     warnings.extend(early_looks(a.iter().chain(b)));
     if a.iter().chain(b).any(|source| source.run.is_none()) {
         warnings.push(
-            tr!("results that were made elsewhere: what else differed between the sides is not known")
-                .to_owned(),
+            tr!("imported results: other differences between the sides are unknown").to_owned(),
         );
     }
     let notes: BTreeSet<&String> = a.iter().chain(b).flat_map(|source| &source.notes).collect();
@@ -454,7 +451,12 @@ impl Judged {
 
     /// Returns the comparison in the form for outputs.
     pub fn compared(&self) -> Compared<'_> {
+        let [a_sources, b_sources] = [&self.a, &self.b].map(|side| {
+            let sources = side.units.iter().map(FigureSource::shown);
+            sources.collect::<Vec<_>>()
+        });
         Compared {
+            names: names::of_sides(&a_sources, &b_sources),
             a: &self.a.name,
             b: &self.b.name,
             options: &self.options,
@@ -465,8 +467,8 @@ impl Judged {
             requirements: self.requirements.clone(),
             remedy: self.remedy.clone(),
             allow_unjudged: self.allow_unjudged,
-            a_sources: self.a.units.iter().map(FigureSource::shown).collect(),
-            b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
+            a_sources,
+            b_sources,
         }
     }
 }
@@ -548,21 +550,31 @@ fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
 }
 
 /// Formats that a comparison can be written in.
-pub const FORMATS: [Format; 9] = [
+pub const FORMATS: [Format; 10] = [
     Format::Html,
     Format::Json,
     Format::Xlsx,
     Format::Text,
     Format::Markdown,
+    Format::Patch,
     Format::Junit,
     Format::Tap,
     Format::Lava,
     Format::Kcidb,
 ];
 
+/// Formats that a comparison of more than two can be written in.
+const OF_SEVERAL: [Format; 5] = [
+    Format::Html,
+    Format::Json,
+    Format::Text,
+    Format::Markdown,
+    Format::Patch,
+];
+
 const OUTPUT_HELP: &str = "\
-Output file; its ending decides the format: .html, .json, .xlsx, .txt, .md, .xml (JUnit), .tap, \
-.lava or .kcidb.json";
+Output file; its ending decides the format: .html, .json, .xlsx, .txt, .md, .patch (a note for \
+a patch), .xml (JUnit), .tap, .lava or .kcidb.json";
 
 /// Question about two sides, and how the answer is shown.
 #[derive(Args, Debug)]
@@ -637,6 +649,7 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Xlsx => |judged, _, out| xlsx::write_comparison(&judged.compared(), out),
         Format::Text => |judged, _, out| mail(judged, Form::Text, out),
         Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
+        Format::Patch => |judged, _, out| write_patch(&patch(&[judged.compared()]), out),
         Format::Junit => |judged, _, out| gate::write_junit(&suite(judged), out),
         Format::Tap => |judged, _, out| gate::write_tap(&suite(judged), out),
         Format::Lava => |judged, _, out| gate::write_lava(&suite(judged), out),
@@ -677,6 +690,47 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
     )
 }
 
+/// Judges each side but the first against the first, all together at the level of one comparison
+/// (Bonferroni), and shows them in one table; returns the exit code of the gate.
+pub fn present_several(args: &VerdictArgs, mut sides: Vec<NamedSide>) -> Result<ExitCode, Failure> {
+    if args.terms.replace || args.explain {
+        return Err(Failure::usage(
+            "--replace and --explain are for two sources",
+        ));
+    }
+    let a = sides.remove(0);
+    let level = LEVEL / sides.len() as f64;
+    let judged = sides
+        .into_iter()
+        .map(|b| Judged::of_stored((a.clone(), b), &args.terms, &args.store, Some(level)));
+    let mut judged = judged.collect::<Result<Vec<Judged>, Failure>>()?;
+    for one in &mut judged {
+        one.allow_unjudged = args.allow_unjudged;
+    }
+    let mut all: Vec<Compared<'_>> = judged.iter().map(Judged::compared).collect();
+    Compared::name_together(&mut all);
+    let document = views::several::document(&all);
+    match args.output.wanted_or_json(args.json)? {
+        None => show(&document)?,
+        Some(format) if OF_SEVERAL.contains(&format) => {
+            args.output.write(format, |out| match format {
+                Format::Html => html::write_document(&document, out),
+                Format::Json => {
+                    let all: Vec<Value> = all.iter().map(json::comparison).collect();
+                    writeln!(out, "{:#}", Value::from(all))
+                }
+                Format::Markdown => write_mail(&document, Form::Markdown, out),
+                Format::Patch => write_patch(&patch(&all), out),
+                _ => write_mail(&document, Form::Text, out),
+            })?;
+        }
+        Some(format) => return Err(format.refused("a comparison of several", &OF_SEVERAL)),
+    }
+    let codes = all.iter().map(|compared| gate_code(args, compared));
+    let codes = codes.collect::<Result<Vec<ExitCode>, Failure>>()?;
+    Ok(codes.into_iter().find(|code| *code != DONE).unwrap_or(DONE))
+}
+
 /// Shows a comparison; returns the exit code of the gate.
 pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
@@ -693,11 +747,16 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
             show(&on_screen(&compared, args.explain))?;
         }
     }
+    gate_code(args, &compared)
+}
+
+/// Returns the exit code of the gate.
+fn gate_code(args: &VerdictArgs, compared: &Compared<'_>) -> Result<ExitCode, Failure> {
     if !args.gate {
         return Ok(DONE);
     }
     match (
-        Suite::of_comparison(&compared).count(Status::Fail),
+        Suite::of_comparison(compared).count(Status::Fail),
         compared.unjudged(),
     ) {
         (0, None) => Ok(DONE),

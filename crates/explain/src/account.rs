@@ -421,7 +421,7 @@ pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
         Kind::Flush => tr!("flush calls"),
         Kind::Processor => tr!("kernel on the processor"),
         Kind::Waiting => tr!("waiting"),
-        Kind::Whole => tr!("not divided"),
+        Kind::Whole => tr!("no breakdown"),
         Kind::Unexplained => tr!("not explained"),
     }
 }

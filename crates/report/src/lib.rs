@@ -19,7 +19,7 @@ pub mod words;
 pub use machine::{data, gate, import, json};
 pub use render::{html, terminal, xlsx};
 pub use results::{
-    changes, checkup, comparison, describe, facts, findings, key_figure, matrix, population,
+    changes, checkup, comparison, describe, facts, findings, key_figure, matrix, names, population,
     reference, summary, sweep, warnings,
 };
 pub use words::{labels, registers};

@@ -447,7 +447,8 @@ impl Note {
         }
     }
 
-    fn text_about(&self, mean: Mean) -> String {
+    fn text_about(&self, mean: Mean, names: [&str; 2]) -> String {
+        let name = |side: Side| names[usize::from(side == Side::B)];
         let (one, several) = (mean.word(1), mean.word(2));
         match self {
             Self::Few(n) => tr!(
@@ -475,45 +476,66 @@ impl Note {
                 what = mean.word(usize::try_from(*n).unwrap_or(usize::MAX)),
                 several
             ),
-            Self::OutOfReach(n, cv, percent) => tr!(
-                "not decidable within {n} {several} a side at CV {cv} %; they would show a difference of {percent} %",
+            Self::OutOfReach(n, _, percent) => tr!(
+                "too noisy: {n} {several} a side would still only show differences above {percent} %",
                 n,
                 several,
-                cv = format_args!("{cv:.1}"),
-                percent = format_args!("{percent:.1}")
+                percent = format_args!("{percent:.0}")
             ),
             Self::Outlier(side, place) => tr!(
-                "{one} {place} of side {side} is far off the others; it was kept",
+                "{one} {place} of {side} is far off the others; it was kept",
                 one,
                 place,
-                side
+                side = name(*side)
             ),
             Self::DependsOnTrial(side, place) => tr!(
-                "depends on {one} {place} of side {side}, which is far off the others: find its cause or repeat",
+                "depends on {one} {place} of {side}, which is far off the others: find its cause or repeat",
                 one,
                 place,
-                side
+                side = name(*side)
             ),
-            other => other.to_string(),
+            other => Named(other, names).to_string(),
         }
     }
 }
 
 impl Display for Note {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write(["A", "B"], f)
+    }
+}
+
+/// Note with the names of the sides.
+struct Named<'a>(&'a Note, [&'a str; 2]);
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.write(self.1, f)
+    }
+}
+
+impl Note {
+    /// Returns the sentence of the note with these names of the sides.
+    pub fn told(&self, names: &[String; 2]) -> String {
+        Named(self, names.each_ref().map(String::as_str)).to_string()
+    }
+
+    fn write(&self, names: [&str; 2], f: &mut Formatter<'_>) -> fmt::Result {
+        let name = |side: Side| names[usize::from(side == Side::B)];
+        let [a, b] = names;
         match self {
-            Self::Unusable(side, error) => f.write_str(&tr!("side {side}: {error}", side, error)),
+            Self::Unusable(side, error) => f.write_str(&tr!("{side}: {error}", side = name(*side), error)),
             Self::Condition(condition, error) => write!(f, "{condition}: {error}"),
             Self::OneAfterAnother(drift, margin) => f.write_str(&tr!("order-confounded: conditions were run one after another, so a drift ({drift} % of speed was seen within them, the margin is {margin} %) would look like a difference; run them in rounds", drift = format_args!("{drift:+.1}"), margin = format_args!("{margin:.1}"))),
             Self::Missing(side, metric) => {
-                f.write_str(&tr!("{metric} is missing on side {side}, so it is not compared", metric, side))
+                f.write_str(&tr!("{metric} is missing on {side}", metric, side = name(*side)))
             }
-            Self::Twice(side, metric) => f.write_str(&tr!("{metric} is there more than once on side {side}: name one condition; the first was taken", metric, side)),
+            Self::Twice(side, metric) => f.write_str(&tr!("{metric} is there more than once on {side}: name one condition; the first was taken", metric, side = name(*side))),
             Self::Units(a, b) => f.write_str(&tr!("units differ: {a} and {b} are not compared", a, b)),
             Self::Directions => f.write_str(tr!("the sides disagree whether more or less is better")),
-            Self::Measured(a, b) => f.write_str(&tr!("A measured {a}, B measured {b}: not the same thing, so it is not judged", a = measured(a.as_deref()), b = measured(b.as_deref()))),
-            Self::LabelNotRecorded(side, true) => f.write_str(&tr!("what {side} measured is not recorded; it is trusted to be the same", side)),
-            Self::LabelNotRecorded(side, false) => f.write_str(&tr!("what {side} measured is not recorded, so it does not decide; --trust {side} lets it, if job and file are the same", side)),
+            Self::Measured(of_a, of_b) => f.write_str(&tr!("{a} measured {of_a}, {b} measured {of_b}: not the same thing, so it is not judged", a, b, of_a = measured(of_a.as_deref()), of_b = measured(of_b.as_deref()))),
+            Self::LabelNotRecorded(side, true) => f.write_str(&tr!("what {side} measured is not recorded; it is trusted to be the same", side = name(*side))),
+            Self::LabelNotRecorded(side, false) => f.write_str(&tr!("what {side} measured is not recorded, so it does not decide; --trust {letter} lets it, if job and file are the same", side = name(*side), letter = side)),
             Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = shortened(metrics))),
             Self::NotOfDevice(what) => f.write_str(&tr!("measured: {what}; only figures of the device decide", what = measured(Some(what)))),
             Self::MeasuredNotRecorded => f.write_str(
@@ -534,7 +556,7 @@ impl Display for Note {
             Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
             Self::OrderConfounded => f.write_str(tr!("order-confounded: one side was measured after the other, so a drift cannot be told from a difference; measure them in turn: A B B A")),
             Self::DriftsWithin(drift) => f.write_str(&tr!("drift: it changed by {drift} % within one of the sides, which is as much as they differ; measure them in turn: A B B A (assay compare --paired-on)", drift = format_args!("{drift:+.1}"))),
-            Self::Busy(side, percent, other) => f.write_str(&tr!("while {side} was measured, something waited for a processor {percent} % of the time ({other} % on the other side), which can explain it: measure {side} again while the machine is idle, or both in turn", side, percent = format_args!("{percent:.0}"), other = format_args!("{other:.0}"))),
+            Self::Busy(side, percent, other) => f.write_str(&tr!("while {side} was measured, something waited for a processor {percent} % of the time ({other} % on the other side), which can explain it: measure {side} again while the machine is idle, or both in turn", side = name(*side), percent = format_args!("{percent:.0}"), other = format_args!("{other:.0}"))),
             Self::OneOfRuns(change, percent) => f.write_str(&tr!("differs by {change} %, and runs of such storage differ by {percent} % without a change (standard deviation)", change = format_args!("{change:+.1}"), percent = format_args!("{percent:.1}"))),
             Self::BetweenRuns(low, high, known) => {
                 let (low, high) = (format_args!("{low:.1}"), format_args!("{high:.1}"));
@@ -550,24 +572,22 @@ impl Display for Note {
             Self::OrderUnknown => f.write_str(
                 tr!("the order of the trials is unknown: a drift would look like a difference"),
             ),
-            Self::DependsOnTrial(side, trial) => f.write_str(&tr!("depends on trial {trial} of side {side}, which is far off the others: find its cause or repeat", trial, side)),
-            Self::Outlier(side, trial) => f.write_str(&tr!("trial {trial} of side {side} is far off the others; it was kept", trial, side)),
+            Self::DependsOnTrial(side, trial) => f.write_str(&tr!("depends on trial {trial} of {side}, which is far off the others: find its cause or repeat", trial, side = name(*side))),
+            Self::Outlier(side, trial) => f.write_str(&tr!("trial {trial} of {side} is far off the others; it was kept", trial, side = name(*side))),
             Self::DependsOnTails => f.write_str(
                 tr!("means and ranks come to different words: the result depends on tails or outliers"),
             ),
             Self::Alternating => f.write_str(
-                tr!("trials alternate: neighbouring ones differ more than all of them do, so they have to agree, which widens the interval; let the storage rest between trials (--idle)"),
+                tr!("trials jump between two levels, so the interval was widened; try --idle 5s"),
             ),
             Self::WithoutDrift => f.write_str(
-                tr!("the change is without the drift over the session, which the figures of A and B contain"),
+                tr!("the change is without the drift over the session, which the two means contain"),
             ),
-            Self::ByRanks => f.write_str(
-                tr!("the change is the median of all differences between a trial of B and one of A, not that of the means"),
-            ),
+            Self::ByRanks => f.write_str(&tr!("the change is the median of all differences between a trial of {b} and one of {a}, not that of the means", a, b)),
             Self::TinyDifference => f.write_str(tr!("tiny real difference")),
             Self::BeyondMargin(margin) => f.write_str(&tr!("by at least {margin} %", margin = format_args!("{margin:.1}"))),
             Self::MoreTrials(n) => f.write_str(&tr!("{n} more trials per side would probably settle it", n)),
-            Self::OutOfReach(n, cv, percent) => f.write_str(&tr!("not decidable within {n} trials per side at CV {cv} %; they would show a difference of {percent} %", n, cv = format_args!("{cv:.1}"), percent = format_args!("{percent:.1}"))),
+            Self::OutOfReach(n, _, percent) => f.write_str(&tr!("too noisy: {n} trials a side would still only show differences above {percent} %", n, percent = format_args!("{percent:.0}"))),
             Self::TradeOff(metrics) => {
                 let told = metrics.iter();
                 let told = told.map(|(metric, word)| format!("{metric} {}", translated(word)));
@@ -577,9 +597,9 @@ impl Display for Note {
             Self::OnlyTogether(word) => f.write_str(&tr!("{word} only taken together: no metric that decides is by itself", word = translated(word))),
             Self::AsSpeed => f.write_str(tr!("of speed: where less is better the inverse counts")),
             Self::NoComposite => f.write_str(
-                tr!("no composite: it takes the values of all trials, as many for each primary metric"),
+                tr!("no overall figure: it needs the values of all trials, as many for each metric"),
             ),
-            Self::Of(mean, note) => f.write_str(&note.text_about(*mean)),
+            Self::Of(mean, note) => f.write_str(&note.text_about(*mean, names)),
             Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: the verdict holds for these units only; one on the parts needs three units of each", a, b)),
         }
     }

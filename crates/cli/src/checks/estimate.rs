@@ -433,9 +433,9 @@ pub fn file_size(
     let whole = Bytes(size.0 / MIB * MIB);
     if whole < SMALLEST_TEST_FILE {
         return Err(Failure::usage(format!(
-            "not enough space: {path} has space for {room}{}, at least {SMALLEST_TEST_FILE} is needed: free some, \
-             or choose a smaller test file with --size",
-            shares(beside, inspection)
+            "{path} is full: {} must be free beside the space that the file system and other files of \
+             jobs need",
+            SMALLEST_TEST_FILE
         )));
     }
     Ok(whole)

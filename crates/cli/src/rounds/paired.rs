@@ -267,7 +267,7 @@ impl Setup {
             let spread = Spread::known(&self.store, &a.storage.words(), &jobs_of(a))?;
             let held = LevelAndMargin::to(alpha_of_metric(a), &a.stopping);
             let shows = spread.foretells(self.trials, held, &a.stopping);
-            told.push((tr!("Shows"), shows));
+            told.push((tr!("Detects"), shows));
         }
         Ok(told)
     }

@@ -183,8 +183,8 @@ impl<'a> Stopper<'a> {
     }
 }
 
-/// Coefficients of variation that are assumed if the spread is unknown.
-const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
+/// Coefficient of variation that is assumed if the spread is unknown.
+const GUESSED_CV: f64 = 0.05;
 
 /// Significance level and margin of comparisons.
 #[derive(Clone, Copy, Debug)]
@@ -282,19 +282,12 @@ impl Spread {
                 )
             }
             _ => {
-                let each = GUESSED_CV.map(|cv| {
-                    let found = shown(cv, trials, held).unwrap_or(f64::INFINITY);
-                    tr!(
-                        "{found} % if they vary by {cv} %",
-                        found = format_args!("{found:.1}"),
-                        cv = percent_points(cv)
-                    )
-                });
+                let found = shown(GUESSED_CV, trials, held).unwrap_or(f64::INFINITY);
                 tr!(
-                    "with {trials} trials a difference of {each}; how much these jobs vary here is \
-                     not known yet",
+                    "with {trials} trials about {found} %, if trials vary by {cv} %",
                     trials,
-                    each = each.join(", ")
+                    found = format_args!("{found:.0}"),
+                    cv = percent_points(GUESSED_CV)
                 )
             }
         }

@@ -34,6 +34,8 @@ pub enum Format {
     /// Markdown for tickets (.md).
     #[value(alias = "md")]
     Markdown,
+    /// A note of about ten lines for the mail of a patch (.patch).
+    Patch,
     /// For CI servers (.xml).
     #[value(alias = "xml")]
     Junit,
@@ -175,6 +177,7 @@ impl DocumentFormat {
             Format::Json
             | Format::Csv
             | Format::Xlsx
+            | Format::Patch
             | Format::Junit
             | Format::Tap
             | Format::Lava

@@ -460,6 +460,7 @@ impl FigureSource {
     pub fn shown(&self) -> comparison::ComparedSource<'_> {
         comparison::ComparedSource {
             name: &self.name,
+            lasting_name: &self.lasting_name,
             figures: &self.figures,
             run: self.run.as_deref(),
             circumstances: &self.circumstances,

@@ -273,7 +273,81 @@ fn metrics_that_one_side_lacks_are_named_in_one_note() {
     let a = file(&folder, "a.csv", &lone);
     let b = file(&folder, "b.csv", BOTH);
     let told = bed.run(&["compare", text(&a), text(&b)]).out;
-    let note = "write and 2 more are missing on side B, so they are not compared";
+    let note = "write and 2 more are missing on b";
     assert!(told.contains(note), "{told}");
-    assert_eq!(told.matches("missing on side").count(), 1, "{told}");
+    assert_eq!(told.matches("missing on ").count(), 1, "{told}");
+}
+
+/// Results of four trials that vary by 1 % around a rate.
+fn four(rate: f64) -> String {
+    let trials = [1.0, 0.99, 1.01, 1.0].map(|share| rate * share);
+    let rows = trials.iter().zip(1..);
+    let rows = rows.map(|(value, trial)| format!("read,{trial},{value},MB/s\n"));
+    format!("metric,trial,value,unit\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn sides_are_called_by_their_files_and_the_answer_is_last() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let [a, b] = [("before.csv", 100.0), ("after.csv", 80.0)]
+        .map(|(name, rate)| file(&folder, name, &four(rate)));
+    let compare = |words: &[&str]| bed.run(&[&["compare", text(&a), text(&b)], words].concat());
+    let shown = compare(&[]);
+    shown.assert_code(0);
+    let last = shown.out.lines().last();
+    assert_eq!(last, Some("  after is slower in read."), "{}", shown.out);
+    assert!(
+        shown.out.contains("MB/s  before  after   change  95 %"),
+        "{}",
+        shown.out
+    );
+    // Programs read A and B.
+    let json = compare(&["--json"]).json();
+    assert!(!json["warnings"].to_string().contains("after"), "{json:#}");
+
+    let note = bed.join("note.patch");
+    compare(&["-o", text(&note)]).assert_code(0);
+    let note = fs::read_to_string(&note).expect("it was written");
+    assert!(note.lines().count() <= 10, "{note}");
+    assert_eq!(note, compare(&["--format", "patch"]).out);
+    assert_eq!(note.lines().last(), last, "{note}");
+    let refused = bed.run(&["report", text(&a), "--format", "patch"]);
+    refused.assert_code(2);
+}
+
+#[test]
+fn three_sources_are_compared_with_the_first() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let files = [
+        ("v6.6.csv", 100.0),
+        ("v6.12.csv", 80.0),
+        ("v6.18.csv", 100.5),
+    ]
+    .map(|(name, rate)| file(&folder, name, &four(rate)));
+    let [a, b, c] = files.each_ref().map(|path| text(path));
+    let shown = bed.run(&["compare", a, b, c]);
+    shown.assert_code(0);
+    let lines: Vec<&str> = shown.out.lines().collect();
+    let last = &lines[lines.len() - 2..];
+    assert!(last[0].starts_with("  v6.12 is slower"), "{}", shown.out);
+    assert!(
+        last[1].starts_with("  v6.18 is equivalent"),
+        "{}",
+        shown.out
+    );
+    assert!(shown.out.contains("80.0 -20.0 % S"), "{}", shown.out);
+
+    let both = bed.run(&["compare", a, b, "--json"]).json();
+    let all = bed.run(&["compare", a, b, c, "--json"]).json();
+    assert_eq!(both["alpha"], 0.05);
+    assert_eq!(all[0]["alpha"], 0.025, "the level is divided");
+    assert_eq!(all.as_array().map(Vec::len), Some(2));
+    bed.run(&["compare", a, b, c, "--gate"]).assert_code(3);
+    bed.run(&["compare", a, c, c, "--gate"]).assert_code(0);
+    bed.run(&["compare", a, a, c]).assert_code(2);
+    bed.run(&["compare", a, b, c, "--format", "junit"])
+        .assert_code(2);
+    bed.run(&["compare", a, b, c, "--replace"]).assert_code(2);
 }

@@ -167,7 +167,7 @@ fn a_device_is_neither_faster_nor_slower_than_itself() {
     assert!(["equivalent", "no conclusion"].contains(&word), "{found:#}");
     assert_eq!(found["alpha"], 0.0294, "that of the looks");
     let said = found["warnings"].to_string();
-    assert!(said.contains("looked at after 6 and 12 trials"), "{said}");
+    assert!(said.contains("checked after 6 and 12 trials"), "{said}");
     assert!(said.contains("a level of 2.94 %"), "{said}");
     for id in ids(&ended) {
         let run = bed.stored(&id);

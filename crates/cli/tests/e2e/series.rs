@@ -100,7 +100,7 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
     measure(&bed, &old, 8, "nightly");
     let quiet = bed.run(&["series", "--gate"]);
     quiet.assert_code(0);
-    assert!(quiet.out.contains("No slowdown is open."), "{}", quiet.out);
+    assert!(quiet.out.contains("No open slowdowns."), "{}", quiet.out);
     measure(&bed, &new, 8, "nightly");
 
     let gate = bed.run(&["series", "--gate", "--since", "1h"]);

@@ -51,7 +51,7 @@ impl Gallery {
         let composite = compared.comparison.composite.iter();
         let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
         Self {
-            changes: changes_of(&lines),
+            changes: changes_of(compared, &lines),
             sides: units
                 .into_iter()
                 .filter_map(|unit| {
@@ -59,7 +59,7 @@ impl Gallery {
                     sides(compared, unit, &own.collect::<Vec<_>>(), [a, b])
                 })
                 .collect(),
-            latencies: latencies(a, b),
+            latencies: latencies(compared, a, b),
         }
     }
 
@@ -72,7 +72,8 @@ impl Gallery {
     }
 }
 
-fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
+fn changes_of(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<Chart> {
+    let [a, b] = &compared.names;
     let known = lines.iter().filter(|line| line.change.is_some());
     let known: Vec<&&VerdictRow> = known.collect();
     let metrics = || known.iter().map(|line| line.metric.as_str());
@@ -101,8 +102,13 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     let common = first.filter(|_| known.iter().all(|line| line.better == first));
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
-        title: tr!("By how much B differs").to_owned(),
-        description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
+        title: tr!("Change from {a} to {b}", a, b),
+        description: tr!(
+            "from {a} to {b}: {metrics}",
+            a,
+            b,
+            metrics = words.join("; ")
+        ),
         body: changes(&bars, direction(common)),
     })
 }
@@ -115,7 +121,7 @@ fn sides(
     lines: &[&VerdictRow],
     sides: [&Side<'_>; 2],
 ) -> Option<Chart> {
-    let names = side_names(sides);
+    let names = &compared.names;
     let rows = lines.iter().map(|line| {
         let values = sides.map(|side| values(compared, side, line));
         let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
@@ -206,15 +212,6 @@ fn sides(
 /// Distance of a side from the middle of its row, in rows.
 const APART: f64 = 0.2;
 
-/// Returns the names of both sides; equal ones get a letter.
-fn side_names(sides: [&Side<'_>; 2]) -> [String; 2] {
-    let names = sides.map(|side| clean(side.name));
-    match names[0] == names[1] {
-        true => [format!("A: {}", names[0]), format!("B: {}", names[1])],
-        false => names,
-    }
-}
-
 /// Returns the values of one metric in its unit: those of the trials, or the means if means are
 /// compared. Empty if the side has only a summary.
 fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f64> {
@@ -235,18 +232,18 @@ fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f6
 }
 
 /// Draws the latencies of jobs that both sides timed.
-fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
+fn latencies(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
     let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
     let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();
     let jobs = of_a.first().into_iter().flat_map(|summary| &summary.jobs);
     let jobs = jobs
         .filter(|job| !job.is_cell())
         .map(|job| job.job.name.as_str());
-    let names = side_names([a, b]);
     let both = jobs.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
     let charts = both.filter_map(|(name, subject)| {
-        let a = (names[0].clone(), pool(&of_a, name, subject)?);
-        let b = (names[1].clone(), pool(&of_b, name, subject)?);
+        let [name_a, name_b] = compared.names.clone();
+        let a = (name_a, pool(&of_a, name, subject)?);
+        let b = (name_b, pool(&of_b, name, subject)?);
         Some(overlaid(name, subject, &[a, b]))
     });
     charts.flatten().collect()

@@ -52,6 +52,22 @@ pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     sections.try_for_each(|section| page.section(section))
 }
 
+/// Writes a document as a note for a patch: text for mails without empty lines. No line begins so that
+/// git takes it for the end of the note or for a patch.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_patch(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    write_text(document, &mut text)?;
+    for line in String::from_utf8_lossy(&text).lines() {
+        if !line.trim().is_empty() {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a document as plain text for mails and tickets, with at most 72 columns so that quoting
 /// does not wrap lines.
 ///
@@ -165,7 +181,7 @@ impl Markdown<'_> {
         let rows = grid.rows.iter().filter(|row| !row.is_heading);
         let said = rows.clone().filter_map(|row| {
             let name = row.cells.first()?;
-            Some(format!("{name}: {}", row.note.as_ref()?))
+            Some(format!("{}: {}", name.trim_end(), row.note.as_ref()?))
         });
         let said: Vec<String> = said.collect();
         writeln!(self.out)?;
@@ -414,7 +430,7 @@ impl TextTable {
         }
         for row in self.rows.iter_mut().filter(|row| !row.is_heading) {
             if let Some(name) = row.cells.first_mut() {
-                *name = shorten(name, names);
+                *name = shorten(name.trim_end(), names);
             }
         }
         self.widths[0] = names;
@@ -494,9 +510,9 @@ mod tests {
             "sequential read, 1 MiB blocks",
             "$ assay qualify /data/assay --quick",
             "assay 0.1.0",
-            "kernel B",
+            "kernel, 6.6.8-board",
             " a side",
-            "interval",
+            "95 %",
         ] {
             assert!(text.contains(asked), "{asked}: {text}");
         }

@@ -5,6 +5,7 @@
 
 use crate::results::describe::{Jobs, is_alone, spoken};
 use crate::results::findings::losses;
+use crate::results::names;
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::results::warnings::{NAMES, Warning};
@@ -23,8 +24,10 @@ use assay_stats::verdict::{Note, Options, VerdictRow, power, ranking};
 use std::collections::BTreeMap;
 
 /// Comparison with its sources.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Compared<'a> {
+    /// Names of both sides for people ([`names`]).
+    pub names: [String; 2],
     /// Name of the reference side, in the user's words.
     pub a: &'a str,
     /// Name of the judged side, in the user's words.
@@ -106,6 +109,9 @@ pub struct Side<'a> {
 pub struct ComparedSource<'a> {
     /// Name in the user's words.
     pub name: &'a str,
+    /// Name that does not depend on the user's words: of a run or an import, else its id; path of a
+    /// file.
+    pub lasting_name: &'a str,
     /// Figures of the source, of one condition.
     pub figures: &'a [Figure],
     /// Run of the figures; `None` for imported results.
@@ -115,6 +121,11 @@ pub struct ComparedSource<'a> {
 }
 
 impl ComparedSource<'_> {
+    /// Returns the condition, if one was named.
+    pub fn condition(&self) -> Option<&str> {
+        self.name.rsplit_once('@').map(|(_, condition)| condition)
+    }
+
     /// Identifies a run by its id and a file by its name without directories; with the condition,
     /// if one was named. Safe to display.
     pub fn known_by(&self) -> String {
@@ -129,6 +140,52 @@ impl ComparedSource<'_> {
 }
 
 impl<'a> Compared<'a> {
+    /// Returns the comparison for programs: sides are A and B.
+    #[must_use]
+    pub fn in_letters(&self) -> Self {
+        Self {
+            names: names::letters(),
+            ..self.clone()
+        }
+    }
+
+    /// Gives the sides of comparisons with one first side names that all differ.
+    pub fn name_together(all: &mut [Self]) {
+        let first = all.first().into_iter().map(|compared| &*compared.a_sources);
+        let others = all.iter().map(|compared| &*compared.b_sources);
+        let sides: Vec<&[ComparedSource<'_>]> = first.chain(others).collect();
+        let letters = || ('A'..='Z').map(String::from).collect();
+        let names = names::of_all(&sides).unwrap_or_else(letters);
+        let first = names.first().cloned().unwrap_or_default();
+        for (compared, name) in all.iter_mut().zip(names.into_iter().skip(1)) {
+            compared.names = [first.clone(), name];
+        }
+    }
+
+    /// Returns the name of a side.
+    pub fn name_of(&self, side: figures::Side) -> &str {
+        &self.names[usize::from(side == figures::Side::B)]
+    }
+
+    /// Returns the sources of both sides, each with the name of its side.
+    pub fn named_sources(&self) -> impl Iterator<Item = (&str, &ComparedSource<'a>)> {
+        let [a, b] = &self.names;
+        let of_a = self
+            .a_sources
+            .iter()
+            .map(move |source| (a.as_str(), source));
+        of_a.chain(
+            self.b_sources
+                .iter()
+                .map(move |source| (b.as_str(), source)),
+        )
+    }
+
+    /// Returns the sentence of a note with the names of the sides, safe to display.
+    pub fn told(&self, note: &Note) -> String {
+        clean(&note.told(&self.names))
+    }
+
     /// Returns the jobs of both sides.
     pub fn jobs(&self) -> Jobs<'a> {
         let sources = self.a_sources.iter().chain(&self.b_sources);
@@ -166,13 +223,17 @@ impl<'a> Compared<'a> {
     /// Returns the question of the comparison, and the criteria for its answer.
     pub fn question(&self) -> String {
         let margin = percent_points(self.options.margin);
+        let [a, b] = &self.names;
         match self.qualify {
             true => tr!(
-                "may B take the place of A, at most {margin} % slower?",
+                "may {b} replace {a}, at most {margin} % slower?",
+                a,
+                b,
                 margin
             ),
             false => tr!(
-                "is B faster, slower or equivalent, within {margin} %?",
+                "is {b} faster, slower or equivalent, within {margin} %?",
+                b,
                 margin
             ),
         }
@@ -181,9 +242,12 @@ impl<'a> Compared<'a> {
     /// Returns warnings about the whole comparison, a sentence each, safe to display: notes on the
     /// comparison, and doubts about figures of a side.
     pub fn all_warnings(&self) -> Vec<String> {
-        let notes = self.comparison.notes.iter().map(ToString::to_string);
-        let warnings = notes.chain(self.warnings.iter().map(ToString::to_string));
-        let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
+        let notes = self.comparison.notes.iter().map(|note| self.told(note));
+        let warnings = self
+            .warnings
+            .iter()
+            .map(|warning| clean(&warning.to_string()));
+        let mut warnings: Vec<String> = notes.chain(warnings).collect();
         warnings.extend(self.doubts());
         warnings
     }
@@ -207,7 +271,7 @@ impl<'a> Compared<'a> {
     fn join_missing(&self, side: figures::Side, warnings: &mut Vec<String>) {
         let notes = self.comparison.notes.iter();
         let missing = notes.filter_map(|note| match note {
-            Note::Missing(of, metric) if *of == side => Some((metric, clean(&note.to_string()))),
+            Note::Missing(of, metric) if *of == side => Some((metric, self.told(note))),
             _ => None,
         });
         let missing: Vec<_> = missing.collect();
@@ -216,10 +280,10 @@ impl<'a> Compared<'a> {
         };
         warnings.retain(|warning| missing.iter().all(|(_, told)| told != warning));
         warnings.push(clean(&tr!(
-            "{metric} and {more} more are missing on side {side}, so they are not compared",
+            "{metric} and {more} more are missing on {side}",
             metric = first,
             more = missing.len() - 1,
-            side
+            side = self.name_of(side)
         )));
     }
 
@@ -229,8 +293,9 @@ impl<'a> Compared<'a> {
         let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
         let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
         let of_b = b.into_iter().filter(|doubt| !both.contains(doubt));
-        let of_a = of_a.into_iter().map(|doubt| format!("A: {doubt}"));
-        let of_b = of_b.map(|doubt| format!("B: {doubt}"));
+        let [name_a, name_b] = &self.names;
+        let of_a = of_a.into_iter().map(|doubt| format!("{name_a}: {doubt}"));
+        let of_b = of_b.map(|doubt| format!("{name_b}: {doubt}"));
         of_a.chain(of_b)
             .chain(both.iter().map(|doubt| tr!("both: {doubt}", doubt)))
             .collect()
@@ -254,8 +319,8 @@ impl<'a> Compared<'a> {
         let runs = sources.iter().filter_map(|source| source.run);
         let first = runs.flat_map(|run| losses(&Summary::of(run))).next()?;
         Some(tr!(
-            "Data was not kept on side {side}: {job}, {first}.",
-            side,
+            "Data was not kept on {side}: {job}, {first}.",
+            side = self.name_of(side),
             job = first.job,
             first = first.first
         ))
@@ -286,11 +351,11 @@ impl<'a> Compared<'a> {
                     |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
                 let why = match line {
                     None => Some(tr!(
-                        "missing on side {other} ({name}), so it is not compared",
-                        other,
+                        "missing on {other} ({name})",
+                        other = self.name_of(other),
                         name
                     )),
-                    Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
+                    Some(line) => line.notes.iter().find(differs).map(|note| self.told(note)),
                 };
                 let is_known = found.iter().any(|(metric, _)| *metric == figure.metric);
                 if let Some(why) = why.filter(|_| !is_known) {
@@ -336,7 +401,7 @@ impl<'a> Compared<'a> {
             }
         }
         for note in &line.notes {
-            reason.push_str(&format!("; {note}"));
+            reason.push_str(&format!("; {}", self.told(note)));
         }
         clean(&reason)
     }
@@ -351,7 +416,10 @@ impl<'a> Compared<'a> {
         let known = |what: Option<String>| what.unwrap_or_else(|| tr!("not known").to_owned());
         match (of(&self.a_sources), of(&self.b_sources)) {
             (a, b) if a == b => a,
-            (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
+            (a, b) => {
+                let [name_a, name_b] = &self.names;
+                Some(format!("{name_a} {}, {name_b} {}", known(a), known(b)))
+            }
         }
     }
 }
@@ -446,7 +514,7 @@ const WORDS: [&str; 4] = ["faster", "slower", "equivalent", "no conclusion"];
 impl Compared<'_> {
     /// Returns the conclusion in a few sentences; not yet safe to display.
     pub fn conclusion(&self) -> String {
-        let short = in_short(self.comparison);
+        let short = self.in_short();
         match self.contradiction() {
             Some(contradiction) => format!("{short} {contradiction}"),
             None => short,
@@ -463,8 +531,7 @@ impl Compared<'_> {
             return None;
         }
         Some(tr!(
-            "No one word holds for B: it is faster in {faster}, but slower in {slower}; which of \
-             them matters is for the product to say.",
+            "Mixed: faster in {faster}, slower in {slower}.",
             faster = enumerate(&faster),
             slower = enumerate(&slower)
         ))
@@ -483,6 +550,96 @@ impl Compared<'_> {
             (title, tallied(words, &WORDS))
         });
         told.collect()
+    }
+
+    /// Returns the conclusion in a sentence or two.
+    fn in_short(&self) -> String {
+        let comparison = self.comparison;
+        let primary: Vec<&VerdictRow> = comparison
+            .lines
+            .iter()
+            .filter(|line| line.primary)
+            .collect();
+        if primary.is_empty() {
+            let notes = || comparison.lines.iter().flat_map(|line| &line.notes);
+            let unlabelled = notes().find_map(|note| match note {
+                Note::LabelNotRecorded(side, false) => Some(side),
+                _ => None,
+            });
+            return match (unlabelled, notes().any(Note::is_on_label)) {
+                (Some(side), _) => tr!(
+                    "Nothing decides: what {name} measured is not recorded. If its jobs are the same, and bypassed the page cache, --trust {side} lets it decide.",
+                    name = self.name_of(*side),
+                    side
+                ),
+                (None, true) => {
+                    tr!("Not compared: no job has the same device label on both sides.").to_owned()
+                }
+                (None, false) => self.nothing_common(),
+            };
+        }
+        let all = || primary.iter().map(|line| line.metric.as_str());
+        let with = |wanted: fn(&Verdict) -> bool| {
+            let found = primary.iter().filter(|line| wanted(&line.verdict));
+            let names = found.map(|line| spoken(&line.metric, is_alone(&line.metric, all())));
+            names.collect::<Vec<_>>()
+        };
+        let words = [
+            ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
+            ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
+            ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
+        ];
+        let found = words.iter().filter(|(_, metrics)| !metrics.is_empty());
+        let found = found.map(|(word, metrics)| {
+            let metrics = match metrics.len() {
+                few if few <= NAMED => enumerate(metrics),
+                many => tr!("{n} of {all} metrics", n = many, all = primary.len()),
+            };
+            tr!("{word} in {metrics}", word = translated(word), metrics)
+        });
+        let found: Vec<String> = found.collect();
+        let mut said = Vec::new();
+        if !found.is_empty() {
+            said.push(tr!(
+                "{b} is {found}",
+                b = self.name_of(figures::Side::B),
+                found = found.join("; ")
+            ));
+        }
+        let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
+        if open > 0 {
+            let of = counted!(primary.len(), "{n} metric", "{n} metrics");
+            said.push(match (said.is_empty(), open) {
+                (true, 1) => tr!("No conclusion on the metric that decides").to_owned(),
+                (true, _) => tr!("No conclusion on any of the {of} that decide", of),
+                (false, _) => tr!("no conclusion on {open} of {of}", open, of),
+            });
+        }
+        if open > 0 && primary.iter().any(|line| is_single(line)) {
+            said.push(
+                tr!("single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)")
+                    .to_owned(),
+            );
+        }
+        sentence(&said.join("; "))
+    }
+
+    /// Reports that the sides have no deciding metric in common, with the first one of each.
+    fn nothing_common(&self) -> String {
+        let first = |sources: &[ComparedSource<'_>]| {
+            let mut figures = sources.iter().flat_map(|source| source.figures);
+            let figure = figures.find(|figure| figure.primary)?;
+            Some(figure.metric.clone())
+        };
+        let none = || tr!("none").to_owned();
+        let [a, b] = &self.names;
+        tr!(
+            "Nothing to compare: the metrics of {a} ({of_a}) are not those of {b} ({of_b}).",
+            a,
+            b,
+            of_a = first(&self.a_sources).unwrap_or_else(none),
+            of_b = first(&self.b_sources).unwrap_or_else(none)
+        )
     }
 
     /// Returns the kinds of work with a metric of that verdict.
@@ -545,72 +702,6 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
 /// Number of metrics above which they are counted instead of named.
 const NAMED: usize = 3;
 
-/// Returns the conclusion in a sentence or two.
-fn in_short(comparison: &Comparison) -> String {
-    let primary: Vec<&VerdictRow> = comparison
-        .lines
-        .iter()
-        .filter(|line| line.primary)
-        .collect();
-    if primary.is_empty() {
-        let notes = || comparison.lines.iter().flat_map(|line| &line.notes);
-        let unlabelled = notes().find_map(|note| match note {
-            Note::LabelNotRecorded(side, false) => Some(side),
-            _ => None,
-        });
-        return match (unlabelled, notes().any(Note::is_on_label)) {
-            (Some(side), _) => tr!(
-                "Nothing decides: what side {side} measured is not recorded. If its jobs are the same, and bypassed the page cache, --trust {side} lets it decide.",
-                side
-            ),
-            (None, true) => {
-                tr!("Not compared: no job has the same device label on both sides.").to_owned()
-            }
-            (None, false) => tr!("No metric that decides is there on both sides.").to_owned(),
-        };
-    }
-    let all = || primary.iter().map(|line| line.metric.as_str());
-    let with = |wanted: fn(&Verdict) -> bool| {
-        let found = primary.iter().filter(|line| wanted(&line.verdict));
-        let names = found.map(|line| spoken(&line.metric, is_alone(&line.metric, all())));
-        names.collect::<Vec<_>>()
-    };
-    let words = [
-        ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
-        ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
-        ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
-    ];
-    let found = words.iter().filter(|(_, metrics)| !metrics.is_empty());
-    let found = found.map(|(word, metrics)| {
-        let metrics = match metrics.len() {
-            few if few <= NAMED => enumerate(metrics),
-            many => tr!("{n} of {all} metrics", n = many, all = primary.len()),
-        };
-        tr!("{word} in {metrics}", word = translated(word), metrics)
-    });
-    let found: Vec<String> = found.collect();
-    let mut said = Vec::new();
-    if !found.is_empty() {
-        said.push(tr!("B is {found}", found = found.join("; ")));
-    }
-    let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
-    if open > 0 {
-        let of = counted!(primary.len(), "{n} metric", "{n} metrics");
-        said.push(match (said.is_empty(), open) {
-            (true, 1) => tr!("No conclusion on the metric that decides").to_owned(),
-            (true, _) => tr!("No conclusion on any of the {of} that decide", of),
-            (false, _) => tr!("no conclusion on {open} of {of}", open, of),
-        });
-    }
-    if open > 0 && primary.iter().any(|line| is_single(line)) {
-        said.push(
-            tr!("single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)")
-                .to_owned(),
-        );
-    }
-    sentence(&said.join("; "))
-}
-
 /// Returns true if a side has only one trial.
 fn is_single(line: &VerdictRow) -> bool {
     let sides = [&line.a, &line.b].into_iter().flatten();
@@ -623,25 +714,31 @@ fn is_single(line: &VerdictRow) -> bool {
 pub struct SharedNotes {
     /// Notes with the number of metrics that they apply to.
     notes: Vec<(String, usize)>,
+    /// Names of the sides.
+    names: [String; 2],
     metrics: usize,
 }
 
 impl SharedNotes {
     /// Collects the notes that apply to every metric. A note about too few trials is shared as soon
     /// as it applies to two metrics.
-    pub fn of(comparison: &Comparison) -> Self {
+    pub fn of(comparison: &Comparison, names: &[String; 2]) -> Self {
         let metrics = comparison.lines.len();
         let mut notes: Vec<(String, usize)> = Vec::new();
         for note in comparison.lines.iter().flat_map(|line| &line.notes) {
             let with = comparison.lines.iter();
             let with = with.filter(|line| line.notes.contains(note)).count();
-            let text = note.to_string();
+            let text = note.told(names);
             let enough = with > 1 && (with == metrics || note.is_on_trials());
             if enough && !notes.iter().any(|(known, _)| *known == text) {
                 notes.push((text, with));
             }
         }
-        Self { notes, metrics }
+        Self {
+            notes,
+            names: names.clone(),
+            metrics,
+        }
     }
 
     /// Returns the notes, each with the metrics that it applies to.
@@ -658,13 +755,13 @@ impl SharedNotes {
 
     /// Returns true if a note is shared.
     pub fn has(&self, note: &Note) -> bool {
-        let note = note.to_string();
+        let note = note.told(&self.names);
         self.notes.iter().any(|(known, _)| *known == note)
     }
 
     /// Returns the notes of a metric that are not shared.
     pub fn not_among(&self, notes: &[Note]) -> Vec<String> {
-        let notes = notes.iter().map(ToString::to_string);
+        let notes = notes.iter().map(|note| note.told(&self.names));
         let shared = |note: &String| self.notes.iter().any(|(known, _)| known == note);
         notes.filter(|note| !shared(note)).collect()
     }
@@ -732,7 +829,7 @@ mod tests {
             _ => 1.0,
         });
         let said = said.expect("a contradiction");
-        assert!(said.contains("faster in “Mixed”, but slower in"), "{said}");
+        assert!(said.contains("faster in “Mixed”, slower in"), "{said}");
         assert!(said.contains("slower in “Sequential”"), "{said}");
     }
 
@@ -776,7 +873,7 @@ mod tests {
         }
         let (first, last) = (comparison.lines.len() - 1, &mut comparison.lines[0]);
         last.notes = vec![Note::Directions];
-        let shared = SharedNotes::of(&comparison);
+        let shared = SharedNotes::of(&comparison, &names::letters());
         let told: Vec<String> = shared.told().collect();
         assert_eq!(told, [format!("{first} metrics: {few}")]);
         let lines = comparison.lines.iter();

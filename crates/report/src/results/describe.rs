@@ -319,8 +319,7 @@ pub fn looked_at(run: &Run) -> Option<String> {
     let looks = run.header.stopping.looks.as_ref()?;
     let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
     Some(tr!(
-        "looked at after {looks} trials of each by a margin of {margin} %, {ended}; each look, and so every \
-         verdict on it, is held to a level of {level} %",
+        "checked after {looks} trials of each (margin {margin} %, each at a level of {level} %), {ended}",
         looks = enumerate(&at),
         margin = percent_points(looks.margin),
         ended = end_of_looks(run, looks),
@@ -340,12 +339,12 @@ pub fn settled_at(run: &Run) -> Option<u32> {
 fn end_of_looks(run: &Run, looks: &Looks) -> String {
     let rounds = run.whole_rounds();
     match settled_at(run) {
-        Some(look) => tr!("settled after {look}", look),
+        Some(look) => tr!("settled at {look}", look),
         None if rounds == planned_rounds(run) => {
-            tr!("ended with the last look, after {rounds}", rounds)
+            tr!("stopped at the last, {rounds}", rounds)
         }
-        None if looks.at.contains(&rounds) => tr!("stopped after {rounds}", rounds),
-        None => tr!("stopped between looks, after {rounds}", rounds),
+        None if looks.at.contains(&rounds) => tr!("stopped at {rounds}", rounds),
+        None => tr!("stopped in between, at {rounds}", rounds),
     }
 }
 
@@ -548,10 +547,10 @@ mod tests {
         };
         says(
             10,
-            "after 6, 10 and 20 trials of each by a margin of 5 %, settled after 10",
+            "after 6, 10 and 20 trials of each (margin 5 %, each at a level of 2.04 %), settled at 10",
         );
-        says(20, "ended with the last look, after 20");
-        says(8, "stopped between looks, after 8");
+        says(20, "stopped at the last, 20");
+        says(8, "stopped in between, at 8");
         says(8, "a level of 2.04 %");
         assert_eq!(looked_at(&fixture::run()), None);
         assert!(stopping_sentences(&fixture::run()).is_empty());
@@ -563,7 +562,7 @@ mod tests {
         assert_eq!(settled_at(&run), Some(10));
         run.status = RunStatus::Interrupted;
         assert_eq!(settled_at(&run), None);
-        assert!(looked_at(&run).unwrap().contains("stopped after 10"));
+        assert!(looked_at(&run).unwrap().contains("stopped at 10"));
     }
 
     #[test]

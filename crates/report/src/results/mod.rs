@@ -10,6 +10,7 @@ pub mod findings;
 pub mod key_figure;
 pub mod key_figures;
 pub mod matrix;
+pub mod names;
 pub mod population;
 pub mod reference;
 pub mod requirements;

@@ -46,8 +46,8 @@ impl Compared<'_> {
     /// reason in a clause, each once.
     pub fn unmeasured(&self) -> Vec<(String, String)> {
         let mut found: Vec<(String, String)> = Vec::new();
-        for (side, sources) in [("A", &self.a_sources), ("B", &self.b_sources)] {
-            for run in sources.iter().filter_map(|source| source.run) {
+        for (side, source) in self.named_sources() {
+            if let Some(run) = source.run {
                 for planned in &run.header.plan.jobs {
                     let name = &planned.job.name;
                     let trials = || run.trials.iter().filter(|trial| trial.job.name == *name);
@@ -56,9 +56,9 @@ impl Compared<'_> {
                     };
                     let why = match trials().filter(failed).count() {
                         0 if trials().any(TrialRecord::gives_figures) => continue,
-                        0 => tr!("no completed trial on side {side}", side),
+                        0 => tr!("no completed trial on {side}", side),
                         n => tr!(
-                            "{trials} of side {side} failed",
+                            "{trials} of {side} failed",
                             trials = counted!(n, "{n} trial", "{n} trials"),
                             side
                         ),
@@ -157,10 +157,11 @@ impl Compared<'_> {
             _ => String::new(),
         };
         let lost_on_a = self.lost_on(Side::A);
+        let [a, b] = &self.names;
         match self.replaces() {
             Qualification::Pass => {
-                let passed =
-                    tr!("Yes: B may replace A: all {all} pass", all) + &self.closest(&name);
+                let passed = tr!("Yes: {b} may replace {a}: all {all} pass", a, b, all)
+                    + &self.closest(&name);
                 match self.not_of_device() {
                     0 => passed,
                     others => tr!(
@@ -181,10 +182,11 @@ impl Compared<'_> {
                 remedy
             ),
             Qualification::Fail if self.lost_on(Side::B).is_some() => {
-                tr!("No: B does not keep its data; {counts}", counts)
+                tr!("No: {b} does not keep its data; {counts}", b, counts)
             }
             Qualification::Fail => tr!(
-                "No: B fails {names}; {counts}{remedy}",
+                "No: {b} fails {names}; {counts}{remedy}",
+                b,
                 names = shortened(&failed),
                 counts,
                 remedy
@@ -294,7 +296,10 @@ mod tests {
         };
         let (decision, answer) = asked(&sides.comparison, true);
         assert_eq!(decision, Qualification::Fail);
-        assert!(answer.starts_with("No: B fails seq-read-1m (-"), "{answer}");
+        assert!(
+            answer.starts_with("No: 6.6.8-board fails seq-read-1m (-"),
+            "{answer}"
+        );
         assert!(answer.contains(" %, at worst -"), "{answer}");
         assert!(answer.contains("; limit -5 %); "), "{answer}");
         let mut open = sides.comparison.clone();

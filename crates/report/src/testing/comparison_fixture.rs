@@ -2,6 +2,7 @@
 //! shows verdicts.
 
 use crate::results::comparison::{Compared, ComparedSource, Ranked};
+use crate::results::names;
 use crate::testing::fixture;
 use assay_lang::Told;
 use assay_model::condition::{Condition, Setting, Subject};
@@ -57,12 +58,16 @@ impl Sides {
         ) -> Vec<ComparedSource<'a>> {
             vec![ComparedSource {
                 name,
+                lasting_name: &run.header.id,
                 figures,
                 run: Some(run),
                 circumstances: &[],
             }]
         }
+        let a_sources = source("k3v9", &self.a_figures, &self.a);
+        let b_sources = source("last", &self.b_figures, &self.b);
         Compared {
+            names: names::of_sides(&a_sources, &b_sources),
             a: "k3v9",
             b: "last",
             options: &self.options,
@@ -73,8 +78,8 @@ impl Sides {
             requirements: Vec::new(),
             remedy: String::new(),
             allow_unjudged: false,
-            a_sources: source("k3v9", &self.a_figures, &self.a),
-            b_sources: source("last", &self.b_figures, &self.b),
+            a_sources,
+            b_sources,
         }
     }
 }

@@ -5,11 +5,16 @@ use super::run::page::{drawn, storage};
 use super::{provenance, requirements};
 use crate::charts::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
-use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift, tallied};
+use crate::results::comparison::{
+    Compared, ComparedSource, SharedNotes, Side, drift, percent, tallied,
+};
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
-use crate::results::{describe, warnings};
-use crate::words::{NameValue, Tone, clean, enumerate, labels, percent_points, utc};
+use crate::results::{describe, names, warnings};
+use crate::words::{
+    NameValue, Tone, clean, enumerate, labels, numbers, pad, pad_left, percent_points, shorten,
+    utc, width,
+};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::Verdict;
 use assay_model::run::Unit;
@@ -20,8 +25,9 @@ use std::collections::BTreeSet;
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a change is that of the \
-     figure itself. Verdicts hold for all metrics together. An interval is the one that decided: it \
-     leaves out 0 for faster and slower, and lies within the margin for equivalent."
+     figure itself. Verdicts and p hold for all metrics together, an interval of 95 % for its change \
+     alone. Other intervals are those that decided: they leave out 0 for faster and slower, and lie \
+     within the margin for equivalent."
 );
 
 /// Maximum number of notes in a brief document.
@@ -34,14 +40,10 @@ const NAMES: usize = 3;
 /// Returns a comparison for a terminal.
 pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     let mut document = Document::new(title(compared));
-    let mut answer = answer(compared);
-    answer.say(terms(compared), Some(Tone::Soft));
-    document.push(answer);
-    let interval = match detail {
-        Detail::Brief => Keep::Spare,
-        Detail::Full => Keep::IfRoom,
-    };
-    for section in metrics(compared, detail, interval) {
+    let mut legend = Section::new("sides", "");
+    legend.facts(legend_of(compared));
+    document.push(legend);
+    for section in metrics(compared, detail, Keep::Spare) {
         document.push(section);
     }
     document.push(required(compared));
@@ -50,6 +52,10 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
         document.push(kinds_of_work(compared));
         document.push(rules(compared));
     }
+    let mut answer = Section::new("verdict", "");
+    answer.say(terms(compared), Some(Tone::Soft));
+    answer.say(headline(compared), Some(Tone::Strong));
+    document.push(answer);
     document
 }
 
@@ -63,6 +69,7 @@ const DECISIVE_NOTES: usize = 2;
 pub fn replacement(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
     let mut section = Section::new("parts", "");
+    section.facts(legend_of(compared));
     section.facts(kinds_by_result(compared));
     document.push(section);
     let lines = compared.comparison.lines.iter();
@@ -77,8 +84,12 @@ pub fn replacement(compared: &Compared<'_>) -> Document {
         let rows = shown
             .iter()
             .map(|line| row(compared, line, name(line, &primary)));
+        let mut columns = columns(compared, Keep::IfRoom);
+        for (column, head) in columns[2..4].iter_mut().zip(heads(compared)) {
+            column.head = head;
+        }
         metrics.table(Table {
-            columns: columns(compared, Keep::IfRoom),
+            columns,
             rows: rows.collect(),
         });
     }
@@ -189,17 +200,23 @@ fn record(compared: &Compared<'_>) -> Section {
     rows.push((tr!("runs"), compared.known_by()));
     rows.push((tr!("measured on"), dates));
     section.table(Table {
-        columns: vec![Column::text(""), Column::text("A"), Column::text("B")],
+        columns: std::iter::once("")
+            .chain(compared.names.iter().map(String::as_str))
+            .map(Column::text)
+            .collect(),
         rows: rows
             .into_iter()
             .map(|(name, [a, b])| TableRow::new([name.to_owned(), a, b].map(Cell::Text).into()))
             .collect(),
     });
     let margin = percent_points(compared.options.margin);
+    let [a, b] = &compared.names;
     let limits = match (compared.margins.len(), compared.requirements.len()) {
-        (0, 0) => tr!("each metric at most {margin} % worse than A", margin),
+        (0, 0) => tr!("each metric at most {margin} % worse than {a}", a, margin),
         (own, required) => tr!(
-            "each metric at most {margin} % worse than A; {own} with a margin of their own; {required} limits on B alone",
+            "each metric at most {margin} % worse than {a}; {own} with a margin of their own; {required} limits on {b} alone",
+            a,
+            b,
             margin,
             own,
             required
@@ -229,7 +246,7 @@ pub fn mail(compared: &Compared<'_>) -> Document {
     }
     document.push(required(compared));
     document.push(all_notes(compared, true));
-    for section in provenance::of_both(&compared.a_sources, &compared.b_sources) {
+    for section in provenance::of_both(compared) {
         document.push(section);
     }
     document.push(rules(compared));
@@ -265,9 +282,7 @@ pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
 
 /// Returns all known facts about the sources of a comparison, side by side.
 pub(crate) fn sources(compared: &Compared<'_>) -> Table {
-    let a = compared.a_sources.iter().map(|source| ("A", source));
-    let b = compared.b_sources.iter().map(|source| ("B", source));
-    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
+    let sources: Vec<(&str, &ComparedSource<'_>)> = compared.named_sources().collect();
     let told: Vec<Vec<SourceFact>> = sources.iter().map(|(_, source)| told_by(source)).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
     for (part, name, _) in told.iter().flatten() {
@@ -325,19 +340,18 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
     facts.collect()
 }
 
-/// Names both sides by their devices, or by their own names if the device is the same.
+/// Names the device, if both sides have the same one, and both sides.
 pub fn title(compared: &Compared<'_>) -> String {
-    let [a, b] = [&compared.a_sources, &compared.b_sources].map(|sources| devices(sources));
-    let [of_a, of_b] = compared.known_by();
-    match (a, b) {
-        (Some(a), Some(b)) if a != b => tr!("{b} compared with {a}", b, a),
-        (Some(_), Some(device)) => tr!(
-            "{device}: {b} compared with {a}",
-            device,
-            b = of_b,
-            a = of_a
-        ),
-        _ => tr!("{b} compared with {a}", b = of_b, a = of_a),
+    let [of_a, of_b] = [&compared.a_sources, &compared.b_sources].map(|sources| devices(sources));
+    let [a, b] = match compared.names == names::letters() {
+        true => compared.known_by(),
+        false => compared.names.clone(),
+    };
+    match (of_a, of_b) {
+        (Some(of_a), Some(device)) if of_a == device => {
+            tr!("{device}: {b} compared with {a}", device, b, a)
+        }
+        _ => tr!("{b} compared with {a}", b, a),
     }
 }
 
@@ -353,18 +367,25 @@ fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Returns the conclusion and the identities of A and B.
+/// Returns the conclusion and the identities of both sides.
 pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
     section.say(headline(compared), Some(Tone::Strong));
-    let sides = [("A", &compared.a_sources), ("B", &compared.b_sources)];
-    let facts = sides.map(|(name, sources)| (name, side(sources)));
-    section.facts(facts);
+    section.facts(legend_of(compared));
     section
 }
 
+/// Returns the identities of both sides.
+fn legend_of(compared: &Compared<'_>) -> [(String, String); 2] {
+    let [a, b] = compared.names.clone();
+    [
+        (a, side(&compared.a_sources)),
+        (b, side(&compared.b_sources)),
+    ]
+}
+
 /// Lists device, name and time of each source of a side.
-fn side(sources: &[ComparedSource<'_>]) -> String {
+pub(super) fn side(sources: &[ComparedSource<'_>]) -> String {
     let sources = sources.iter().map(|source| {
         let name = source.known_by();
         match source.run {
@@ -406,13 +427,14 @@ fn terms(compared: &Compared<'_>) -> String {
             margin,
             confidence = percent_points(1.0 - compared.options.alpha)
         ),
-        false => tr!("equivalent means within {margin} %", margin),
+        false => tr!("equivalent = within {margin} %", margin),
     };
     let numbers = match common_numbers(compared) {
         Some((a, b)) if compared.is_of_means() => {
             Some(tr!("by {a} and {b}", a, b = compared.counted(b)))
         }
-        Some((a, b)) => Some(tr!("n {a} and {b}", a, b)),
+        Some((a, b)) if a == b => Some(tr!("{trials} a side", trials = compared.counted(a))),
+        Some((a, b)) => Some(tr!("{a} and {b}", a, b = compared.counted(b))),
         None => range_of_numbers(compared),
     };
     let measured = common_label(compared);
@@ -462,19 +484,25 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
     let lines = compared.comparison.lines.iter();
     let (primary, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
         lines.partition(|line| line.primary);
-    let shared = SharedNotes::of(compared.comparison);
-    let mut deciding = Section::new("metrics", tr!("Metrics that decide, geometric means"));
-    let layout = (detail, interval);
-    let mut table = table(compared, &primary, &shared, layout);
-    if let (Some(composite), false) = (&compared.comparison.composite, compared.qualify) {
-        table.rows.push(row(
-            compared,
-            composite,
-            clean(translated(&composite.metric)),
-        ));
-    }
-    deciding.table(table);
-    let mut explored = Section::new("exploratory", tr!("Exploratory, geometric means"));
+    let composite = compared.comparison.composite.as_ref();
+    let composite = composite.filter(|_| !compared.qualify);
+    let mut deciding = Section::new("metrics", tr!("Main figures (geometric means)"));
+    let is_compact = detail == Detail::Brief && !compared.qualify;
+    let add = |section: &mut Section, lines: &[&VerdictRow], composite: Option<&VerdictRow>| {
+        if is_compact {
+            let tables = compact(compared, lines, composite).into_iter();
+            tables.for_each(|table| section.table(table));
+        } else {
+            let mut table = table(compared, lines, (detail, interval));
+            let composite = composite.iter();
+            let rows = composite.map(|line| row(compared, line, clean(translated(&line.metric))));
+            table.rows.extend(rows);
+            section.table(table);
+        }
+    };
+    add(&mut deciding, &primary, composite);
+    let title = tr!("Other figures (not part of the verdict)");
+    let mut explored = Section::new("exploratory", title);
     if exploratory.is_empty() || compared.qualify {
         return vec![deciding];
     }
@@ -488,22 +516,211 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         Detail::Brief => told.take(EXPLORED).collect(),
         Detail::Full => exploratory.clone(),
     };
-    explored.table(self::table(compared, &told, &shared, layout));
-    let words = exploratory.iter().map(|line| line.verdict.word());
-    let counts = tallied(words, &["faster", "slower", "equivalent", "no conclusion"]);
-    let of = counted!(
-        exploratory.len(),
-        "{n} exploratory metric",
-        "{n} exploratory metrics"
-    );
-    let tally = match detail {
-        Detail::Brief if interval == Keep::Spare => {
-            tr!("{of}: {counts}; --explain lists them", of, counts)
-        }
-        _ => tr!("of {of}: {counts}", of, counts),
-    };
-    explored.say(tally, Some(Tone::Soft));
+    add(&mut explored, &told, None);
+    let footnote = footnote(compared, &[&primary[..], &told].concat());
+    if let Some(footnote) = footnote.filter(|_| is_compact) {
+        deciding.say(footnote, Some(Tone::Soft));
+    }
+    if let Some(tally) = exploratory_tally(compared) {
+        let tally = match detail {
+            Detail::Brief if interval == Keep::Spare => tr!("{tally}; --explain lists them", tally),
+            _ => tally,
+        };
+        explored.say(tally, Some(Tone::Soft));
+    }
     vec![deciding, explored]
+}
+
+/// Counts the verdicts of exploratory metrics; `None` if there are none.
+pub(super) fn exploratory_tally(compared: &Compared<'_>) -> Option<String> {
+    let lines = compared
+        .comparison
+        .lines
+        .iter()
+        .filter(|line| !line.primary);
+    let words: Vec<&str> = lines.map(|line| line.verdict.word()).collect();
+    let n = words.len();
+    let counts = tallied(
+        words.into_iter(),
+        &["faster", "slower", "equivalent", "no conclusion"],
+    );
+    (n > 0).then(|| {
+        counted!(
+            n,
+            "{n} other figure: {counts}",
+            "{n} other figures: {counts}",
+            counts
+        )
+    })
+}
+
+/// Maximum width of the name of a side above a column of a text.
+const LONGEST_HEAD: usize = 8;
+
+/// Returns the names of the sides, short enough for columns of a text.
+fn heads(compared: &Compared<'_>) -> [String; 2] {
+    let heads = compared.names.each_ref();
+    let heads = heads.map(|name| shorten(name, LONGEST_HEAD));
+    match heads[0] == heads[1] {
+        true => names::letters(),
+        false => heads,
+    }
+}
+
+/// Returns a table for each unit, with a row a figure: both means, the change, its interval of 95 %,
+/// p, the number of values and the verdict.
+pub(super) fn compact(
+    compared: &Compared<'_>,
+    lines: &[&VerdictRow],
+    composite: Option<&VerdictRow>,
+) -> Vec<Table> {
+    let heads = heads(compared);
+    let groups = compared
+        .jobs()
+        .grouped(lines.iter().copied(), |line| &line.metric);
+    let lines: Vec<&VerdictRow> = groups.into_iter().flat_map(|(_, group)| group).collect();
+    let mut units: Vec<&str> = Vec::new();
+    for line in &lines {
+        if !units.contains(&line.unit.as_str()) {
+            units.push(&line.unit);
+        }
+    }
+    let tables = units.into_iter().map(|unit| {
+        let lines: Vec<&&VerdictRow> = lines.iter().filter(|line| line.unit == unit).collect();
+        let centres = lines.iter().flat_map(|line| [&line.a, &line.b]);
+        let centres: Vec<Option<f64>> = centres
+            .map(|side| side.as_ref().map(|side| side.centre))
+            .collect();
+        let (numbers, unit) = numbers(unit, &centres);
+        let mut columns = vec![Column::text(unit)];
+        columns.extend(heads.iter().map(Column::number));
+        columns.extend([
+            Column::number(tr!("change")),
+            Column::text("95 %"),
+            Column::number("p"),
+            Column::text("n").keep(Keep::Spare),
+            Column::text(tr!("verdict")),
+        ]);
+        let rows = lines.iter().zip(numbers.chunks(2)).map(|(line, numbers)| {
+            let named = name(line, &lines.iter().map(|line| **line).collect::<Vec<_>>());
+            TableRow {
+                note: kept_by_label(compared, line),
+                ..compact_row(compared, line, named, numbers)
+            }
+        });
+        Table {
+            rows: rows.collect(),
+            columns,
+        }
+    });
+    let mut tables: Vec<Table> = tables.collect();
+    if let (Some(last), Some(line)) = (tables.last_mut(), composite) {
+        let none = [String::new(), String::new()];
+        let row = compact_row(compared, line, tr!("all").to_owned(), &none);
+        last.rows.push(row);
+    }
+    align(&mut tables);
+    tables
+}
+
+/// Fills the cells of tables, so that all tables have the same widths; the last column stays.
+pub(super) fn align(tables: &mut [Table]) {
+    let columns = tables.first().map_or(0, |table| table.columns.len());
+    for at in 0..columns.saturating_sub(1) {
+        let rows = || tables.iter().flat_map(|table| &table.rows);
+        let widest = rows().filter_map(|row| Some(width(&row.cells.get(at)?.text())));
+        let widest = widest.max().unwrap_or_default();
+        for table in tables.iter_mut() {
+            let right = table.columns[at].right;
+            for cell in table
+                .rows
+                .iter_mut()
+                .filter_map(|row| row.cells.get_mut(at))
+            {
+                *cell = match right {
+                    true => pad_left(&cell.text(), widest),
+                    false => pad(&cell.text(), widest),
+                }
+                .into();
+            }
+        }
+    }
+}
+
+fn compact_row(
+    compared: &Compared<'_>,
+    line: &VerdictRow,
+    name: String,
+    numbers: &[String],
+) -> TableRow {
+    let known = |text: String| {
+        if text.is_empty() {
+            Cell::Empty
+        } else {
+            text.into()
+        }
+    };
+    let change = percent_with_mark(line);
+    let interval = line.change.and_then(|change| change.ci95);
+    let p = line.p_adjusted.filter(|p| p.is_finite());
+    let (a, b) = (n(&line.a), n(&line.b));
+    let mut cells = vec![name.into()];
+    cells.extend(numbers.iter().cloned().map(known));
+    cells.extend([
+        known(change),
+        known(interval.map_or_else(String::new, interval_in_words)),
+        known(p.map_or_else(String::new, p_in_words)),
+        known(match (a, b) {
+            (0, 0) => String::new(),
+            (a, b) if a == b => a.to_string(),
+            (a, b) => format!("{a}/{b}"),
+        }),
+        Cell::Verdict(compared.word_in_english(line)),
+    ]);
+    TableRow::new(cells)
+}
+
+/// Formats the ends of an interval with as many digits as matter.
+fn interval_in_words((low, high): (f64, f64)) -> String {
+    let digits = |end: f64| usize::from(end.abs() < 99.95);
+    format!("{low:+.*}..{high:+.*}", digits(low), digits(high))
+}
+
+/// Formats a p value in four characters.
+fn p_in_words(p: f64) -> String {
+    match p {
+        p if p < 0.0095 => "<.01".to_owned(),
+        p => format!("{p:.2}"),
+    }
+}
+
+/// Formats a change, with a mark if it is not that of the two means; empty if it is unknown.
+pub(super) fn percent_with_mark(line: &VerdictRow) -> String {
+    let mark = if line.notes.iter().any(is_marked) {
+        "*"
+    } else {
+        ""
+    };
+    line.change
+        .map_or_else(String::new, |change| percent(change) + mark)
+}
+
+/// Returns true if the change is not that of the two means.
+const fn is_marked(note: &Note) -> bool {
+    matches!(note, Note::WithoutDrift | Note::ByRanks)
+}
+
+/// Explains the mark of changes that are not those of the two means, safe to display.
+pub(super) fn footnote(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<String> {
+    let notes = lines.iter().flat_map(|line| &line.notes);
+    let notes = notes.filter(|note| is_marked(note));
+    let mut told: Vec<String> = notes.map(|note| compared.told(note)).collect();
+    told.dedup();
+    (!told.is_empty()).then(|| format!("* {}", told.join("; ")))
+}
+
+fn n_of(side: &str) -> String {
+    tr!("n of {side}", side)
 }
 
 /// Returns the columns of the table; [`row`] has their cells, in the same order.
@@ -511,8 +728,8 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
     let mut columns = vec![
         Column::text(tr!("metric")),
         Column::text(tr!("decides")).keep(Keep::Workbook),
-        Column::number("A"),
-        Column::number("B"),
+        Column::number(&compared.names[0]),
+        Column::number(&compared.names[1]),
         Column::number(tr!("change")),
     ];
     match compared.qualify {
@@ -527,8 +744,8 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
         ]),
     }
     columns.extend([
-        Column::number(tr!("n of A")).keep(Keep::Workbook),
-        Column::number(tr!("n of B")).keep(Keep::Workbook),
+        Column::number(n_of(&compared.names[0])).keep(Keep::Workbook),
+        Column::number(n_of(&compared.names[1])).keep(Keep::Workbook),
         Column::text(tr!("measured")).keep(Keep::Workbook),
         Column::number(tr!("p, adjusted")).keep(Keep::Workbook),
         Column::text(tr!("because")).keep(Keep::Workbook),
@@ -540,9 +757,9 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
 fn table(
     compared: &Compared<'_>,
     lines: &[&VerdictRow],
-    shared: &SharedNotes,
     (detail, interval): (Detail, Keep),
 ) -> Table {
+    let shared = SharedNotes::of(compared.comparison, &compared.names);
     let jobs = compared.jobs();
     let groups = jobs.grouped(lines.iter().copied(), |line| &line.metric);
     let several = groups.len() > 1 && detail == Detail::Full;
@@ -551,7 +768,7 @@ fn table(
         rows.extend(several.then(|| TableRow::heading(title)));
         for line in group {
             let note = match detail {
-                Detail::Full => behind(compared, line, shared),
+                Detail::Full => behind(compared, line, &shared),
                 Detail::Brief => kept_by_label(compared, line).unwrap_or_default(),
             };
             rows.push(TableRow {
@@ -566,7 +783,7 @@ fn table(
     }
 }
 
-fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
+pub(super) fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
     let others = among.iter().map(|line| line.metric.as_str());
     let alone = line.primary && describe::is_alone(&line.metric, others);
     describe::spoken(translated(&line.metric), alone)
@@ -581,7 +798,7 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
         })
     };
     let p = line.p_adjusted.filter(|p| p.is_finite());
-    let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    let because: Vec<String> = line.notes.iter().map(|note| compared.told(note)).collect();
     let mut cells = vec![
         name.into(),
         if line.primary { tr!("yes") } else { tr!("no") }.into(),
@@ -608,7 +825,7 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
         Cell::Count(n(&line.b)),
         compared.measured(&line.metric).unwrap_or_default().into(),
         p.map_or(Cell::Empty, Cell::Probability),
-        clean(&because.join("; ")).into(),
+        because.join("; ").into(),
     ]);
     TableRow::new(cells)
 }
@@ -619,7 +836,10 @@ fn percent_cell(percent: Option<f64>) -> Cell {
 
 /// Returns the requirements on side B beside the comparison.
 fn required(compared: &Compared<'_>) -> Section {
-    let mut section = Section::new("requirements", tr!("Requirements on B"));
+    let mut section = Section::new(
+        "requirements",
+        tr!("Requirements on {b}", b = compared.names[1]),
+    );
     if !compared.requirements.is_empty() {
         section.table(requirements::table(&compared.requirements));
     }
@@ -630,7 +850,7 @@ fn required(compared: &Compared<'_>) -> Section {
 fn kept_by_label(compared: &Compared<'_>, line: &VerdictRow) -> Option<String> {
     let mut notes = line.notes.iter().filter(|note| note.is_on_label());
     let note = notes.next().filter(|_| compared.is_kept_by_label(line))?;
-    Some(clean(&note.to_string()))
+    Some(compared.told(note))
 }
 
 /// Returns the reasons of one verdict that are not shared by all.
@@ -646,7 +866,7 @@ fn behind(compared: &Compared<'_>, line: &VerdictRow, shared: &SharedNotes) -> S
     if let Some(measured) = measured.filter(|label| !is_told && Some(label) != common.as_ref()) {
         words.push(tr!("measured {measured}", measured));
     }
-    words.extend(outliers(&line.notes));
+    words.extend(outliers(compared, &line.notes));
     let notes = line.notes.iter();
     let notes = notes.filter(|note| !matches!(note, Note::Outlier(..)));
     let notes: Vec<Note> = notes.cloned().collect();
@@ -655,9 +875,9 @@ fn behind(compared: &Compared<'_>, line: &VerdictRow, shared: &SharedNotes) -> S
 }
 
 /// Describes outlying trials in one clause.
-fn outliers(notes: &[Note]) -> Option<String> {
+fn outliers(compared: &Compared<'_>, notes: &[Note]) -> Option<String> {
     let trials = notes.iter().filter_map(|note| match note {
-        Note::Outlier(side, trial) => Some(format!("{side}{trial}")),
+        Note::Outlier(side, trial) => Some(format!("{} {trial}", compared.name_of(*side))),
         _ => None,
     });
     let trials: Vec<String> = trials.collect();
@@ -687,10 +907,10 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
 /// Returns the notes on all metrics; with `singly`, also those on single metrics.
 fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let mut section = Section::new("notes", tr!("Notes"));
-    let shared = SharedNotes::of(compared.comparison);
+    let shared = SharedNotes::of(compared.comparison, &compared.names);
     let of_all = compared.comparison.notes.iter();
     let between = of_all.filter(|note| matches!(note, Note::BetweenRuns(..)));
-    let mut notes: Vec<String> = between.map(|note| clean(&note.to_string())).collect();
+    let mut notes: Vec<String> = between.map(|note| compared.told(note)).collect();
     let first = notes.clone();
     if compared.qualify {
         notes.extend(lost(compared).into_iter().chain(missing(compared)));
@@ -723,12 +943,14 @@ fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
     let primary: Vec<&VerdictRow> = lines.filter(|line| line.primary).collect();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for line in &primary {
-        // Omitted: outliers that were kept do not change a verdict, and the interval shows its
-        // distance from the margin.
-        let notes = line.notes.iter();
-        let notes = notes.filter(|note| !matches!(note, Note::Outlier(..) | Note::BeyondMargin(_)));
+        // Omitted: outliers that were kept do not change a verdict, the interval shows its distance
+        // from the margin, and the footnote of the table tells how a change was computed.
+        let is_omitted = |note: &Note| {
+            is_marked(note) || matches!(note, Note::Outlier(..) | Note::BeyondMargin(_))
+        };
+        let notes = line.notes.iter().filter(|note| !is_omitted(note));
         for note in notes.filter(|note| !shared.has(note)) {
-            let (note, name) = (note.to_string(), name(line, &primary));
+            let (note, name) = (compared.told(note), name(line, &primary));
             match reasons.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, names)) => names.push(name),
                 None => reasons.push((note, vec![name])),
@@ -817,14 +1039,14 @@ pub(crate) fn page(
     let title = tr!("Both sides");
     document.push(drawn("sides", title, translated(marks), &gallery.sides));
     metrics.for_each(|explored| document.push(explored.folded()));
+    let latencies = tr!(
+        "All completed trials of a side together. Lines are solid for {a} and dashed for {b}.",
+        a = compared.names[0],
+        b = compared.names[1]
+    );
     let title = tr!("Latencies over each other");
-    document.push(drawn(
-        "latency",
-        title,
-        translated(LATENCIES),
-        &gallery.latencies,
-    ));
-    document.push(sides(a, b).folded());
+    document.push(drawn("latency", title, &latencies, &gallery.latencies));
+    document.push(sides(compared, a, b).folded());
     document.push(limits(compared).folded());
     document
 }
@@ -837,17 +1059,14 @@ const MARKS_OF_MEANS: &str = key!(
 );
 const MARKS: &str =
     key!("Every trial is a mark; the bar is the 95 % interval of the geometric mean.");
-const LATENCIES: &str =
-    key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
-
 /// Describes each run in short, with the storage and machine on which it was measured.
-fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
+fn sides(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Section {
     let mut section = Section::new("compared", tr!("What was compared"));
     if a.runs.is_empty() && b.runs.is_empty() {
         return section;
     }
-    for (letter, side) in [("A", a), ("B", b)] {
-        let title = format!("{letter}: {}", clean(side.name));
+    for (name, side) in compared.names.iter().zip([a, b]) {
+        let title = format!("{name}: {}", clean(side.name));
         section.heading(title);
         if side.runs.is_empty() {
             let unknown = tr!("Results that were made elsewhere: nothing is known of the machine.");

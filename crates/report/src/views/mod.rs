@@ -14,3 +14,4 @@ pub mod ranking;
 pub mod requirements;
 pub mod run;
 pub mod series;
+pub mod several;

@@ -1,7 +1,7 @@
 //! Provenance of figures: device, kernel, command and jobs.
 
 use crate::document::{self, Block, Section};
-use crate::results::comparison::ComparedSource;
+use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::describe;
 use crate::results::describe::{Jobs, stopping_sentences};
 use crate::results::summary::Summary;
@@ -37,14 +37,7 @@ const FACTS: [FactOfRun; 9] = [
         ))
     }),
     (key!("kernel"), |run| system(run, tr!("kernel"))),
-    (key!("machine"), |run| {
-        let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
-        let words: Vec<String> = words
-            .into_iter()
-            .filter_map(|word| system(run, word))
-            .collect();
-        Some(words.join(", "))
-    }),
+    (key!("machine"), machine),
     (key!("device"), |run| {
         let storage = &run.header.storage;
         let facts = storage.device().map(labels::device_facts);
@@ -70,6 +63,12 @@ const FACTS: [FactOfRun; 9] = [
     }),
 ];
 
+pub(super) fn machine(run: &Run) -> Option<String> {
+    let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
+    let words = words.into_iter().filter_map(|word| system(run, word));
+    Some(words.collect::<Vec<_>>().join(", "))
+}
+
 /// Lists the schedulers of the device's queue that were in force.
 fn schedulers(run: &Run) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
@@ -84,7 +83,7 @@ fn schedulers(run: &Run) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn system(run: &Run, wanted: &str) -> Option<String> {
+pub(super) fn system(run: &Run, wanted: &str) -> Option<String> {
     fact(labels::system_facts(run), wanted)
 }
 
@@ -112,8 +111,10 @@ pub fn of_run(run: &Run) -> Vec<Section> {
 }
 
 /// Returns the provenance of two sides; facts that both share are listed once.
-pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Section> {
+pub fn of_both(compared: &Compared<'_>) -> Vec<Section> {
+    let (a, b) = (&compared.a_sources, &compared.b_sources);
     let (of_a, of_b) = (runs(a), runs(b));
+    let [name_a, name_b] = &compared.names;
     let mut facts = Vec::new();
     for (name, of) in FACTS {
         let name = translated(name);
@@ -121,27 +122,27 @@ pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Sectio
         if a == b {
             facts.extend(a.map(|both| (name.to_owned(), both)));
         } else {
-            facts.extend(a.map(|a| (format!("{name} A"), a)));
-            facts.extend(b.map(|b| (format!("{name} B"), b)));
+            facts.extend(a.map(|a| (format!("{name}, {name_a}"), a)));
+            facts.extend(b.map(|b| (format!("{name}, {name_b}"), b)));
         }
     }
     let mut place = Section::new("where", tr!("Where"));
     place.facts(facts);
     let mut all = vec![place];
-    all.extend(of_commands(&of_a, &of_b));
-    for (name, side) in [("A", a), ("B", b)] {
+    all.extend(of_commands(&of_a, &of_b, &compared.names));
+    for (name, side) in [(name_a, a), (name_b, b)] {
         all.extend(elsewhere(name, side));
     }
     all.push(jobs(&[of_a, of_b].concat()));
     all
 }
 
-fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
+pub(super) fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
     side.iter().filter_map(|source| source.run).collect()
 }
 
 /// Joins the values of a fact over a side's runs, each once.
-fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
+pub(super) fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     for words in runs.iter().filter_map(|run| of(run)) {
         if !said.contains(&words) {
@@ -151,33 +152,40 @@ fn joined_values(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Returns the commands of runs, each once.
-fn commands(runs: &[&Run]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut seen: Vec<&[String]> = Vec::new();
+/// Returns the commands of runs, each once, without the options that `omit` names and their values.
+pub(super) fn commands(runs: &[&Run], omit: fn(&str) -> bool) -> Vec<String> {
+    let mut seen: Vec<Vec<String>> = Vec::new();
     for run in runs {
-        let words = run.header.command.as_slice();
-        if !seen.contains(&words) {
-            lines.extend(command_lines(words));
-            seen.push(words);
+        let mut words = run.header.command.iter();
+        let mut command = Vec::new();
+        while let Some(word) = words.next() {
+            match word.split_once('=') {
+                Some((option, _)) if omit(option) => {}
+                _ if omit(word) => drop(words.next()),
+                _ => command.push(word.clone()),
+            }
+        }
+        if !seen.contains(&command) {
+            seen.push(command);
         }
     }
-    lines
+    seen.iter().flat_map(|words| command_lines(words)).collect()
 }
 
-fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
-    let (a, b) = (commands(of_a), commands(of_b));
+fn of_commands(of_a: &[&Run], of_b: &[&Run], names: &[String; 2]) -> Vec<Section> {
+    let command_of = |side: &String| tr!("Command of {side}", side);
+    let [a, b] = [of_a, of_b].map(|runs| commands(runs, |_| false));
     let told = match a == b {
-        true => vec![("command", tr!("Command of both"), a)],
+        true => vec![("command", tr!("Command of both").to_owned(), a)],
         false => vec![
-            ("command-a", tr!("Command of A"), a),
-            ("command-b", tr!("Command of B"), b),
+            ("command-a", command_of(&names[0]), a),
+            ("command-b", command_of(&names[1]), b),
         ],
     };
     let told = told.into_iter().filter(|(.., lines)| !lines.is_empty());
     told.map(|(id, title, lines)| Section {
         id,
-        title: title.to_owned(),
+        title,
         blocks: vec![Block::Lines(lines)],
         ..Section::default()
     })
@@ -222,8 +230,10 @@ const INDENT: usize = 2;
 fn command_lines(command: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = "$".to_owned();
-    for word in command {
-        let word = quoted(word);
+    for (index, word) in command.iter().enumerate() {
+        // The folder of the program tells nothing about the figures.
+        let program = word.rsplit('/').next().filter(|_| index == 0);
+        let word = quoted(program.unwrap_or(word));
         // Space for the backslash that continues the command.
         let room = COLUMNS - INDENT - " \\".len();
         if width(&line) + 1 + width(&word) > room && line.trim() != "$" {

@@ -33,18 +33,18 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
         None => tr!("Conditions of {source} against each other", source),
     }));
     let mut answer = Section::new("verdict", "");
-    conclude(ranking, &mut answer);
-    let together = tr!(
-        "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
-    );
-    answer.say(together, Some(Tone::Soft));
     answer.blocks.extend(warnings_of_ranking(ranked));
+    conclude(ranking, &mut answer);
     document.push(answer);
     for metric in &ranking.metrics {
         document.push(of_metric(ranked, metric, &Sweep::default(), Detail::Full));
     }
     let mut method = Section::new("method", tr!("Method"));
     method.say(translated(METHOD), Some(Tone::Soft));
+    let together = tr!(
+        "The confidence level applies to all pairs and metrics together. assay compare of two of the conditions never contradicts these verdicts, but may find more."
+    );
+    method.say(together, Some(Tone::Soft));
     document.push(method);
     document
 }
@@ -108,11 +108,10 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
 
 fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&ranking.sentence.to_string()), Some(Tone::Strong));
-    let deciding = match ranking.deciding.as_slice() {
-        [] => tr!("No metric differs between any two conditions.").to_owned(),
-        metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
-    };
-    section.say(clean(&deciding), None);
+    if let metrics @ [_, ..] = ranking.deciding.as_slice() {
+        let metrics = enumerate(metrics);
+        section.say(clean(&tr!("They differ on {metrics}.", metrics)), None);
+    }
 }
 
 /// Returns the warnings of the ranking as blocks.

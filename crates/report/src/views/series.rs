@@ -47,7 +47,7 @@ fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
         "{n} slowdowns that nobody accepted"
     );
     match (open.is_empty(), since_unix_ms) {
-        (true, _) => answer.say(tr!("No slowdown is open.").to_owned(), Some(Tone::Good)),
+        (true, _) => answer.say(tr!("No open slowdowns.").to_owned(), Some(Tone::Good)),
         (false, None) => answer.say(format!("{said}."), Some(Tone::Bad)),
         (false, Some(since)) if new == open.len() => answer.say(
             tr!(
@@ -434,12 +434,12 @@ mod tests {
         ];
         let text = terminal(&list(&all, Some(FIRST_MS)));
         let place = |word: &str| text.find(word).unwrap();
-        assert!(place("2 slowdowns") < place("rand-read-8k"));
+        assert!(place("2 slowdowns") < place("rand-read-8k: "));
         assert!(place("rand-read-8k: ") < place("seq-read-1m: "));
         assert!(!text.contains('\u{1b}'), "{text}");
         insta::assert_snapshot!(text);
         let quiet = terminal(&list(&all[..1], None));
-        assert!(quiet.contains("No slowdown is open."), "{quiet}");
+        assert!(quiet.contains("No open slowdowns."), "{quiet}");
         let new = terminal(&list(&all[2..3], Some(FIRST_MS)));
         assert!(new.contains("nobody accepted, found since"), "{new}");
         let nothing = terminal(&list(&[], None));

@@ -319,6 +319,28 @@ pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
     }
 }
 
+/// Formats values without their unit and returns the unit, in the prefix of the largest one. If they
+/// have no common prefix, each keeps its unit, and the returned one is empty. Unknown values are `-`.
+pub fn numbers(unit: &str, values: &[Option<f64>]) -> (Vec<String>, String) {
+    let own = Unit::ALL.into_iter().find(|own| own.name() == unit);
+    let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let shown = value(unit, largest);
+    let prefixed = shown.split_once(' ').map_or("", |(_, prefixed)| prefixed);
+    let numbers = values.iter().map(|value| match (value, own) {
+        (None, _) => Some("-".to_owned()),
+        (Some(value), Some(own)) if own != Unit::Count => number_as(own, *value, prefixed),
+        (Some(value), _) => Some(three_digits(*value)),
+    });
+    match numbers.collect::<Option<Vec<String>>>() {
+        Some(numbers) => (numbers, prefixed.to_owned()),
+        None => {
+            let own = values.iter();
+            let own = own.map(|known| known.map_or_else(|| "-".to_owned(), |one| value(unit, one)));
+            (own.collect(), String::new())
+        }
+    }
+}
+
 /// Formats the number of a value in a unit with that prefix, like `Display` of
 /// `assay_model::units`. Returns `None` if it would lose digits or need too many, or if the unit
 /// has no prefixes.

@@ -224,7 +224,7 @@ fn open_changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
     };
     let page = asked.store.change_page(&filter, true, None, CHANGES)?;
     Ok(html! {
-        @if page.rows.is_empty() { p { (tr!("No slowdown is open.")) } }
+        @if page.rows.is_empty() { p { (tr!("No open slowdowns.")) } }
         @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), page.rows.iter().map(|(series, change)| (series, change)), true)) }
         p { a href="/changes" { (tr!("All changes")) } }
     })

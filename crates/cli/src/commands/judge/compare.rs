@@ -8,7 +8,8 @@
 use crate::driver::runs::Done;
 use crate::exit::{DONE, Failure};
 use crate::judging::{
-    Judged, NamedSide, VerdictArgs, present, present_judged, two_conditions, two_sources, wanted,
+    Judged, NamedSide, VerdictArgs, present, present_judged, present_several, two_conditions,
+    two_sources, wanted,
 };
 use crate::output::say;
 use crate::rounds::paired::{Repeated, Request, Setup};
@@ -37,7 +38,9 @@ Examples:
   assay compare before.json after.json --margin 3
   assay compare governors.csv@interactive governors.csv@ondemand
   assay compare before-after.csv          its two conditions
-  assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c -o mail.txt     72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c --format patch  a note for a patch, about 10 lines
+  assay compare v6.6 v6.12 v6.18          each against the first, in one table
   assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
   assay compare --in-turn before after    runs tagged so, over reboots
@@ -68,8 +71,8 @@ const OF_PAIRED: [&str; 8] = [
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
-    /// The baseline (A) and the candidate (B).
-    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on", "in_turn"])]
+    /// The baseline (A) and the candidate (B), or several candidates.
+    #[arg(value_name = "SOURCE", num_args = 1..=26, conflicts_with_all = ["a", "b"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on", "in_turn"])]
     pub sources: Vec<String>,
     /// A unit of side A; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "b", conflicts_with_all = RoundArgs::NAMES, conflicts_with_all = OF_PAIRED)]
@@ -116,6 +119,14 @@ pub fn run(args: &CompareArgs, read: ReadCommand) -> Result<ExitCode, Failure> {
     }
     if let [a, b] = args.in_turn.as_slice() {
         return judge_in_turn(&args.shown, [a, b]);
+    }
+    if args.sources.len() > 2 {
+        let find = |word| FigureSource::find(word, &args.shown.store)?.single();
+        let sides = args
+            .sources
+            .iter()
+            .map(|word| find(word).map(NamedSide::of));
+        return present_several(&args.shown, sides.collect::<Result<_, Failure>>()?);
     }
     present(&args.shown, sides(args)?)
 }

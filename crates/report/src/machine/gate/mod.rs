@@ -192,7 +192,7 @@ impl Suite {
     /// Makes the cases of a comparison. A metric that decides but exists only on one side is a
     /// skipped case.
     pub fn of_comparison(compared: &Compared<'_>) -> Self {
-        in_english(|| Self::judged(compared))
+        in_english(|| Self::judged(&compared.in_letters()))
     }
 
     fn judged(compared: &Compared<'_>) -> Self {

@@ -100,7 +100,7 @@ fn what_one_side_lacks_is_skipped_and_an_empty_comparison_does_not_pass() {
         .unwrap();
     assert_eq!(missing.status, Status::Skip);
     assert!(
-        missing.reason.contains("missing on side B"),
+        missing.reason.contains("missing on B"),
         "{}",
         missing.reason
     );
@@ -303,7 +303,10 @@ fn what_one_side_did_not_record_is_not_taken_from_the_other() {
         .iter_mut()
         .find(|figure| figure.metric == "seq-read-1m: read_bw");
     figure.unwrap().measured = None;
-    let measured = sides.compared().measured("seq-read-1m: read_bw");
+    let measured = sides
+        .compared()
+        .in_letters()
+        .measured("seq-read-1m: read_bw");
     assert_eq!(measured.as_deref(), Some("A device, B not known"));
 }
 

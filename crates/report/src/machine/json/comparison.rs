@@ -23,7 +23,7 @@ const COMPARISON_SCHEMA: u32 = 2;
 
 /// Returns the result for one metric as one JSON object.
 pub fn line(line: &VerdictRow, compared: &Compared<'_>) -> Value {
-    in_english(|| row(line, compared))
+    in_english(|| row(line, &compared.in_letters()))
 }
 
 fn row(line: &VerdictRow, compared: &Compared<'_>) -> Value {
@@ -78,7 +78,7 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
 
 /// Converts a comparison to one JSON object.
 pub fn comparison(compared: &Compared<'_>) -> Value {
-    in_english(|| whole(compared))
+    in_english(|| whole(&compared.in_letters()))
 }
 
 fn whole(compared: &Compared<'_>) -> Value {

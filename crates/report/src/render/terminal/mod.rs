@@ -108,13 +108,22 @@ impl<'a> Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes the document with all its sections.
+    /// Writes the document with all its sections. On a terminal the answer is last, where the reader's
+    /// eyes are.
     pub(crate) fn document(&mut self, document: &Document) -> io::Result<()> {
         self.paragraph("".into(), &document.title, Some(Tone::Strong))?;
         let mut header = document.header.iter();
         header.try_for_each(|block| self.block(block))?;
-        let mut sections = document.sections.iter();
-        sections.try_for_each(|section| self.section(section))
+        let is_answer = |section: &&Section| section.id == "verdict" && !self.strict;
+        let (answer, others): (Vec<&Section>, Vec<&Section>) =
+            document.sections.iter().partition(is_answer);
+        others
+            .iter()
+            .try_for_each(|section| self.section(section))?;
+        if !others.is_empty() && answer.iter().any(|section| section.title.is_empty()) {
+            self.title(tr!("Answer"))?;
+        }
+        answer.iter().try_for_each(|section| self.section(section))
     }
 
     pub(crate) fn section(&mut self, section: &Section) -> io::Result<()> {
@@ -597,7 +606,9 @@ fn cut(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Style, write_summary, *};
+    use crate::testing::comparison_fixture::{ranked, ranking, swept};
     use crate::testing::{fixture, samples};
+    use assay_stats::verdict::Options;
 
     fn written(run: &Run, style: Style) -> String {
         let mut out = Vec::new();
@@ -626,10 +637,25 @@ mod tests {
             let text = String::from_utf8(out).unwrap();
             let lines: Vec<&str> = text.trim_end().lines().collect();
             assert!(lines.len() <= SCREEN, "{text}");
-            let last = lines[lines.len() - 4..].join(" ");
+            let last = lines[lines.len() - 5..].join(" ");
             assert!(last.contains("Believe it?"), "{text}");
             assert!(text.contains("assay report k3v9d2ma"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_answer_is_the_last_section_on_a_terminal() {
+        let (run, options) = (swept(), Options::default());
+        let ranking = ranking(&run, &options);
+        let document = views::ranking::document(&ranked(&ranking, &options));
+        assert_eq!(document.sections[0].id, "verdict", "it is first elsewhere");
+        let mut out = Vec::new();
+        write(&document, PLAIN, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (_, answer) = text.rsplit_once("\n\n").unwrap();
+        assert!(answer.starts_with("Answer\n"), "{text}");
+        let sentence = ranking.sentence.to_string();
+        assert!(answer.contains(&sentence[..20]), "{text}");
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn fill_import(
     )?;
     let source = ComparedSource {
         name: &import.id,
+        lasting_name: "",
         figures: &results.figures,
         run: None,
         circumstances: &results.circumstances,
@@ -440,9 +441,7 @@ fn distinct_runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
 
 /// Returns all figures by metric, A before B; the results are beside the first figure of B.
 fn compared_rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
-    let a = compared.a_sources.iter().map(|source| ("A", source));
-    let b = compared.b_sources.iter().map(|source| ("B", source));
-    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
+    let sources: Vec<(&str, &ComparedSource<'_>)> = compared.named_sources().collect();
     let all = sources.iter().flat_map(|(_, source)| source.figures);
     let mut rows = Vec::new();
     for metric in describe::distinct_metrics(all) {
@@ -460,7 +459,7 @@ fn compared_rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
             rows.extend(its.map(|figure: &Figure| FigureRow {
                 series: format!("{side}: {}", source.known_by()),
                 figure,
-                said: if *side == "B" {
+                said: if *side == compared.names[1] {
                     said.take().unwrap_or_default()
                 } else {
                     Vec::new()
@@ -472,12 +471,12 @@ fn compared_rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
 }
 
 fn verdict_cells(compared: &Compared<'_>, line: &VerdictRow) -> Vec<Cell> {
-    let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    let because: Vec<String> = line.notes.iter().map(|note| compared.told(note)).collect();
     vec![
         Cell::change(line.change),
         Cell::interval(line.change),
         Cell::Verdict(compared.word_in_english(line)),
-        clean(&because.join("; ")).into(),
+        because.join("; ").into(),
     ]
 }
 

@@ -567,7 +567,7 @@ fn the_trials_of_both_sides_stand_beside_formulas_over_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = compared(folder.path());
     let (values, formulas) = (cells(&path, "values"), cells(&path, "formulas"));
-    let begin = ["seq-read-1m: read_bw", "B: q7w8e9r2"];
+    let begin = ["seq-read-1m: read_bw", "6.6.8-board: q7w8e9r2"];
     let line = row(&values, "Sequential", begin);
     let sides = Sides::new();
     let figure = sides
@@ -721,7 +721,7 @@ import openpyxl, sys
 openpyxl.load_workbook(sys.argv[1]).save(sys.argv[2])
 ";
     python(script, &[&compared, &bare]);
-    let begin = ["seq-read-1m: read_bw", "B: q7w8e9r2"];
+    let begin = ["seq-read-1m: read_bw", "6.6.8-board: q7w8e9r2"];
     assert!(row(&cells(&bare, "values"), "Sequential", begin)[3].is_null());
     let profile = folder.path().join("profile");
     let profile = format!("-env:UserInstallation=file://{}", profile.display());

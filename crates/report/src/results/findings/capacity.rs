@@ -407,7 +407,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
             real = Bytes(real_bytes)
         ),
         ProbedKind::Wraparound { real_bytes } => tr!(
-            "FAKE (wraparound): it says {says} and holds {real}; what is written beyond goes over its begin",
+            "FAKE (wraparound): it says {says} and holds {real}; writes beyond {real} overwrite the start",
             says,
             real = Bytes(real_bytes)
         ),

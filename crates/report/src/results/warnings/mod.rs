@@ -272,9 +272,14 @@ impl Warning {
                 jobs = count(jobs)
             )),
             Self::Unknown { jobs, .. } => {
-                Doubt::Some(tr!("what {jobs} measured is not known", jobs = count(jobs)))
+                Doubt::Some(tr!("{jobs} could not be labelled", jobs = count(jobs)))
             }
-            Self::ForeignIo { device, .. } => Doubt::Exactness(tr!("others used {device}", device)),
+            Self::ForeignIo {
+                device,
+                read,
+                written,
+                ..
+            } => Doubt::Exactness(foreign_doubt(device, *read, *written)),
             Self::Hindered { what, .. } => Doubt::Exactness(what.join("; ")),
             Self::Spread { jobs, of } => spread(jobs, *of),
             Self::FewTrials { checks: true, .. } => return None,
@@ -308,6 +313,10 @@ fn spread(list: &[(String, f64)], of: usize) -> Doubt {
     let wild = list.iter().filter(|(_, cv)| *cv > 1.0).count();
     let jobs = counted!(of, "{n} job", "{n} jobs");
     match wild {
+        0 if of == 1 => {
+            let cv = list.first().map_or(0.0, |(_, cv)| *cv);
+            Doubt::Exactness(tr!("the trials vary by {cv}", cv = percent(cv)))
+        }
         0 => Doubt::Exactness(tr!(
             "trials vary by more than 10 % in {number} of {jobs}",
             number = list.len(),
@@ -402,7 +411,7 @@ impl Warning {
             Self::Stalls { jobs } => {
                 let jobs: Vec<String> = jobs.iter().map(Stalled::describe).collect();
                 tr!(
-                    "stalls, times without any completion: {jobs}",
+                    "stalls (time without a completion): {jobs}",
                     jobs = list(&jobs)
                 )
             }
@@ -523,7 +532,7 @@ impl Warning {
                 )
             }
             Self::FewTrials { checks: true, .. } => {
-                tr!("one is enough to find faults; their rates have no spread")
+                tr!("use --trials 3 for rates")
             }
             Self::FewTrials { .. } => tr!("use --trials 3 or more: one figure has no spread"),
             Self::ShortTransfers { .. } => tr!("they were continued and counted; check free space"),
@@ -558,11 +567,10 @@ impl Warning {
 impl Stalled {
     fn describe(&self) -> String {
         tr!(
-            "{job} ({longest} in {trial}, at {start})",
+            "{job} {longest} ({trial})",
             job = self.job,
             longest = self.longest,
-            trial = trial_named(self.trial),
-            start = self.start
+            trial = trial_named(self.trial)
         )
     }
 }
@@ -586,6 +594,21 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
 
 /// Amount below which bytes are not mentioned beside larger ones.
 const WORTH_A_WORD: Bytes = Bytes::mib(1);
+
+fn foreign_doubt(device: &str, read: Bytes, written: Bytes) -> String {
+    match written >= read {
+        true => tr!(
+            "another program wrote {bytes} to {device} meanwhile",
+            bytes = written,
+            device
+        ),
+        false => tr!(
+            "another program read {bytes} of {device} meanwhile",
+            bytes = read,
+            device
+        ),
+    }
+}
 
 fn foreign(
     device: &str,

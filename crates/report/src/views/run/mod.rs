@@ -59,7 +59,7 @@ pub fn document(run: &Run) -> Document {
 /// Number of warnings in the brief form.
 const FEW_WARNINGS: usize = 3;
 
-/// Returns the key figures of a run, the warnings that matter most, `closing`, and the answer as the
+/// Returns the warnings of a run that matter most, `closing`, and the key figures and the answer as the
 /// last lines; `None` for a sweep, and for a run without key figures.
 pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
     let summary = Summary::of(run);
@@ -69,10 +69,6 @@ pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
         return None;
     }
     let mut document = titled(run);
-    let mut figures = Section::new("summary", tr!("In short, medians of the trials"));
-    let lines = digest.lines.iter();
-    figures.facts(lines.map(|line| (line.subject.clone(), line.text.clone())));
-    document.push(figures);
     let few = found.len().min(FEW_WARNINGS);
     let mut doubts = Section::new("warnings", "");
     doubts
@@ -83,17 +79,18 @@ pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
             severe: warning.is_severe(),
         }));
     document.push(doubts);
-    let mut last = Section::new("answer", "");
+    let mut stored = Section::new("stored", "");
     if let more @ 1.. = found.len() - few {
         let more = counted!(more, "{n} more warning", "{n} more warnings");
-        last.say(tr!("and {more}", more), Some(Tone::Soft));
+        stored.say(tr!("and {more}", more), Some(Tone::Soft));
     }
-    last.blocks.push(Block::Lines(closing.to_vec()));
-    let answer = findings::answer(&summary).map(|answer| format!("{}. ", answer.text));
-    let belief = tr!("Believe it? {because}", because = digest.because);
-    let text = answer.unwrap_or_default() + &belief;
-    last.say(text, Some(tone_of(digest.belief)));
-    document.push(last);
+    stored.blocks.push(Block::Lines(closing.to_vec()));
+    document.push(stored);
+    let mut figures = in_short(&digest);
+    if let Some(answer) = findings::answer(&summary) {
+        figures.say(format!("{}.", answer.text), Some(tone_of(digest.belief)));
+    }
+    document.push(figures);
     Some(document)
 }
 
@@ -169,7 +166,7 @@ pub fn ping(run: &Run) -> Document {
     let mut digest = KeyFigures::of(&summary, &found);
     digest.lines = summary.jobs.iter().filter_map(latency).collect();
     document.push(Section {
-        title: tr!("In short").to_owned(),
+        title: tr!("Summary").to_owned(),
         ..in_short(&digest)
     });
     document.push(Section {
@@ -289,7 +286,7 @@ fn first_warnings(warnings: &[Warning]) -> Section {
 
 /// Returns the key figures and their trustworthiness.
 pub(super) fn in_short(digest: &KeyFigures) -> Section {
-    let mut section = Section::new("summary", tr!("In short, medians of the trials"));
+    let mut section = Section::new("summary", tr!("Summary (medians)"));
     let tone = tone_of(digest.belief);
     let lines = digest.lines.iter();
     let lines = lines.map(|line| (line.subject.clone(), line.text.clone(), None));

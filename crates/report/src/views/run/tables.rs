@@ -184,7 +184,7 @@ fn no_figure(job: &JobSummary<'_>) -> String {
     let moved: u64 = stressed.sum();
     match words.as_slice() {
         ["completed"] if moved > 0 => tr!("{bytes} written and read", bytes = Bytes(moved)),
-        ["completed"] => tr!("completed without moving a byte").to_owned(),
+        ["completed"] => tr!("nothing could be read or written").to_owned(),
         words => {
             let words: Vec<&str> = words.iter().map(|word| translated(word)).collect();
             words.join(tr!(", "))

@@ -193,7 +193,7 @@ impl Display for Front {
         let told = match self {
             Self::Everyone(names) => {
                 let names = enumerate(names);
-                tr!("no significant difference between {names}", names)
+                tr!("no difference found between {names}", names)
             }
             Self::Unjudged => String::new(),
             Self::Nobody => {

@@ -84,7 +84,7 @@ fn units_directions_and_labels_must_agree() {
         "no conclusion: A measured something that is not known, B measured page-cache: \
          not the same thing, so it is not judged"
     );
-    assert!(other(|f| f.sample = of_values(&[1.0, -2.0]).sample).contains("side B: trial 2 is -2"));
+    assert!(other(|f| f.sample = of_values(&[1.0, -2.0]).sample).contains("B: trial 2 is -2"));
     let mut unknown = good.clone();
     unknown.better = None;
     assert!(text(&line(&unknown, &unknown)).contains("more or less is better"));
@@ -202,8 +202,8 @@ fn what_is_missing_is_said() {
     assert!(found.lines.is_empty());
     let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
     assert_eq!(notes.len(), 3);
-    assert!(notes[0].contains("bw is missing on side B"));
-    assert!(notes[2].contains("iops is missing on side A"));
+    assert!(notes[0].contains("bw is missing on B"));
+    assert!(notes[2].contains("iops is missing on A"));
 }
 
 fn one_by_one(order: &str) -> Vec<f64> {

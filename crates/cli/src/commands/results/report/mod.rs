@@ -98,8 +98,8 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         let to = (wanted, &args.output);
         return judging::report([a, b], &args.store, &args.terms, to);
     }
-    if args.terms.replace {
-        return Err(Failure::usage("--replace needs two runs"));
+    if args.terms.replace || wanted == Some(Format::Patch) {
+        return Err(Failure::usage("--replace and --format patch need two runs"));
     }
     let stored = load(&args.store, first)?;
     let standings = match wanted.is_none_or(|format| WITH_POPULATION.contains(&format)) {
@@ -185,7 +185,7 @@ fn write_run(
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
-        Format::Text => write_mail(&mail(), Form::Text, out),
+        Format::Text | Format::Patch => write_mail(&mail(), Form::Text, out),
         Format::Markdown => write_mail(&mail(), Form::Markdown, out),
         Format::Junit => gate::write_junit(&Suite::of_run(&by_condition(run)), out),
         Format::Tap => gate::write_tap(&Suite::of_run(&by_condition(run)), out),
