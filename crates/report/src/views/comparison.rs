@@ -1,20 +1,16 @@
 //! Comparison of two sides: the verdict first, a row per metric, notes below.
 
+use super::rows::{compact, exploratory_tally, footnote, heads, is_marked, kept_by_label, n, name};
 use super::run::in_short;
 use super::run::page::{drawn, storage};
 use super::{provenance, requirements};
 use crate::charts::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
-use crate::results::comparison::{
-    Compared, ComparedSource, SharedNotes, Side, drift, percent, tallied,
-};
+use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift};
 use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
 use crate::results::{describe, names, warnings};
-use crate::words::{
-    NameValue, Tone, clean, enumerate, labels, numbers, pad, pad_left, percent_points, shorten,
-    utc, width,
-};
+use crate::words::{NameValue, Tone, clean, enumerate, labels, percent_points, utc};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::Verdict;
 use assay_model::run::Unit;
@@ -474,10 +470,6 @@ fn range_of_numbers(compared: &Compared<'_>) -> Option<String> {
     Some(tr!("{low} to {high} a side", low, high))
 }
 
-fn n(side: &Option<SideSummary>) -> usize {
-    side.as_ref().map_or(0, |side| side.n)
-}
-
 /// Returns the deciding metrics, then the exploratory ones; if brief, only exploratory metrics that
 /// differ.
 pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<Section> {
@@ -529,194 +521,6 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         explored.say(tally, Some(Tone::Soft));
     }
     vec![deciding, explored]
-}
-
-/// Counts the verdicts of exploratory metrics; `None` if there are none.
-pub(super) fn exploratory_tally(compared: &Compared<'_>) -> Option<String> {
-    let lines = compared
-        .comparison
-        .lines
-        .iter()
-        .filter(|line| !line.primary);
-    let words: Vec<&str> = lines.map(|line| line.verdict.word()).collect();
-    let n = words.len();
-    let counts = tallied(
-        words.into_iter(),
-        &["faster", "slower", "equivalent", "no conclusion"],
-    );
-    (n > 0).then(|| {
-        counted!(
-            n,
-            "{n} other figure: {counts}",
-            "{n} other figures: {counts}",
-            counts
-        )
-    })
-}
-
-/// Maximum width of the name of a side above a column of a text.
-const LONGEST_HEAD: usize = 8;
-
-/// Returns the names of the sides, short enough for columns of a text.
-fn heads(compared: &Compared<'_>) -> [String; 2] {
-    let heads = compared.names.each_ref();
-    let heads = heads.map(|name| shorten(name, LONGEST_HEAD));
-    match heads[0] == heads[1] {
-        true => names::letters(),
-        false => heads,
-    }
-}
-
-/// Returns a table for each unit, with a row a figure: both means, the change, its interval of 95 %,
-/// p, the number of values and the verdict.
-pub(super) fn compact(
-    compared: &Compared<'_>,
-    lines: &[&VerdictRow],
-    composite: Option<&VerdictRow>,
-) -> Vec<Table> {
-    let heads = heads(compared);
-    let groups = compared
-        .jobs()
-        .grouped(lines.iter().copied(), |line| &line.metric);
-    let lines: Vec<&VerdictRow> = groups.into_iter().flat_map(|(_, group)| group).collect();
-    let mut units: Vec<&str> = Vec::new();
-    for line in &lines {
-        if !units.contains(&line.unit.as_str()) {
-            units.push(&line.unit);
-        }
-    }
-    let tables = units.into_iter().map(|unit| {
-        let lines: Vec<&&VerdictRow> = lines.iter().filter(|line| line.unit == unit).collect();
-        let centres = lines.iter().flat_map(|line| [&line.a, &line.b]);
-        let centres: Vec<Option<f64>> = centres
-            .map(|side| side.as_ref().map(|side| side.centre))
-            .collect();
-        let (numbers, unit) = numbers(unit, &centres);
-        let mut columns = vec![Column::text(unit)];
-        columns.extend(heads.iter().map(Column::number));
-        columns.extend([
-            Column::number(tr!("change")),
-            Column::text("95 %"),
-            Column::number("p"),
-            Column::text("n").keep(Keep::Spare),
-            Column::text(tr!("verdict")),
-        ]);
-        let rows = lines.iter().zip(numbers.chunks(2)).map(|(line, numbers)| {
-            let named = name(line, &lines.iter().map(|line| **line).collect::<Vec<_>>());
-            TableRow {
-                note: kept_by_label(compared, line),
-                ..compact_row(compared, line, named, numbers)
-            }
-        });
-        Table {
-            rows: rows.collect(),
-            columns,
-        }
-    });
-    let mut tables: Vec<Table> = tables.collect();
-    if let (Some(last), Some(line)) = (tables.last_mut(), composite) {
-        let none = [String::new(), String::new()];
-        let row = compact_row(compared, line, tr!("all").to_owned(), &none);
-        last.rows.push(row);
-    }
-    align(&mut tables);
-    tables
-}
-
-/// Fills the cells of tables, so that all tables have the same widths; the last column stays.
-pub(super) fn align(tables: &mut [Table]) {
-    let columns = tables.first().map_or(0, |table| table.columns.len());
-    for at in 0..columns.saturating_sub(1) {
-        let rows = || tables.iter().flat_map(|table| &table.rows);
-        let widest = rows().filter_map(|row| Some(width(&row.cells.get(at)?.text())));
-        let widest = widest.max().unwrap_or_default();
-        for table in tables.iter_mut() {
-            let right = table.columns[at].right;
-            for cell in table
-                .rows
-                .iter_mut()
-                .filter_map(|row| row.cells.get_mut(at))
-            {
-                *cell = match right {
-                    true => pad_left(&cell.text(), widest),
-                    false => pad(&cell.text(), widest),
-                }
-                .into();
-            }
-        }
-    }
-}
-
-fn compact_row(
-    compared: &Compared<'_>,
-    line: &VerdictRow,
-    name: String,
-    numbers: &[String],
-) -> TableRow {
-    let known = |text: String| {
-        if text.is_empty() {
-            Cell::Empty
-        } else {
-            text.into()
-        }
-    };
-    let change = percent_with_mark(line);
-    let interval = line.change.and_then(|change| change.ci95);
-    let p = line.p_adjusted.filter(|p| p.is_finite());
-    let (a, b) = (n(&line.a), n(&line.b));
-    let mut cells = vec![name.into()];
-    cells.extend(numbers.iter().cloned().map(known));
-    cells.extend([
-        known(change),
-        known(interval.map_or_else(String::new, interval_in_words)),
-        known(p.map_or_else(String::new, p_in_words)),
-        known(match (a, b) {
-            (0, 0) => String::new(),
-            (a, b) if a == b => a.to_string(),
-            (a, b) => format!("{a}/{b}"),
-        }),
-        Cell::Verdict(compared.word_in_english(line)),
-    ]);
-    TableRow::new(cells)
-}
-
-/// Formats the ends of an interval with as many digits as matter.
-fn interval_in_words((low, high): (f64, f64)) -> String {
-    let digits = |end: f64| usize::from(end.abs() < 99.95);
-    format!("{low:+.*}..{high:+.*}", digits(low), digits(high))
-}
-
-/// Formats a p value in four characters.
-fn p_in_words(p: f64) -> String {
-    match p {
-        p if p < 0.0095 => "<.01".to_owned(),
-        p => format!("{p:.2}"),
-    }
-}
-
-/// Formats a change, with a mark if it is not that of the two means; empty if it is unknown.
-pub(super) fn percent_with_mark(line: &VerdictRow) -> String {
-    let mark = if line.notes.iter().any(is_marked) {
-        "*"
-    } else {
-        ""
-    };
-    line.change
-        .map_or_else(String::new, |change| percent(change) + mark)
-}
-
-/// Returns true if the change is not that of the two means.
-const fn is_marked(note: &Note) -> bool {
-    matches!(note, Note::WithoutDrift | Note::ByRanks)
-}
-
-/// Explains the mark of changes that are not those of the two means, safe to display.
-pub(super) fn footnote(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<String> {
-    let notes = lines.iter().flat_map(|line| &line.notes);
-    let notes = notes.filter(|note| is_marked(note));
-    let mut told: Vec<String> = notes.map(|note| compared.told(note)).collect();
-    told.dedup();
-    (!told.is_empty()).then(|| format!("* {}", told.join("; ")))
 }
 
 fn n_of(side: &str) -> String {
@@ -783,12 +587,6 @@ fn table(
     }
 }
 
-pub(super) fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
-    let others = among.iter().map(|line| line.metric.as_str());
-    let alone = line.primary && describe::is_alone(&line.metric, others);
-    describe::spoken(translated(&line.metric), alone)
-}
-
 fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
     let figure = |side: &Option<SideSummary>| {
         // The composite has no unit and no meaningful centre.
@@ -844,13 +642,6 @@ fn required(compared: &Compared<'_>) -> Section {
         section.table(requirements::table(&compared.requirements));
     }
     section
-}
-
-/// Returns the reason why the label of a metric prevents it from deciding.
-fn kept_by_label(compared: &Compared<'_>, line: &VerdictRow) -> Option<String> {
-    let mut notes = line.notes.iter().filter(|note| note.is_on_label());
-    let note = notes.next().filter(|_| compared.is_kept_by_label(line))?;
-    Some(compared.told(note))
 }
 
 /// Returns the reasons of one verdict that are not shared by all.

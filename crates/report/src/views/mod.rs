@@ -12,6 +12,7 @@ pub mod marks;
 mod provenance;
 pub mod ranking;
 pub mod requirements;
+mod rows;
 pub mod run;
 pub mod series;
 pub mod several;

@@ -1,16 +1,15 @@
 //! Patch note of a comparison, and comparisons of several sides with the first one in one table.
 
-use super::comparison::{
-    align, compact, exploratory_tally, footnote, headline, name, percent_with_mark,
-};
+use super::comparison::{headline, side};
 use super::provenance::{commands, joined_values, machine, runs, system};
+use super::rows::{align, by_unit, compact, exploratory_tally, footnote, name, percent_with_mark};
 use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
 use crate::results::comparison::{Compared, ComparedSource};
 use crate::words::{MAIL_COLUMNS, Tone, clean, labels, numbers, percent_points, width};
 use assay_lang::tr;
 use assay_model::figures::Verdict;
 use assay_model::run::Run;
-use assay_stats::verdict::VerdictRow;
+use assay_stats::verdict::{Summary, VerdictRow};
 
 /// Columns of a line of a patch note without its indent.
 const COLUMNS: usize = MAIL_COLUMNS - 2;
@@ -25,11 +24,10 @@ pub fn patch(all: &[Compared<'_>]) -> Document {
     let mut metrics = Section::new("metrics", "");
     add_tables(all, &mut metrics);
     let mut ending = Section::new("verdict", "");
-    if let [compared] = all {
-        let footnote = footnote(compared, &deciding(compared));
-        for text in footnote.into_iter().chain(exploratory_tally(compared)) {
-            ending.say(text, None);
-        }
+    if let [compared] = all
+        && let Some(tally) = exploratory_tally(compared)
+    {
+        ending.say(tally, None);
     }
     document.push(metrics);
     for compared in all {
@@ -53,7 +51,7 @@ pub fn document(all: &[Compared<'_>]) -> Document {
     ));
     let mut legend = Section::new("sides", "");
     let sides = sides(all).into_iter();
-    legend.facts(sides.map(|(name, sources)| (name, super::comparison::side(sources))));
+    legend.facts(sides.map(|(name, sources)| (name, side(sources))));
     document.push(legend);
     let mut metrics = Section::new("metrics", tr!("Main figures (geometric means)"));
     add_tables(all, &mut metrics);
@@ -166,13 +164,20 @@ fn add_tables(all: &[Compared<'_>], section: &mut Section) {
         _ => tables(all),
     };
     tables.into_iter().for_each(|table| section.table(table));
+    let mut footnotes: Vec<String> = Vec::new();
+    for compared in all {
+        let found = footnote(compared, &deciding(compared));
+        footnotes.extend(found.filter(|found| !footnotes.contains(found)));
+    }
+    for footnote in footnotes {
+        section.say(footnote, Some(Tone::Soft));
+    }
 }
 
 /// Returns a table for each unit with the means of all sides; those of others with their change and
 /// the first letter of their verdict.
 fn tables(all: &[Compared<'_>]) -> Vec<Table> {
     let mut metrics: Vec<&VerdictRow> = Vec::new();
-    let mut units: Vec<&str> = Vec::new();
     let groups = all.iter().flat_map(|compared| {
         let lines = deciding(compared).into_iter();
         compared.jobs().grouped(lines, |line| &line.metric)
@@ -181,19 +186,10 @@ fn tables(all: &[Compared<'_>]) -> Vec<Table> {
         if !metrics.iter().any(|known| known.metric == line.metric) {
             metrics.push(line);
         }
-        if !units.contains(&line.unit.as_str()) {
-            units.push(&line.unit);
-        }
     }
     let heads = sides(all).into_iter().map(|(name, _)| name);
-    let tables = units.into_iter().map(|unit| {
-        let metrics: Vec<&VerdictRow> = metrics
-            .iter()
-            .copied()
-            .filter(|line| line.unit == unit)
-            .collect();
-        let centre =
-            |side: &Option<assay_stats::verdict::Summary>| side.as_ref().map(|side| side.centre);
+    let tables = by_unit(metrics).into_iter().map(|(unit, metrics)| {
+        let centre = |side: &Option<Summary>| side.as_ref().map(|side| side.centre);
         let centres = metrics.iter().flat_map(|line| {
             let first = all
                 .iter()
