@@ -712,7 +712,7 @@ mod tests {
     }
 
     fn complaint(words: &[&str]) -> String {
-        let words = std::iter::once("assay").chain(words.iter().copied());
+        let words = iter::once("assay").chain(words.iter().copied());
         let words: Vec<OsString> = words.map(OsString::from).collect();
         one_line(&Cli::try_parse_from(&words).unwrap_err(), &words)
     }

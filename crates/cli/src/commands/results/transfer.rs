@@ -27,7 +27,7 @@ id are a conflict, which is named. docs/store.md describes it all.
 Examples:
   assay store push --to postgres://ann@db.example.org/lab --all
   assay store push last --to ssh://lab
-  assay store push                   what could not be pushed when it was measured
+  assay store push      what could not be pushed when it was measured
 
 Exit codes: 0 done, 1 failed, also if one of the runs is a conflict, 2 wrong usage,
 5 the other machine cannot be reached.";
