@@ -7,6 +7,7 @@ use crate::rng::SplitMix64;
 use crate::storage::MAIN_MEMORY;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,18 @@ impl Plan {
             order: order.collect(),
             ..self.clone()
         }
+    }
+
+    /// Names of the jobs, each once: variants of a job under several conditions share a name.
+    pub fn job_names(&self) -> BTreeSet<&str> {
+        let jobs = self.jobs.iter();
+        jobs.map(|planned| planned.job.name.as_str()).collect()
+    }
+
+    /// `true` if conditions change options of the jobs, so that each condition has its own variants.
+    pub fn varies_jobs(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.of_job().next().is_some())
     }
 
     /// The condition of a slot; `None`: as the machine is.

@@ -333,7 +333,7 @@ pub fn execute_jobs(
     let plan = &header.plan;
     let rounds = Rounds {
         conditions: plan.conditions.len(),
-        slots: plan.jobs.len() * plan.conditions.len().max(1),
+        slots: plan.order.iter().filter(|slot| slot.trial == 0).count(),
         planned: plan.order.last().map_or(0, |last| last.trial),
     };
     let mut enough = enough_rounds(rounds, &header.stopping, time_used(header, &done));

@@ -18,11 +18,13 @@ use crate::rounds::{
     ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, Wish, check_place, plan,
 };
+use crate::jobs::{self, Scale};
+use crate::rounds::variants::recognize;
 use crate::ui::progress::Messages;
 use crate::ui::{parse_margin, parse_time};
 use crate::{config, rounds, stored};
 use assay_lang::tr;
-use assay_model::condition::{Commands, Condition, Subject, Vary, cross};
+use assay_model::condition::{Commands, Condition, Offer, Subject, Vary, cross};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::run::{RunHeader, Stopping};
@@ -69,7 +71,7 @@ fn begin(
         ));
     }
     let varied = parse_varied(args)?;
-    let source = source(args, path, read)?;
+    let source = source(args, &varied, path, read)?;
     if let RepeatedCommand::Act(act) = &source {
         act.check_target(target)?;
     }
@@ -102,13 +104,14 @@ fn begin(
     let inspection = host.inspect(path)?;
 
     let bench = storage_for_jobs(made, &inspection)?;
-    let jobs = match bench.kind {
+    let mut jobs = match bench.kind {
         PathKind::Directory { .. } => {
             let path = bench.path.clone();
             rounds::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
         }
         _ => rounds::choose(&args.rounds, &source, &bench, &place)?,
     };
+    jobs.vary(&conditions, (&inspection, &place), args.file.is_none())?;
     let cost = cost(args, &jobs, &conditions, &place);
     let schedule = schedule(args, conditions.len(), &cost)?;
     let seed = args.shared.seed.unwrap_or_else(random);
@@ -125,14 +128,34 @@ fn begin(
 }
 
 /// Returns the command to run under the conditions.
-fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<RepeatedCommand, Failure> {
+fn source(
+    args: &SweepArgs,
+    varied: &[Vary],
+    path: &Path,
+    read: ReadCommand,
+) -> Result<RepeatedCommand, Failure> {
+    let mut of_job = varied.iter().filter(|vary| vary.subject.is_of_job());
+    let first = of_job.next();
     if !args.command.is_empty() {
-        return read(&args.command, path);
+        return match first {
+            None => read(&args.command, path),
+            Some(vary) => Err(Failure::usage(format!(
+                "--vary {0}: {0} is an option of jobs; a command after -- has options of its own",
+                vary.subject
+            ))),
+        };
     }
-    let from_file = args.file.as_deref().map(rounds::from_file).transpose()?;
-    Ok(RepeatedCommand::Jobs(
-        from_file.map_or(JobSource::Suite, JobSource::File),
-    ))
+    Ok(RepeatedCommand::Jobs(match (&args.file, first) {
+        (Some(file), _) => JobSource::File(rounds::from_file(file)?),
+        (None, Some(_)) if args.rounds.only.is_empty() => {
+            let suite = args.rounds.suite.clone();
+            JobSource::Made(Box::new(move |inspection| {
+                let scale = Scale::new(&suite, inspection)?.with_longer_trials();
+                Ok((vec![jobs::to_vary(&scale)], scale.file))
+            }))
+        }
+        _ => JobSource::Suite,
+    }))
 }
 
 /// Plans the number of rounds.
@@ -160,7 +183,10 @@ fn cost(args: &SweepArgs, jobs: &Jobs, conditions: &[Condition], place: &Place) 
     let again = if made { file } else { Nanos(0) };
     let once = estimate::of_jobs(&jobs.all, true, &args.rounds.restore());
     let count = conditions.len() as u64;
-    let round = Nanos((once.0 + again.0).saturating_mul(count));
+    let variants = jobs.variant_of.iter().max().map_or(1, |last| *last as u64 + 1);
+    // Each variant comes under as many conditions as the others.
+    let trials = once.0.saturating_mul(count / variants);
+    let round = Nanos(trials.saturating_add(again.0.saturating_mul(count)));
     Cost {
         before: Nanos(file.0 + round.0),
         round,
@@ -271,6 +297,8 @@ fn parse_varied(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
     let varied: Result<Vec<Vary>, String> = varied.collect();
     let varied = varied.map_err(Failure::usage)?;
+    let varied = varied.into_iter().map(recognize);
+    let varied: Vec<Vary> = varied.collect::<Result<_, Failure>>()?;
     commands.all_used_by(&varied).map_err(Failure::usage)?;
     Ok(varied)
 }
@@ -306,11 +334,18 @@ fn expand_conditions(
     host: &mut Host,
     path: &Path,
 ) -> Result<Vec<Condition>, Failure> {
-    let subjects = varied.iter().map(|vary| vary.subject.clone()).collect();
-    let offered = host.offers(path, subjects)?;
-    let values = varied.iter().zip(&offered).map(|(vary, offered)| {
-        let values = vary.among(&offered.offer)?;
-        Ok((vary.subject.clone(), values))
+    let subjects = varied.iter().map(|vary| vary.subject.clone());
+    let subjects: Vec<Subject> = subjects.filter(|subject| !subject.is_of_job()).collect();
+    let offered = match subjects.is_empty() {
+        true => Vec::new(),
+        false => host.offers(path, subjects)?,
+    };
+    let values = varied.iter().map(|vary| {
+        let mut offered = offered.iter();
+        let offer = offered.find(|offered| offered.subject == vary.subject);
+        // The job's options are checked when the jobs are made.
+        let offer = offer.map_or(&Offer::Text, |offered| &offered.offer);
+        Ok((vary.subject.clone(), vary.among(offer)?))
     });
     let values: Result<Vec<_>, String> = values.collect();
     cross(&values.map_err(Failure::usage)?).map_err(Failure::usage)
