@@ -57,7 +57,10 @@ pub fn announce_work(
     facts.extend(held(inspection));
     facts.extend([
         (tr!("Writes"), clean(&writes)),
-        (tr!("Sets"), clean(&sets(&plan.conditions).unwrap_or_default())),
+        (
+            tr!("Sets"),
+            clean(&sets(&plan.conditions).unwrap_or_default()),
+        ),
         (tr!("Takes"), clean(&takes)),
         (
             tr!("Keeps"),

@@ -94,12 +94,16 @@ impl Jobs {
             return Ok(());
         }
         let mut bases = mem::take(&mut self.all);
-        let varies_depth = sets[0].iter().any(|set| set.subject.to_string() == "iodepth");
+        let varies_depth = sets[0]
+            .iter()
+            .any(|set| set.subject.to_string() == "iodepth");
         if let Some(engine) = inspection.async_engines.first()
             && may_choose
             && varies_depth
         {
-            let waits = bases.iter_mut().filter(|job| !job.ioengine.is_asynchronous());
+            let waits = bases
+                .iter_mut()
+                .filter(|job| !job.ioengine.is_asynchronous());
             waits.for_each(|job| job.ioengine = *engine);
         }
         for options in &sets {
@@ -236,6 +240,8 @@ fn parsed(base: &Job, options: &[&Setting]) -> Result<Job, Failure> {
     }
     match &entries(&invocation.load)[..] {
         [entry] => expressible(&invocation.load, entry),
-        _ => Err(refused("it describes no single job that reads or writes".to_owned())),
+        _ => Err(refused(
+            "it describes no single job that reads or writes".to_owned(),
+        )),
     }
 }

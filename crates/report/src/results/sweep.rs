@@ -67,7 +67,8 @@ impl<'a> Sweep<'a> {
                     missing: missing(own),
                 });
                 let varies = run.header.plan.varies_jobs();
-                let arms = arms.filter(|arm| !varies || arm.figure.is_some() || arm.missing.is_some());
+                let arms =
+                    arms.filter(|arm| !varies || arm.figure.is_some() || arm.missing.is_some());
                 metrics.push(SweptMetric {
                     job: job.job,
                     arms: arms.collect(),
@@ -99,6 +100,8 @@ pub struct Verdicts {
     pub all: Ranking,
     /// The first condition, with which tables compare the others.
     pub baseline: String,
+    /// All figures under the conditions, also those that do not decide.
+    pub figures: Vec<Figure>,
 }
 
 impl Verdicts {
@@ -126,6 +129,7 @@ impl Verdicts {
         Some(Self {
             all: rank_figures(&deciding, None, &options).ok()?,
             baseline: deciding.first()?.condition.clone(),
+            figures: figures.to_vec(),
             options,
         })
     }

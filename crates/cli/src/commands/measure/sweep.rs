@@ -11,15 +11,15 @@ use crate::driver::runs::{header, random, run_id};
 use crate::driver::trials::SlotTalk;
 use crate::driver::{Host, clear_leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
+use crate::jobs::{self, Scale};
 use crate::rounds::stopper::{
     LevelAndMargin, Rounds, Spread, alpha_of_pair, enough_rounds, execute_jobs,
 };
+use crate::rounds::variants::recognize;
 use crate::rounds::{
     ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, Wish, check_place, plan,
 };
-use crate::jobs::{self, Scale};
-use crate::rounds::variants::recognize;
 use crate::ui::progress::Messages;
 use crate::ui::{parse_margin, parse_time};
 use crate::{config, rounds, stored};
@@ -183,7 +183,11 @@ fn cost(args: &SweepArgs, jobs: &Jobs, conditions: &[Condition], place: &Place) 
     let again = if made { file } else { Nanos(0) };
     let once = estimate::of_jobs(&jobs.all, true, &args.rounds.restore());
     let count = conditions.len() as u64;
-    let variants = jobs.variant_of.iter().max().map_or(1, |last| *last as u64 + 1);
+    let variants = jobs
+        .variant_of
+        .iter()
+        .max()
+        .map_or(1, |last| *last as u64 + 1);
     // Each variant comes under as many conditions as the others.
     let trials = once.0.saturating_mul(count / variants);
     let round = Nanos(trials.saturating_add(again.0.saturating_mul(count)));

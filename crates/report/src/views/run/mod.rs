@@ -6,7 +6,7 @@ mod tables;
 
 pub use tables::population;
 
-use super::provenance;
+use super::{provenance, ranking};
 use crate::charts::Gallery;
 use crate::charts::draw::Chart;
 use crate::document::{Block, Column, Detail, Document, Section, Table, TableRow};
@@ -39,7 +39,11 @@ pub fn document(run: &Run) -> Document {
         return document;
     }
     let found = warnings::collect(&summary);
-    let digest = KeyFigures::of(&summary, &found);
+    let mut digest = KeyFigures::of(&summary, &found);
+    if run.header.plan.varies_jobs() {
+        // Figures of different blocks, depths and directions have no common range.
+        digest.lines.clear();
+    }
     // The title of a stress test is already its answer.
     if !(summary.is_of_memory() && digest.lines.is_empty()) {
         document.push(in_short(&digest));
@@ -53,6 +57,7 @@ pub fn document(run: &Run) -> Document {
         false => document.sections.extend(tables::sweep(&Sweep::of(run))),
     }
     document.push(warnings_of(&found));
+    document.sections.extend(ranking::ending(run));
     document
 }
 
@@ -60,19 +65,24 @@ pub fn document(run: &Run) -> Document {
 const FEW_WARNINGS: usize = 3;
 
 /// Returns the key figures of a run, the warnings that matter most, `closing`, and the answer as the
-/// last lines; `None` for a sweep, and for a run without key figures.
+/// last lines; of a sweep its ranking. `None` for a run without key figures.
 pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
-    let summary = Summary::of(run);
+    let apart = by_condition(run.clone());
+    let summary = Summary::of(&apart);
     let found = warnings::collect(&summary);
     let digest = KeyFigures::of(&summary, &found);
-    if !run.header.plan.conditions.is_empty() || digest.lines.is_empty() {
+    if digest.lines.is_empty() {
         return None;
     }
     let mut document = titled(run);
-    let mut figures = Section::new("summary", tr!("In short, medians of the trials"));
-    let lines = digest.lines.iter();
-    figures.facts(lines.map(|line| (line.subject.clone(), line.text.clone())));
-    document.push(figures);
+    if run.header.plan.conditions.is_empty() {
+        let mut figures = Section::new("summary", tr!("In short, medians of the trials"));
+        let lines = digest.lines.iter();
+        figures.facts(lines.map(|line| (line.subject.clone(), line.text.clone())));
+        document.push(figures);
+    } else {
+        document.sections.extend(ranking::ending(run));
+    }
     let few = found.len().min(FEW_WARNINGS);
     let mut doubts = Section::new("warnings", "");
     doubts
@@ -226,7 +236,7 @@ fn figures(summary: &Summary<'_>, gallery: &Gallery, detail: Detail, document: &
         document.push(tables::ladder(ladder, summary, detail));
     }
     if detail == Detail::Full {
-        document.push(page::sizes(summary, gallery));
+        document.push(page::sizes(gallery));
     }
     document.push(tables::scenario(summary, detail));
     document.push(tables::results(summary, detail));

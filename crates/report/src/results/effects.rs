@@ -1,0 +1,450 @@
+//! Effects of the factors of a sweep: what each setting and each option of the job changes, the knee
+//! of one with ordered levels, and maps of a metric over two factors.
+//!
+//! A level's trials are those of its conditions: the n-th value of a level is the geometric mean of
+//! the n-th values under all of them, so that each level has every level of the other factors equally
+//! often. Levels are then judged as conditions are.
+
+use crate::results::describe;
+use crate::results::matrix::{Axis, Cell, Level, Mark, Matrix};
+use crate::words::clean;
+use assay_lang::{enumerate, tr};
+use assay_model::condition::Condition;
+use assay_model::figures::{Figure, Sample, Unit, Verdict};
+use assay_model::units::{Bytes, as_f64};
+use assay_stats::derive::MetricName;
+use assay_stats::summary::Summary;
+use assay_stats::verdict::ranking::{MetricRanking, Ranking, rank_figures};
+use assay_stats::verdict::{Options, power};
+use std::collections::BTreeSet;
+
+/// Setting or option that differs between the conditions of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Name, as in the condition.
+    pub name: String,
+    /// Values: numbers and sizes in ascending order, others in that of the plan.
+    pub levels: Vec<String>,
+    /// `true` if all levels are numbers or sizes.
+    pub is_ordered: bool,
+}
+
+impl Factor {
+    /// Returns the factors of a sweep, in the order of the conditions' settings; none unless every
+    /// condition sets the same subjects.
+    pub fn all(conditions: &[Condition]) -> Vec<Self> {
+        let names = |condition: &Condition| -> Vec<String> {
+            let settings = condition.settings.iter();
+            settings
+                .map(|setting| setting.subject.to_string())
+                .collect()
+        };
+        let Some(first) = conditions.first().map(names) else {
+            return Vec::new();
+        };
+        if conditions.iter().any(|condition| names(condition) != first) {
+            return Vec::new();
+        }
+        let factor = |(index, name): (usize, String)| {
+            let mut levels: Vec<String> = Vec::new();
+            for condition in conditions {
+                let value = &condition.settings[index].value;
+                if !levels.contains(value) {
+                    levels.push(value.clone());
+                }
+            }
+            let is_ordered = levels.iter().all(|level| number(level).is_some());
+            if is_ordered {
+                levels.sort_by_key(|level| number(level));
+            }
+            Self {
+                name,
+                levels,
+                is_ordered,
+            }
+        };
+        let factors = first.into_iter().enumerate().map(factor);
+        factors.filter(|factor| factor.levels.len() > 1).collect()
+    }
+}
+
+/// Returns the number of a level such as `16`, `64k` or, of a pair, its first part.
+fn number(level: &str) -> Option<u64> {
+    let first = level.split('+').next()?;
+    first.parse::<Bytes>().ok().map(|bytes| bytes.0)
+}
+
+/// Value of a factor in a condition.
+fn level_of<'c>(condition: &'c Condition, factor: &str) -> Option<&'c str> {
+    let mut settings = condition.settings.iter();
+    let setting = settings.find(|setting| setting.subject.to_string() == factor)?;
+    Some(&setting.value)
+}
+
+/// Effect of one factor on one metric.
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// The factor.
+    pub factor: Factor,
+    /// Levels as conditions, the best first, with the verdicts on all pairs.
+    pub ranking: MetricRanking,
+    /// Smallest difference between two levels that would have been found, in percent; `None` if
+    /// unknown.
+    pub unseen_percent: Option<f64>,
+    /// The knee; `None` without one.
+    pub knee: Option<Knee>,
+}
+
+/// Lowest level of a factor beyond which no level is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knee {
+    /// The level.
+    pub level: String,
+    /// Change of the metric from it to the highest level, in percent.
+    pub more_percent: f64,
+    /// Ratio of the 99th percentile of latency at the highest level to that at the knee.
+    pub p99_ratio: Option<f64>,
+    /// `true` if all higher levels are equivalent to it; `false` if some are worse.
+    pub is_plateau: bool,
+}
+
+/// Returns the effects of all factors on all deciding metrics, by metric and then by factor.
+pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) -> Vec<Effect> {
+    let mut found = Vec::new();
+    for factor in Factor::all(conditions) {
+        let levels = by_level(conditions, figures, &factor);
+        let primary = levels.iter().filter(|figure| figure.primary);
+        let primary: Vec<Figure> = primary.cloned().collect();
+        let Ok(ranking) = rank_figures(&primary, None, options) else {
+            continue;
+        };
+        let spreads = power::spreads(&primary);
+        let tests = ranking.metrics.len() * factor.levels.len() * (factor.levels.len() - 1) / 2;
+        for metric in ranking.metrics {
+            let spread = spreads.iter().find(|spread| spread.metric == metric.metric);
+            let trials = metric.conditions.iter().map(|level| level.summary.n).min();
+            let trials = u32::try_from(trials.unwrap_or(0)).unwrap_or(u32::MAX);
+            let shown = spread.and_then(|spread| {
+                let alpha = options.alpha / as_f64(tests as u64);
+                let rows = power::table(spread.cv, alpha, options.margin, &[trials]);
+                rows.first()?.difference_percent
+            });
+            found.push(Effect {
+                knee: knee(&factor, &metric, &levels),
+                factor: factor.clone(),
+                unseen_percent: shown,
+                ranking: metric,
+            });
+        }
+    }
+    let position = |effect: &Effect| {
+        let mut metrics = figures.iter();
+        metrics.position(|figure| figure.metric == effect.ranking.metric)
+    };
+    found.sort_by_key(position);
+    found
+}
+
+/// Returns the figures of the levels of a factor, named by them, over all other factors.
+fn by_level(conditions: &[Condition], figures: &[Figure], factor: &Factor) -> Vec<Figure> {
+    let mut found = Vec::new();
+    for metric in describe::distinct_metrics(figures.iter()) {
+        // Conditions that differ only in the factor; those without all levels are left out.
+        let mut groups: Vec<(Vec<&str>, Vec<Option<&Figure>>)> = Vec::new();
+        for condition in conditions {
+            let others = condition.settings.iter();
+            let others = others.filter(|setting| setting.subject.to_string() != factor.name);
+            let others: Vec<&str> = others.map(|setting| setting.value.as_str()).collect();
+            let level = level_of(condition, &factor.name);
+            let level = factor.levels.iter().position(|known| level == Some(known));
+            let Some(level) = level else { continue };
+            let index = groups.iter().position(|(known, _)| *known == others);
+            let index = index.unwrap_or_else(|| {
+                groups.push((others, vec![None; factor.levels.len()]));
+                groups.len() - 1
+            });
+            let is_it = |f: &&Figure| f.metric == metric && f.condition == condition.name;
+            groups[index].1[level] = figures.iter().find(is_it);
+        }
+        let whole = groups.into_iter();
+        let whole = whole.filter_map(|(_, levels)| levels.into_iter().collect::<Option<Vec<_>>>());
+        let whole: Vec<Vec<&Figure>> = whole.collect();
+        for (index, level) in factor.levels.iter().enumerate() {
+            let of_level: Vec<&Figure> = whole.iter().map(|levels| levels[index]).collect();
+            found.extend(together(level, &of_level));
+        }
+    }
+    found
+}
+
+/// Returns the figure of a level from those of its conditions; `None` without values.
+fn together(level: &str, figures: &[&Figure]) -> Option<Figure> {
+    let samples = figures.iter().map(|figure| match &figure.sample {
+        Sample::Values { values, positions } if values.iter().all(|value| *value > 0.0) => {
+            Some((values, positions))
+        }
+        _ => None,
+    });
+    let samples: Vec<(&Vec<f64>, &Vec<f64>)> = samples.collect::<Option<_>>()?;
+    let count = samples.iter().map(|(values, _)| values.len()).min()?;
+    let share = as_f64(samples.len() as u64);
+    let over = |of: &dyn Fn(usize) -> f64| (0..count).map(of).collect::<Vec<f64>>();
+    let values = over(&|n| {
+        let logs = samples.iter().map(|(values, _)| values[n].ln());
+        (logs.sum::<f64>() / share).exp()
+    });
+    let is_placed = samples.iter().all(|(_, places)| places.len() >= count);
+    let positions = match is_placed {
+        true => over(&|n| samples.iter().map(|(_, places)| places[n]).sum::<f64>() / share),
+        false => Vec::new(),
+    };
+    let labels: BTreeSet<&String> = figures.iter().filter_map(|f| f.measured.as_ref()).collect();
+    let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
+    Some(Figure {
+        condition: level.to_owned(),
+        sample: Sample::Values { values, positions },
+        measured: (!labels.is_empty()).then(|| labels.join(" or ")),
+        ..(*figures.first()?).clone()
+    })
+}
+
+/// Relation of a condition to another one, by a verdict.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Better,
+    Same,
+    Worse,
+}
+
+/// Returns how `other` compares with `base`; `None` without a verdict.
+fn relation(metric: &MetricRanking, base: &str, other: &str) -> Option<Relation> {
+    let pair = metric.pairs.iter().find(|pair| {
+        [(base, other), (other, base)].contains(&(pair.a.as_str(), pair.b.as_str()))
+    })?;
+    let forward = pair.a == base;
+    match &pair.verdict {
+        Verdict::Equivalent(_) => Some(Relation::Same),
+        Verdict::Faster(_) if forward => Some(Relation::Better),
+        Verdict::Slower(_) if !forward => Some(Relation::Better),
+        Verdict::Faster(_) | Verdict::Slower(_) => Some(Relation::Worse),
+        Verdict::NoConclusion { .. } => None,
+    }
+}
+
+/// Returns the index of the lowest of `names` beyond which none is better, with their relations to
+/// it; `None` if verdicts are missing, or if it is the last.
+fn lowest_best(metric: &MetricRanking, names: &[&str]) -> Option<(usize, Vec<Relation>)> {
+    (0..names.len().checked_sub(1)?).find_map(|at| {
+        let beyond = names[at + 1..].iter();
+        let beyond = beyond.map(|other| relation(metric, names[at], other));
+        let beyond: Vec<Relation> = beyond.collect::<Option<_>>()?;
+        (!beyond.contains(&Relation::Better)).then_some((at, beyond))
+    })
+}
+
+fn knee(factor: &Factor, metric: &MetricRanking, figures: &[Figure]) -> Option<Knee> {
+    let names: Vec<&str> = factor.levels.iter().map(String::as_str).collect();
+    let (at, beyond) = lowest_best(metric, &names).filter(|_| factor.is_ordered)?;
+    // A metric that only falls has no knee.
+    if at == 0 && !beyond.contains(&Relation::Same) {
+        return None;
+    }
+    let centre = |metric: &str, level: &str| {
+        let mut of = figures.iter();
+        centre(of.find(|figure| figure.metric == metric && figure.condition == level)?)
+    };
+    let ratio = |metric: &str| {
+        let last = centre(metric, names.last()?)?;
+        Some(last / centre(metric, names[at])?).filter(|ratio| ratio.is_finite())
+    };
+    Some(Knee {
+        level: factor.levels[at].clone(),
+        more_percent: 100.0 * (ratio(&metric.metric)? - 1.0),
+        p99_ratio: p99_of(&metric.metric).and_then(|p99| ratio(&p99)),
+        is_plateau: beyond.iter().all(|relation| *relation == Relation::Same),
+    })
+}
+
+/// Returns the name of the 99th percentile of latency beside a metric: `job: read_lat_p99`.
+fn p99_of(metric: &str) -> Option<String> {
+    let (job, name) = metric.split_once(": ")?;
+    let direction = MetricName::parse(name)?.direction?;
+    Some(format!("{job}: {}_lat_p99", direction.name()))
+}
+
+fn centre(figure: &Figure) -> Option<f64> {
+    match &figure.sample {
+        Sample::Values { values, .. } => Some(Summary::of(values)?.centre()),
+        Sample::Moments { mean, .. } => Some(*mean),
+    }
+}
+
+/// Returns the maps of a sweep: each deciding metric, and its 99th percentile of latency, over the
+/// two first factors, ordered ones before others; one map for each combination of the other factors.
+/// Marks need the ranking of the conditions.
+pub fn maps(
+    conditions: &[Condition],
+    figures: &[Figure],
+    ranking: Option<&Ranking>,
+) -> Vec<Matrix> {
+    let mut factors = Factor::all(conditions);
+    factors.sort_by_key(|factor| !factor.is_ordered);
+    let [rows, columns, others @ ..] = factors.as_slice() else {
+        return Vec::new();
+    };
+    let mut series: Vec<Vec<(&str, &str)>> = Vec::new();
+    for condition in conditions {
+        let own = others.iter().filter_map(|factor| {
+            let level = level_of(condition, &factor.name)?;
+            Some((factor.name.as_str(), level))
+        });
+        let own = own.collect();
+        if !series.contains(&own) {
+            series.push(own);
+        }
+    }
+    let deciding = figures.iter().filter(|figure| figure.primary);
+    let mut metrics = describe::distinct_metrics(deciding);
+    let p99: BTreeSet<String> = metrics.iter().filter_map(|metric| p99_of(metric)).collect();
+    metrics.extend(p99.iter().map(String::as_str));
+    let mut found = Vec::new();
+    for metric in metrics {
+        for under in &series {
+            let under = under.as_slice();
+            let ranked = ranking.and_then(|all| all.metrics.iter().find(|m| m.metric == metric));
+            let place = MapPlace {
+                conditions,
+                figures,
+                metric,
+                under,
+            };
+            found.extend(place.map([rows, columns], ranked));
+        }
+    }
+    found
+}
+
+/// One map of a sweep.
+struct MapPlace<'a> {
+    conditions: &'a [Condition],
+    figures: &'a [Figure],
+    metric: &'a str,
+    /// Levels of the factors that are no axes.
+    under: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> MapPlace<'a> {
+    fn condition(&self, axes: [(&str, &str); 2]) -> Option<&'a Condition> {
+        let has = |condition: &&Condition| {
+            let mut wanted = axes.iter().chain(self.under);
+            wanted.all(|(factor, level)| level_of(condition, factor) == Some(level))
+        };
+        self.conditions.iter().find(has)
+    }
+
+    fn map(&self, [rows, columns]: [&Factor; 2], ranked: Option<&MetricRanking>) -> Option<Matrix> {
+        let named: Vec<String> = self
+            .under
+            .iter()
+            .map(|(f, level)| format!("{f}={level}"))
+            .collect();
+        let mut unit = None;
+        let cells = rows.levels.iter().map(|row| {
+            let under = columns
+                .levels
+                .iter()
+                .map(|column| self.condition([(&rows.name, row), (&columns.name, column)]));
+            let under: Vec<Option<&Condition>> = under.collect();
+            let names: Option<Vec<&str>> = under
+                .iter()
+                .map(|c| Some(c.as_ref()?.name.as_str()))
+                .collect();
+            let best = names.zip(ranked).filter(|_| columns.is_ordered);
+            let best = best.and_then(|(names, ranked)| lowest_best(ranked, &names));
+            let cell = |(index, condition): (usize, &Option<&Condition>)| {
+                let condition = condition.as_ref()?;
+                let is_it = |f: &&Figure| f.metric == self.metric && f.condition == condition.name;
+                let figure = self.figures.iter().find(is_it)?;
+                unit.get_or_insert_with(|| figure.unit.clone());
+                Some(Cell {
+                    value: centre(figure)?,
+                    label: figure.measured.clone(),
+                    mark: best
+                        .as_ref()
+                        .and_then(|(at, beyond)| mark(*at, beyond, index)),
+                })
+            };
+            under.iter().enumerate().map(cell).collect()
+        });
+        let cells: Vec<Vec<Option<Cell>>> = cells.collect();
+        let axis = |factor: &Factor| Axis {
+            name: factor.name.clone(),
+            levels: factor.levels.iter().cloned().map(Level::Named).collect(),
+        };
+        Some(Matrix {
+            title: match named.is_empty() {
+                true => self.metric.to_owned(),
+                false => format!("{}, {}", self.metric, named.join(", ")),
+            },
+            unit: unit?,
+            digits: 0,
+            rows: axis(rows),
+            columns: axis(columns),
+            cells,
+        })
+    }
+}
+
+fn mark(at: usize, beyond: &[Relation], index: usize) -> Option<Mark> {
+    match index.checked_sub(at)? {
+        0 if at > 0 || beyond.contains(&Relation::Same) => Some(Mark::Knee),
+        0 => None,
+        after => (beyond[after - 1] == Relation::Same).then_some(Mark::Plateau),
+    }
+}
+
+/// Describes the knees of the rows: `Knee of iodepth: 4 at bs=4k and bs=16k; none at bs=64k.`
+pub fn ridge_sentence(matrix: &Matrix) -> String {
+    let mut knees: Vec<(&Level, Vec<String>)> = Vec::new();
+    for (level, cells) in matrix.rows.levels.iter().zip(&matrix.cells) {
+        let is_knee =
+            |cell: &Option<Cell>| cell.as_ref().is_some_and(|c| c.mark == Some(Mark::Knee));
+        let Some(at) = cells.iter().position(is_knee) else {
+            continue;
+        };
+        let (knee, row) = (&matrix.columns.levels[at], level.to_string());
+        match knees.iter_mut().find(|(known, _)| *known == knee) {
+            Some((_, rows)) => rows.push(row),
+            None => knees.push((knee, vec![row])),
+        }
+    }
+    if knees.is_empty() {
+        return String::new();
+    }
+    let (down, across) = (clean(&matrix.rows.name), clean(&matrix.columns.name));
+    let knees: Vec<String> = knees
+        .iter()
+        .map(|(knee, rows)| {
+            tr!(
+                "{knee} at {factor} {levels}",
+                knee,
+                factor = down,
+                levels = enumerate(rows)
+            )
+        })
+        .collect();
+    tr!(
+        "Knee of {factor}, beyond which nothing is better: {knees}.",
+        factor = across,
+        knees = knees.join("; ")
+    )
+}
+
+/// Scale of the values of a matrix in a table: divisor, unit and decimals.
+pub fn scale_of(matrix: &Matrix) -> (f64, &str, usize) {
+    match matrix.unit.as_str() {
+        unit if unit == Unit::BytesPerSec.name() => (1e6, "MB/s", 1),
+        unit if unit == Unit::Nanos.name() => (1e3, "us", 0),
+        unit => (1.0, unit, matrix.digits),
+    }
+}
