@@ -159,7 +159,7 @@ const FILLED: u32 = 100;
 /// Default maximum number of trials with `--trials auto`.
 const LOOKED_AT: u32 = 20;
 /// Maximum number of trials.
-const MOST: u32 = 1000;
+pub const MOST: u32 = 1000;
 
 /// Value of `--trials`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -118,7 +118,8 @@ impl<'a> Stopper<'a> {
     /// Decides, at rounds with a look, if every comparison has a verdict.
     fn look(&self, rounds: u32, found: &impl Fn() -> ComparisonsSoFar) -> Decision {
         let looks = self.stopping.looks.as_ref();
-        let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
+        let Some(looks) = looks.filter(|looks| !looks.runs_all && looks.at.contains(&rounds))
+        else {
             return Decision::default();
         };
         let standing = found().standing;

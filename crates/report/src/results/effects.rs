@@ -14,8 +14,9 @@ use assay_model::figures::{Figure, Sample, Unit, Verdict};
 use assay_model::units::{Bytes, as_f64};
 use assay_stats::derive::MetricName;
 use assay_stats::summary::Summary;
+use assay_stats::verdict::Options;
+use assay_stats::verdict::power::{self, PowerRow};
 use assay_stats::verdict::ranking::{MetricRanking, Ranking, rank_figures};
-use assay_stats::verdict::{Options, power};
 use std::collections::BTreeSet;
 
 /// Setting or option that differs between the conditions of a sweep.
@@ -91,6 +92,9 @@ pub struct Effect {
     /// Smallest difference between two levels that would have been found, in percent; `None` if
     /// unknown.
     pub unseen_percent: Option<f64>,
+    /// More trials of each condition that would show a difference as large as that seen, or that there
+    /// is none; `None` if not even 100 would.
+    pub more: Option<u32>,
     /// The knee; `None` without one.
     pub knee: Option<Knee>,
 }
@@ -124,15 +128,30 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
             let spread = spreads.iter().find(|spread| spread.metric == metric.metric);
             let trials = metric.conditions.iter().map(|level| level.summary.n).min();
             let trials = u32::try_from(trials.unwrap_or(0)).unwrap_or(u32::MAX);
-            let shown = spread.and_then(|spread| {
-                let alpha = options.alpha / as_f64(tests as u64);
-                let rows = power::table(spread.cv, alpha, options.margin, &[trials]);
-                rows.first()?.difference_percent
-            });
+            let alpha = options.alpha / as_f64(tests as u64);
+            let table = |numbers: &[u32]| {
+                let cv = spread.map_or(0.0, |spread| spread.cv);
+                power::table(cv, alpha, options.margin, numbers)
+            };
+            let now = table(&[trials])
+                .first()
+                .and_then(|row| row.difference_percent);
+            let later: Vec<u32> = (trials.saturating_add(1)..=options.budget).collect();
+            let enough = |row: &PowerRow| {
+                let finds = row
+                    .difference_percent
+                    .is_some_and(|least| least <= seen_percent(&metric));
+                let equal = row
+                    .equivalence_percent
+                    .is_some_and(|least| least <= 100.0 * options.margin);
+                finds || equal && seen_percent(&metric) < 100.0 * options.margin
+            };
+            let more = table(&later).into_iter().find(enough);
             found.push(Effect {
                 knee: knee(&factor, &metric, &levels),
                 factor: factor.clone(),
-                unseen_percent: shown,
+                unseen_percent: now.filter(|_| spread.is_some()),
+                more: more.map(|row| row.n - trials),
                 ranking: metric,
             });
         }
@@ -143,6 +162,18 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
     };
     found.sort_by_key(position);
     found
+}
+
+/// Difference between the best and the worst level, in percent of the smaller value.
+pub fn seen_percent(metric: &MetricRanking) -> f64 {
+    let logs = metric
+        .conditions
+        .iter()
+        .map(|level| level.summary.centre.ln());
+    let (low, high) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), log| {
+        (f64::min(low, log), f64::max(high, log))
+    });
+    100.0 * (high - low).exp_m1()
 }
 
 /// Returns the figures of the levels of a factor, named by them, over all other factors.

@@ -17,7 +17,7 @@ use crate::rounds::stopper::{
 };
 use crate::rounds::variants::recognize;
 use crate::rounds::{
-    ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
+    ActPlace, Cost, JobSource, Jobs, MOST, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, Wish, check_place, plan,
 };
 use crate::ui::progress::Messages;
@@ -27,9 +27,10 @@ use assay_lang::tr;
 use assay_model::condition::{Commands, Condition, Offer, Subject, Vary, cross};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
-use assay_model::run::{RunHeader, Stopping};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::run::{Looks, Run, RunHeader, RunStatus, Stopping};
+use assay_model::units::{Bytes, Nanos, as_f64};
 use assay_model::wire::{Inspection, PathKind};
+use assay_stats::verdict::Options;
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
@@ -45,7 +46,11 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     match (&args.resume, &args.path) {
         (Some(name), _) => {
-            let resumed = Resumed::find(&args.shared.store, name, target)?;
+            let mut resumed = Resumed::find(&args.shared.store, name, target)?;
+            if let Some(more) = args.add {
+                add_trials(&mut resumed.run, more)?;
+                resumed.store.extend_run(&resumed.run.header)?;
+            }
             resume_run(
                 resumed,
                 &args.rounds.destroy,
@@ -56,6 +61,46 @@ pub fn run(
         (None, Some(path)) => begin(args, path, read, target),
         (None, None) => Err(Failure::usage("name a path to sweep")),
     }
+}
+
+/// Adds rounds to a finished sweep. Its trials were looked at before, so that verdicts are held to a
+/// level that is divided by the number of looks.
+fn add_trials(run: &mut Run, more: u32) -> Result<(), Failure> {
+    let id = &run.header.id;
+    let refused = |why: String| Err(Failure::usage(format!("--add: run {id} {why}")));
+    if run.header.plan.conditions.is_empty() || run.header.paired.is_some() {
+        return refused("is no sweep".to_owned());
+    }
+    if run.header.acts.is_some() {
+        return refused("repeats a command: begin again with more --trials".to_owned());
+    }
+    if run.status != RunStatus::Finished {
+        return refused(format!(
+            "is not finished: resume it first, with assay resume {id}"
+        ));
+    }
+    let done = run.whole_rounds();
+    if done.saturating_add(more) > MOST {
+        return refused(format!("has {done} trials of each: {MOST} are the most"));
+    }
+    let plan = run.header.plan.extended(run.trials.len(), more);
+    let looks = run.header.stopping.looks.as_ref();
+    let margin = looks.map_or(Options::default().margin, |looks| looks.margin);
+    let at = looks.map_or_else(Vec::new, |looks| looks.at.clone());
+    let mut at: Vec<u32> = at.into_iter().filter(|look| *look < done).collect();
+    at.extend([done, done + more]);
+    run.header.stopping = Stopping {
+        looks: Some(Looks {
+            alpha: Options::default().alpha / as_f64(at.len() as u64),
+            at,
+            margin,
+            runs_all: true,
+        }),
+        budget: None,
+    };
+    run.header.plan = plan;
+    run.status = RunStatus::Interrupted;
+    Ok(())
 }
 
 fn begin(
@@ -290,6 +335,10 @@ pub struct SweepArgs {
     /// Resume an interrupted sweep: run its missing trials.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES, conflicts_with = "seed")]
     pub resume: Option<String>,
+    /// Extend a finished sweep, that of --resume, by so many trials of each job under each
+    /// condition.
+    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub add: Option<u32>,
     #[command(flatten)]
     pub shared: MeasureArgs,
 }
