@@ -486,6 +486,7 @@ mod tests {
             at: vec![6, 12],
             alpha: 0.0294,
             margin: 0.05,
+            runs_all: false,
         })
     }
 

@@ -231,8 +231,9 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
         (clean(&axis.name), levels.collect())
     };
     let is_of_files = matrix.is_of_files();
+    let (divisor, unit, _) = effects::scale_of(matrix);
     let cell = |cell: &matrix::Cell| GridCell {
-        value: cell.value,
+        value: cell.value / divisor,
         label: cell.label.clone().unwrap_or_else(|| "unknown".to_owned()),
     };
     let cells = matrix.cells.iter();
@@ -258,13 +259,13 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
             form,
             rows: names(&matrix.rows),
             columns: names(&matrix.columns),
-            values: match is_of_files {
-                true => (
-                    tr!("rate").to_owned(),
-                    Measure::Foreign(matrix.unit.clone()),
-                ),
-                false => (clean(title), Measure::of_symbol(&matrix.unit)),
-            },
+            values: (
+                match is_of_files {
+                    true => tr!("rate").to_owned(),
+                    false => clean(title),
+                },
+                Measure::Foreign(unit.to_owned()),
+            ),
             cells: cells.collect(),
             edge: cache_edge_row(matrix)
                 .filter(|_| is_of_files)

@@ -6,7 +6,7 @@ use crate::charts::Gallery;
 use crate::charts::draw::slug;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Power, Ranked, pairs, places};
-use crate::results::effects::{self, Effect, Knee};
+use crate::results::effects::{self, Effect, Factor, Knee};
 use crate::results::matrix::{self, Mark, Matrix};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Sweep, Verdicts, by_condition};
@@ -94,12 +94,13 @@ pub(crate) fn page_section(
     gallery: &Gallery,
 ) -> Section {
     let mut section = Section::new("verdict", tr!("Conditions against each other"));
-    conclude(&verdicts.all, &mut section);
+    conclude_sweep(conditions, verdicts, &mut section);
     let effects = effects_of(conditions, verdicts);
     if !effects.blocks.is_empty() {
         section.heading(effects.title);
         section.blocks.extend(effects.blocks);
     }
+    section.blocks.extend(page::maps(gallery));
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
@@ -118,7 +119,6 @@ pub(crate) fn page_section(
         section.blocks.extend(charts);
         section.table(table_against(metric, verdicts));
     }
-    section.blocks.extend(page::maps(gallery));
     section
 }
 
@@ -135,18 +135,7 @@ pub(super) fn ending(run: &Run) -> Vec<Section> {
         return Vec::new();
     };
     let mut answer = Section::new("verdict", tr!("Conditions against each other"));
-    match conditions.len() {
-        ..=FEW_CONDITIONS => conclude(&verdicts.all, &mut answer),
-        _ => {
-            let metrics = verdicts.all.metrics.iter();
-            let best = metrics.filter_map(|metric| {
-                let best = metric.conditions.first()?;
-                let (name, value) = (&best.condition, value(&metric.unit, best.summary.centre));
-                Some((clean(&metric.metric), clean(&format!("{name} ({value})"))))
-            });
-            answer.facts(best.map(|(metric, best)| (metric, tr!("most under {best}", best))));
-        }
-    }
+    conclude_sweep(conditions, &verdicts, &mut answer);
     let maps = effects::maps(conditions, &verdicts.figures, Some(&verdicts.all));
     let decides = |matrix: &&Matrix| {
         let mut metrics = verdicts.all.metrics.iter();
@@ -172,6 +161,22 @@ pub(super) fn ending(run: &Run) -> Vec<Section> {
     }
     sections.push(effects_of(conditions, &verdicts));
     sections
+}
+
+/// Concludes on the conditions of a sweep: in one sentence on each, or, of many over several factors,
+/// with the best of each metric; the effects say the rest.
+fn conclude_sweep(conditions: &[Condition], verdicts: &Verdicts, section: &mut Section) {
+    if conditions.len() <= FEW_CONDITIONS || Factor::all(conditions).len() < 2 {
+        return conclude(&verdicts.all, section);
+    }
+    let metrics = verdicts.all.metrics.iter();
+    let best = metrics.filter_map(|metric| {
+        let best = metric.conditions.first()?;
+        let (name, value) = (&best.condition, value(&metric.unit, best.summary.centre));
+        let best = clean(&format!("{name} ({value})"));
+        Some((clean(&metric.metric), tr!("best under {best}", best)))
+    });
+    section.facts(best);
 }
 
 /// Returns the conditions with their means and letters, the best first.
@@ -253,19 +258,32 @@ fn map_for_terminals(matrix: &Matrix) -> Section {
 /// Returns the effect of each factor on each deciding metric, a line each.
 fn effects_of(conditions: &[Condition], verdicts: &Verdicts) -> Section {
     let mut section = Section::new("effects", tr!("Effect of each factor"));
+    let least = verdicts.options.min_trials;
     let effects = effects::effects(conditions, &verdicts.figures, &verdicts.options);
-    let metrics: BTreeSet<&String> = effects.iter().map(|e| &e.ranking.metric).collect();
-    let is_only = metrics.len() == 1;
-    let facts = effects.iter().map(|effect| {
-        let name = clean(&effect.factor.name);
-        let metric = clean(&effect.ranking.metric);
-        let name = match is_only {
-            true => name,
-            false => format!("{name}, {metric}"),
-        };
-        (name, clean(&effect_text(effect, verdicts.options.margin)))
-    });
-    section.facts(facts);
+    let of_one = |a: &Effect, b: &Effect| a.ranking.metric == b.ranking.metric;
+    for effects in effects.chunk_by(of_one) {
+        let metric = &effects[0].ranking;
+        if verdicts.all.metrics.len() > 1 {
+            section.heading(clean(&metric.metric));
+        }
+        let trials = metric.conditions.iter().map(|level| level.summary.n);
+        if let Some(trials) = trials.min().filter(|trials| *trials < least) {
+            let more = least - trials;
+            let trials = counted!(trials, "{n} trial", "{n} trials");
+            let few = tr!(
+                "too few for a verdict ({trials}): --add {more} or more",
+                trials,
+                more
+            );
+            section.say(few, None);
+            continue;
+        }
+        let margin = verdicts.options.margin;
+        section.facts(effects.iter().map(|effect| {
+            let text = effect_text(effect, margin);
+            (clean(&effect.factor.name), clean(&text))
+        }));
+    }
     section
 }
 
@@ -300,8 +318,6 @@ fn effect_text(effect: &Effect, margin: f64) -> String {
             ends.collect::<Vec<_>>().join(" .. ")
         }
     };
-    let is_ends = |pair: &&ranking::Pair| ends.contains(&&pair.a) && ends.contains(&&pair.b);
-    let pair = metric.pairs.iter().find(is_ends);
     let differs = metric
         .pairs
         .iter()
@@ -324,23 +340,22 @@ fn effect_text(effect: &Effect, margin: f64) -> String {
             margin = percent_points(margin)
         )
     } else {
+        let seen = effects::seen_percent(metric);
+        let found = match effect.unseen_percent {
+            Some(unseen) if seen < unseen => tr!("no difference found"),
+            _ => translated("no conclusion"),
+        };
         let unseen = effect.unseen_percent.map(|percent| {
             tr!(
                 "below {percent} % unseen",
                 percent = format_args!("{percent:.0}")
             )
         });
-        let more = match pair.map(|pair| &pair.verdict) {
-            Some(Verdict::NoConclusion {
-                trials_needed: Some(more),
-                ..
-            }) => Some(format!("--add {more}")),
-            _ => None,
-        };
+        let more = effect.more.map(|more| format!("--add {more}"));
         let hints: Vec<String> = unseen.into_iter().chain(more).collect();
         match hints.is_empty() {
-            true => tr!("no difference found").to_owned(),
-            false => tr!("no difference found ({hints})", hints = hints.join("; ")),
+            true => found.to_owned(),
+            false => format!("{found} ({})", hints.join("; ")),
         }
     };
     let knee = effect.knee.as_ref().map(|knee| knee_text(knee, effect));
