@@ -16,7 +16,7 @@ use assay_stats::derive::MetricName;
 use assay_stats::summary::Summary;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::power::{self, PowerRow};
-use assay_stats::verdict::ranking::{MetricRanking, Ranking, rank_figures};
+use assay_stats::verdict::ranking::{MetricRanking, Ranked, Ranking, rank_figures};
 use std::collections::BTreeSet;
 
 /// Setting or option that differs between the conditions of a sweep.
@@ -162,6 +162,37 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
     };
     found.sort_by_key(position);
     found
+}
+
+impl Effect {
+    /// Returns the better and the worse level of the largest difference that has a verdict; with a
+    /// knee, of that between the first level and the knee.
+    pub fn largest_difference(&self) -> Option<(&Ranked, &Ranked)> {
+        let metric = &self.ranking;
+        let level = |name: &str| {
+            let mut levels = metric.conditions.iter();
+            levels.find(|level| level.condition == name)
+        };
+        let differing = metric.pairs.iter().filter_map(|pair| match pair.verdict {
+            Verdict::Faster(_) => Some((level(&pair.b)?, level(&pair.a)?)),
+            Verdict::Slower(_) => Some((level(&pair.a)?, level(&pair.b)?)),
+            _ => None,
+        });
+        let differing: Vec<(&Ranked, &Ranked)> = differing.collect();
+        let ends = self
+            .knee
+            .as_ref()
+            .map(|knee| (&knee.level, &self.factor.levels[0]));
+        let of_knee = ends.and_then(|(knee, first)| {
+            let mut pairs = differing.iter();
+            pairs.find(|(better, worse)| better.condition == *knee && worse.condition == *first)
+        });
+        let size = |(better, worse): &(&Ranked, &Ranked)| {
+            (better.summary.centre / worse.summary.centre).ln().abs()
+        };
+        let largest = differing.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
+        of_knee.or(largest).copied()
+    }
 }
 
 /// Difference between the best and the worst level, in percent of the smaller value.
@@ -311,7 +342,7 @@ fn centre(figure: &Figure) -> Option<f64> {
 }
 
 /// Returns the maps of a sweep: each deciding metric, and its 99th percentile of latency, over the
-/// two first factors, ordered ones before others; one map for each combination of the other factors.
+/// two factors, of more the two first, ordered ones before others; one map for each combination of the other factors.
 /// Marks need the ranking of the conditions.
 pub fn maps(
     conditions: &[Condition],
@@ -319,7 +350,9 @@ pub fn maps(
     ranking: Option<&Ranking>,
 ) -> Vec<Matrix> {
     let mut factors = Factor::all(conditions);
-    factors.sort_by_key(|factor| !factor.is_ordered);
+    if factors.len() > 2 {
+        factors.sort_by_key(|factor| !factor.is_ordered);
+    }
     let [rows, columns, others @ ..] = factors.as_slice() else {
         return Vec::new();
     };

@@ -318,20 +318,16 @@ fn effect_text(effect: &Effect, margin: f64) -> String {
             ends.collect::<Vec<_>>().join(" .. ")
         }
     };
-    let differs = metric
-        .pairs
-        .iter()
-        .any(|pair| matches!(pair.verdict, Verdict::Faster(_) | Verdict::Slower(_)));
     let verdicts = metric.pairs.iter().map(|pair| &pair.verdict);
     let are_equivalent = verdicts
         .clone()
         .all(|found| matches!(found, Verdict::Equivalent(_)));
-    let verdict = if differs {
-        let change = 100.0 * (best.summary.centre / worst.summary.centre - 1.0);
+    let verdict = if let Some((better, worse)) = effect.largest_difference() {
+        let change = 100.0 * (better.summary.centre / worse.summary.centre - 1.0);
         tr!(
             "{best} against {worst} {change}",
-            best = best.condition,
-            worst = worst.condition,
+            best = better.condition,
+            worst = worse.condition,
             change = words::change(change)
         )
     } else if are_equivalent {

@@ -143,20 +143,30 @@ fn begin(
             return repeat_command(args, &tool, &bed, host, target);
         }
     };
+    let variants = |inspection: &Inspection| {
+        let bench = storage_for_jobs(made, inspection)?;
+        let under = match &bench.kind {
+            PathKind::Directory { .. } => Place::Directory {
+                path: bench.path.clone(),
+            },
+            _ => place.clone(),
+        };
+        let mut jobs = rounds::choose(&args.rounds, &source, &bench, &under)?;
+        jobs.vary(&conditions, (inspection, &place), args.file.is_none())?;
+        Ok::<_, Failure>(jobs)
+    };
     // A refused sweep must leave no store behind, so the store is made after the checks.
+    if conditions
+        .iter()
+        .any(|condition| condition.of_job().next().is_some())
+    {
+        variants(&inspection)?;
+    }
     let mut store = args.shared.store.open(&store_path)?;
     clear_leftovers(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let bench = storage_for_jobs(made, &inspection)?;
-    let mut jobs = match bench.kind {
-        PathKind::Directory { .. } => {
-            let path = bench.path.clone();
-            rounds::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
-        }
-        _ => rounds::choose(&args.rounds, &source, &bench, &place)?,
-    };
-    jobs.vary(&conditions, (&inspection, &place), args.file.is_none())?;
+    let jobs = variants(&inspection)?;
     let cost = cost(args, &jobs, &conditions, &place);
     let schedule = schedule(args, conditions.len(), &cost)?;
     let seed = args.shared.seed.unwrap_or_else(random);
@@ -269,6 +279,8 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
 const EXAMPLES: &str = "\
 Examples:
   assay sweep /data --vary scheduler=all --vary read_ahead_kb=128,512,2048
+  assay sweep /data --vary bs=4k,16k,64k --vary iodepth=1,4,16
+  assay sweep /data --vary rw=randread,randwrite --vary numjobs=1,2,4 --budget 20m
   assay sweep /data --only 'rand-*' --vary governor=performance,schedutil
   assay sweep /data jobs.fio --vary vm.dirty_ratio=5,20 --idle 5s
   assay sweep /mnt/card --vary mount=noatime,relatime --trim
@@ -281,12 +293,16 @@ Examples:
       dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
   assay sweep /dev/sdb1 --destroy-data --vary mkfs=ext4:-b+1024,ext4:-b+4096,xfs
   assay sweep --resume last
+  assay sweep --resume last --add 10
 
 What can be varied: scheduler, a file of the device's queue folder (read_ahead_kb,
 nr_requests, ...), governor, cpufreq_min, cpufreq_max, vm.NAME, mount (options of the
 file system's mount, several put together with +), mkfs (KIND or KIND:OPTION+OPTION,
 made on an unused block device), affinity (0, 0+2, 0-3), file:/PATH, and cmd:NAME with
 a pair of commands. 'all': all that the kernel offers.
+
+Also options of the job, as in a job file of fio: bs, iodepth, numjobs, rw, rwmixread,
+rate_iops, fsync, ioengine, ... (+ joins a pair for reads and writes: bs=4k+64k).
 ";
 
 /// `assay sweep`.
@@ -305,8 +321,8 @@ pub struct SweepArgs {
     /// names without a leading / are in PATH.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
     pub command: Vec<OsString>,
-    /// Setting and its values: SUBJECT=VALUE,VALUE or SUBJECT=all. Several --vary make every
-    /// combination.
+    /// Setting of the system or option of the job, and its values: SUBJECT=VALUE,VALUE or
+    /// SUBJECT=all. Several --vary make every combination.
     #[arg(
         long,
         value_name = "SUBJECT=VALUES",
