@@ -512,3 +512,156 @@ pub fn scale_of(matrix: &Matrix) -> (f64, &str, usize) {
         unit => (1.0, unit, matrix.digits),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::condition::{Setting, Subject, cross};
+
+    fn conditions(varied: &[(&str, &[&str])]) -> Vec<Condition> {
+        let subject = |option: &str| Subject::Job {
+            option: option.to_owned(),
+        };
+        let varied = varied.iter().map(|(option, values)| {
+            let values = values.iter().map(|&value| value.to_owned());
+            (subject(option), values.collect())
+        });
+        cross(&varied.collect::<Vec<_>>()).unwrap()
+    }
+
+    /// Eight trials under each condition around a rate, in rounds.
+    fn figures(
+        conditions: &[Condition],
+        metric: &str,
+        rate: impl Fn(&Condition) -> f64,
+    ) -> Vec<Figure> {
+        let count = as_f64(conditions.len() as u64);
+        let figure = |(index, condition): (usize, &Condition)| Figure {
+            condition: condition.name.clone(),
+            metric: metric.to_owned(),
+            unit: "IOPS".to_owned(),
+            better: Some(assay_model::figures::Better::Higher),
+            primary: true,
+            sample: Sample::Values {
+                values: [0.99, 1.01, 1.0, 0.995, 1.005, 1.008, 0.992, 1.0]
+                    .map(|noise| rate(condition) * noise)
+                    .to_vec(),
+                positions: (0_u64..8)
+                    .map(|round| as_f64(round) * count + as_f64(index as u64))
+                    .collect(),
+            },
+            measured: Some("device".to_owned()),
+            waited: None,
+        };
+        conditions.iter().enumerate().map(figure).collect()
+    }
+
+    /// Value of an option as a number.
+    fn number_of(condition: &Condition, option: &str) -> f64 {
+        as_f64(number(level_of(condition, option).unwrap()).unwrap())
+    }
+
+    /// The rate rises up to a depth of 4; a block of 16 KiB halves it.
+    fn rate(condition: &Condition) -> f64 {
+        let depth = number_of(condition, "iodepth").min(4.0);
+        1000.0 * depth / (number_of(condition, "bs") / 4096.0).sqrt()
+    }
+
+    #[test]
+    fn numbers_and_sizes_are_ordered_and_words_are_not() {
+        let all = conditions(&[
+            ("iodepth", &["16", "4", "1"]),
+            ("ioengine", &["sync", "mmap"]),
+            ("rw", &["read"]),
+        ]);
+        let factors = Factor::all(&all);
+        let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        assert_eq!(names, ["iodepth", "ioengine"], "one level is no factor");
+        assert_eq!(factors[0].levels, ["1", "4", "16"]);
+        assert!(factors[0].is_ordered && !factors[1].is_ordered);
+        let mut differing = all.clone();
+        differing[0].settings.push(Setting {
+            subject: Subject::Mount,
+            value: "sync".to_owned(),
+        });
+        assert_eq!(Factor::all(&differing), []);
+    }
+
+    #[test]
+    fn a_knee_is_found_over_all_levels_of_the_other_factor() {
+        let all = conditions(&[("bs", &["4k", "16k"]), ("iodepth", &["1", "2", "4", "8"])]);
+        let mut figures_of_all = figures(&all, "job: read_iops", rate);
+        let p99 = figures(&all, "job: read_lat_p99", |c| number_of(c, "iodepth"));
+        figures_of_all.extend(p99.into_iter().map(|figure| Figure {
+            primary: false,
+            ..figure
+        }));
+        let found = effects(&all, &figures_of_all, &Options::default());
+        let [bs, depth] = found.as_slice() else {
+            panic!("{found:#?}");
+        };
+        assert_eq!(bs.knee, None, "the rate only falls");
+        let (better, worse) = bs.largest_difference().unwrap();
+        assert_eq!([&*better.condition, &*worse.condition], ["4k", "16k"]);
+        let knee = depth.knee.as_ref().unwrap();
+        assert_eq!(knee.level, "4");
+        assert!(knee.is_plateau && knee.more_percent.abs() < 0.1);
+        assert!((knee.p99_ratio.unwrap() - 2.0).abs() < 1e-9);
+        // Twice at a depth of 4, the mean over both block sizes: sqrt(4000 * 2000).
+        let level = depth
+            .ranking
+            .conditions
+            .iter()
+            .find(|one| one.condition == "4");
+        assert!((level.unwrap().summary.centre / 8e6_f64.sqrt() - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_third_factor_makes_a_map_for_each_of_its_levels() {
+        let all = conditions(&[
+            ("ioengine", &["sync", "mmap"]),
+            ("bs", &["4k", "16k"]),
+            ("iodepth", &["1", "4", "8"]),
+        ]);
+        let mut figures = figures(&all, "job: read_iops", rate);
+        figures[0].measured = Some("page-cache".to_owned());
+        let deciding = rank_figures(&figures, None, &Options::default()).unwrap();
+        let maps = maps(&all, &figures, Some(&deciding));
+        let titles: Vec<&str> = maps.iter().map(|map| map.title.as_str()).collect();
+        let own = [
+            "job: read_iops, ioengine=sync",
+            "job: read_iops, ioengine=mmap",
+        ];
+        assert_eq!(titles, own);
+        let axes = [&maps[1].rows.name, &maps[1].columns.name];
+        assert_eq!(axes, ["bs", "iodepth"]);
+        let cell = |row: usize, column: usize| maps[1].cells[row][column].clone().unwrap();
+        assert!((cell(0, 1).value - 4000.0).abs() < 10.0);
+        let marks: Vec<Option<Mark>> = (0..3).map(|column| cell(1, column).mark).collect();
+        assert_eq!(marks, [None, Some(Mark::Knee), Some(Mark::Plateau)]);
+        let label = maps[0].cells[0][0].as_ref().unwrap().label.as_deref();
+        assert_eq!(label, Some("page-cache"), "each cell has its own label");
+        assert_eq!(
+            ridge_sentence(&maps[1]),
+            "Knee of iodepth, beyond which nothing is better: 4 at bs 4k and 16k."
+        );
+        assert_eq!(super::maps(&all[..1], &figures, None), []);
+    }
+
+    #[test]
+    fn without_a_verdict_there_is_no_knee() {
+        let all = conditions(&[("iodepth", &["1", "2", "4"])]);
+        let mut figures = figures(&all, "job: read_iops", |_| 1000.0);
+        for (index, figure) in figures.iter_mut().enumerate() {
+            if let Sample::Values { values, .. } = &mut figure.sample {
+                for (round, value) in values.iter_mut().enumerate() {
+                    *value *= 1.0 + 0.4 * f64::from(u8::from((round + index) % 2 == 0));
+                }
+            }
+        }
+        let found = effects(&all, &figures, &Options::default());
+        assert_eq!(found[0].knee, None);
+        assert!(found[0].largest_difference().is_none());
+        assert!(found[0].unseen_percent.unwrap() > 20.0);
+    }
+}
