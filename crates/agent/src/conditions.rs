@@ -548,7 +548,8 @@ fn knobs_of(
     };
     let mut found = HashMap::new();
     let mut offered = HashMap::new();
-    for Setting { subject, value } in all.iter().flat_map(|c| &c.settings) {
+    let settings = all.iter().flat_map(|condition| &condition.settings);
+    for Setting { subject, value } in settings.filter(|set| !set.subject.is_of_job()) {
         if !offered.contains_key(subject) {
             let offer = offer(roots, storage, subject, made.is_some()).map_err(words)?;
             offered.insert(subject, offer.offer);

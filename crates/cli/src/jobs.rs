@@ -501,6 +501,11 @@ fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes) -> Job {
     job
 }
 
+/// Returns the job of a sweep of the job's options: random reads of 4 KiB, changed by the options.
+pub fn to_vary(scale: &Scale) -> Job {
+    direct(scale, "job", Rw::RandRead, Bytes::kib(4))
+}
+
 fn mixed(scale: &Scale) -> Job {
     let mut job = direct(scale, "mixed-4k-70-30", Rw::RandRw, Bytes::kib(4));
     job.read_percent = 70;

@@ -50,6 +50,12 @@ impl Condition {
         let mut settings = self.settings.iter();
         settings.any(|setting| setting.subject == Subject::Mkfs)
     }
+
+    /// Returns the options of the job under this condition.
+    pub fn of_job(&self) -> impl Iterator<Item = &Setting> {
+        let settings = self.settings.iter();
+        settings.filter(|setting| setting.subject.is_of_job())
+    }
 }
 
 /// A subject and its value.
@@ -490,9 +496,20 @@ pub enum Subject {
     Mount,
     /// The processors that the workers may run on, as `0+2` or `0-3`.
     Affinity,
+    /// An option of the job, as in a job file. The jobs of the plan have the values already, so that
+    /// nothing is set on the machine.
+    Job {
+        /// Name of the option, such as `iodepth`.
+        option: String,
+    },
 }
 
 impl Subject {
+    /// `true` for an option of the job, `false` for a setting of the system.
+    pub const fn is_of_job(&self) -> bool {
+        matches!(self, Self::Job { .. })
+    }
+
     /// Returns the rank in the order of setting. A subject is set after those that would change it,
     /// as a new scheduler changes the queue depth.
     pub const fn rank(&self) -> u8 {
@@ -519,6 +536,7 @@ impl fmt::Display for Subject {
             Self::Mkfs => f.write_str("mkfs"),
             Self::Mount => f.write_str("mount"),
             Self::Affinity => f.write_str("affinity"),
+            Self::Job { option } => f.write_str(option),
         }
     }
 }

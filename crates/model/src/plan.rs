@@ -7,6 +7,7 @@ use crate::rng::SplitMix64;
 use crate::storage::MAIN_MEMORY;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,57 @@ impl Plan {
         });
         Self {
             order: order.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Names of the jobs, each once: variants of a job under several conditions share a name.
+    pub fn job_names(&self) -> BTreeSet<&str> {
+        let jobs = self.jobs.iter();
+        jobs.map(|planned| planned.job.name.as_str()).collect()
+    }
+
+    /// `true` if conditions change options of the jobs, so that each condition has its own variants.
+    pub fn varies_jobs(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.of_job().next().is_some())
+    }
+
+    /// Returns the plan with only its first `done` slots, which end with a whole round, and `more`
+    /// rounds after them, under all its conditions.
+    pub fn extended(&self, done: usize, more: u32) -> Self {
+        let mut order = self.order.get(..done).unwrap_or_default().to_vec();
+        let last = order.last().map_or(0, |slot| slot.trial);
+        let own = |condition: usize| {
+            let of_round = |slot: &&Slot| slot.trial == last && slot.condition == Some(condition);
+            let mut jobs: Vec<usize> = order.iter().filter(of_round).map(|slot| slot.job).collect();
+            jobs.sort_unstable();
+            jobs
+        };
+        let jobs: Vec<Vec<usize>> = (0..self.conditions.len()).map(own).collect();
+        let count = jobs.first().map_or(0, Vec::len);
+        // Another seed than that of the first rounds.
+        let seed = self.seed ^ ((done as u64) << 32);
+        let added = rounds(count, jobs.len(), more, seed).into_iter();
+        // Without another conditioning round.
+        let added = added.filter(|slot| slot.trial > 0).filter_map(|slot| {
+            let job = *jobs.get(slot.condition?)?.get(slot.job)?;
+            let trial = slot.trial + last;
+            Some(Slot { job, trial, ..slot })
+        });
+        order.extend(added);
+        let trials = |index: usize| order.iter().filter(|slot| slot.job == index).count();
+        let planned = self
+            .jobs
+            .iter()
+            .enumerate()
+            .map(|(index, planned)| PlannedJob {
+                trials: u32::try_from(trials(index)).unwrap_or(u32::MAX),
+                ..planned.clone()
+            });
+        Self {
+            jobs: planned.collect(),
+            order,
             ..self.clone()
         }
     }
@@ -285,6 +337,47 @@ mod tests {
         assert_eq!(trials(0), [0, 0, 0, 0]);
         assert_eq!(trials(1), [1, 1, 2, 2]);
         assert_eq!(trials(3), [5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn more_rounds_go_on_counting_with_the_jobs_of_each_condition() {
+        let condition = |value: &str| {
+            Condition::of(vec![Setting {
+                subject: Subject::Job {
+                    option: "bs".to_owned(),
+                },
+                value: value.to_owned(),
+            }])
+        };
+        let job = |name: &str| PlannedJob {
+            job: Job::new(name, crate::job::Rw::Read, Bytes(4096), Bytes(4096)),
+            trials: 3,
+        };
+        let mut order = rounds(2, 2, 2, 7);
+        // Jobs 2 and 3 are those of the second condition.
+        for slot in &mut order {
+            slot.job += 2 * slot.condition.unwrap();
+        }
+        let place = Place::Directory { path: "/f".into() };
+        let plan = Plan {
+            conditions: vec![condition("4k"), condition("8k")],
+            jobs: ["a", "b", "a", "b"].map(job).into(),
+            order,
+            ..Plan::once(String::new(), place)
+        };
+        let more = plan.extended(plan.order.len(), 3);
+        assert_eq!(more.order[..plan.order.len()], plan.order);
+        let added = &more.order[plan.order.len()..];
+        assert_eq!(added.len(), 3 * 4);
+        let trials: Vec<u32> = added.iter().map(|slot| slot.trial).collect();
+        assert_eq!(trials, [[3; 4], [4; 4], [5; 4]].concat());
+        let own = |slot: &Slot| slot.job / 2 == slot.condition.unwrap();
+        assert!(added.iter().all(own), "{added:?}");
+        assert!(more.jobs.iter().all(|planned| planned.trials == 6));
+        // A budget ended the run after a round.
+        let early = plan.extended(8, 1);
+        assert_eq!(early.order.len(), 12);
+        assert_eq!(early.order[11].trial, 2);
     }
 
     #[test]

@@ -200,6 +200,9 @@ pub struct Looks {
     pub alpha: f64,
     /// Margin of the verdicts, as a share.
     pub margin: f64,
+    /// `true` if all trials are run: the run was extended after it had been looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_all: bool,
 }
 
 /// Two runs that were measured in turn.

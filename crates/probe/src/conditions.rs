@@ -402,6 +402,7 @@ pub fn knobs(
             }),
         },
         Subject::Affinity => Ok(vec![Knob::Affinity]),
+        Subject::Job { .. } => Ok(Vec::new()),
     }
 }
 

@@ -76,6 +76,14 @@ pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
         header.place_of_trial(trial)
     });
     let mut figures: Vec<Figure> = gathered.into_iter().map(Growing::end).collect();
+    if header.plan.varies_jobs() {
+        // A metric that decides on one variant of a job decides on all that have it.
+        let primary = figures.iter().filter(|figure| figure.primary);
+        let primary: BTreeSet<String> = primary.map(|figure| figure.metric.clone()).collect();
+        for figure in &mut figures {
+            figure.primary |= primary.contains(&figure.metric);
+        }
+    }
     let conditions = &header.plan.conditions;
     figures.sort_by_cached_key(|figure| {
         let names = conditions.iter().map(|condition| &condition.name);

@@ -267,6 +267,24 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
+    /// Replaces the header of a run that gets more trials; they are added once it is
+    /// [reopened](Self::reopen_run).
+    ///
+    /// # Errors
+    /// If the file cannot be written or has no such run.
+    pub fn extend_run(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        let text = to_text(header).map_err(unwritable(&header.id))?;
+        let changed = self.database.execute(
+            "UPDATE runs SET header = ?1, trials_planned = ?2, content_sha256 = NULL WHERE id = ?3",
+            &[
+                text.as_str().into(),
+                header.plan.order.len().into(),
+                (&header.id).into(),
+            ],
+        )?;
+        self.expect_one(changed, &header.id)
+    }
+
     /// Deletes a run without trials.
     ///
     /// # Errors

@@ -59,6 +59,7 @@ fn what_may_end_a_run_and_its_turns_come_back(bed: &Bed) {
             at: vec![6, 10, 20],
             alpha: 0.0204,
             margin: 0.05,
+            runs_all: false,
         }),
         budget: Some(Nanos::secs(1800)),
     };

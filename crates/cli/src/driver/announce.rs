@@ -121,7 +121,10 @@ pub fn announce_work(
     facts.extend(held(inspection));
     facts.extend([
         (tr!("Writes"), clean(&writes)),
-        (tr!("Sets"), clean(&sets(&plan.conditions))),
+        (
+            tr!("Sets"),
+            clean(&sets(&plan.conditions).unwrap_or_default()),
+        ),
         (tr!("Takes"), clean(&takes)),
         (
             tr!("Keeps"),
@@ -170,7 +173,7 @@ fn facts(
         "{time}: {trials} of {jobs}{under}, seed {seed}",
         time = forecast,
         trials = counted!(plan.order.len() as u64, "{n} trial", "{n} trials"),
-        jobs = counted!(plan.jobs.len() as u64, "{n} job", "{n} jobs"),
+        jobs = counted!(plan.job_names().len() as u64, "{n} job", "{n} jobs"),
         under,
         seed = plan.seed
     );
@@ -178,9 +181,9 @@ fn facts(
     let mut facts = vec![(tr!("Storage"), storage(&plan.place, &inspection.storage))];
     facts.extend(held(inspection));
     facts.push((tr!("Writes"), writes(writing)));
-    if !plan.conditions.is_empty() {
-        facts.push((tr!("Sets"), clean(&sets(&plan.conditions))));
-    }
+    let sets = sets(&plan.conditions).map(|text| (tr!("Sets"), clean(&text)));
+    let varies = values(&plan.conditions, true).map(|text| (tr!("Varies"), clean(&text)));
+    facts.extend(sets.into_iter().chain(varies));
     facts.extend([(tr!("Takes"), takes), (tr!("Keeps"), clean(&stores))]);
     facts
 }
@@ -233,10 +236,12 @@ fn keeps(what: &str, run_id: &str, store: &Path) -> String {
     )
 }
 
-/// Formats each subject with its values.
-fn sets(conditions: &[Condition]) -> String {
+/// Formats each setting of the system, or each option of the job, with its values; `None` if there
+/// are none.
+fn values(conditions: &[Condition], of_job: bool) -> Option<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-    for setting in conditions.iter().flat_map(|condition| &condition.settings) {
+    let settings = conditions.iter().flat_map(|condition| &condition.settings);
+    for setting in settings.filter(|set| set.subject.is_of_job() == of_job) {
         let subject = setting.subject.to_string();
         let known = all.iter().position(|(known, _)| *known == subject);
         let index = known.unwrap_or_else(|| {
@@ -252,11 +257,17 @@ fn sets(conditions: &[Condition]) -> String {
         .iter()
         .map(|(subject, values)| tr!("{subject} to {values}", subject, values = values.join(", ")));
     let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Formats each setting of the system with its values, and how it ends.
+fn sets(conditions: &[Condition]) -> Option<String> {
+    let words = values(conditions, false)?;
     let undone = match conditions.iter().any(Condition::makes_file_system) {
         true => tr!(
             "unmounted at the end; the last file system stays on the device, its previous data is lost; other settings are restored"
         ),
         false => tr!("restored at the end"),
     };
-    format!("{}; {undone}", words.join("; "))
+    Some(format!("{words}; {undone}"))
 }

@@ -2,6 +2,7 @@
 
 pub mod paired;
 pub mod stopper;
+pub mod variants;
 
 use crate::checks::admission::DestroyArgs;
 use crate::checks::estimate::{file_size, minutes};
@@ -49,13 +50,21 @@ pub fn plan(
 ) -> Plan {
     let count = u32::try_from(conditions.len().max(1)).unwrap_or(u32::MAX);
     let each = (trials + 1).saturating_mul(count);
-    let planned = |job| PlannedJob { job, trials: each };
+    let variants = jobs.variant_of.iter().max().map_or(1, |last| last + 1);
+    let own = each / u32::try_from(variants).unwrap_or(u32::MAX);
+    let planned = |job| PlannedJob { job, trials: own };
+    let count = jobs.all.len() / variants;
+    let mut order = rounds(count, conditions.len(), trials, seed);
+    for slot in &mut order {
+        let variant = slot.condition.and_then(|index| jobs.variant_of.get(index));
+        slot.job += count * variant.copied().unwrap_or(0);
+    }
     Plan {
         run_id: run_id(),
         seed,
         place,
         file_size: jobs.file,
-        order: rounds(jobs.all.len(), conditions.len(), trials, seed),
+        order,
         jobs: jobs.all.into_iter().map(planned).collect(),
         conditions,
         restore: args.restore(),
@@ -149,7 +158,7 @@ const FILLED: u32 = 100;
 /// Default maximum number of trials with `--trials auto`.
 const LOOKED_AT: u32 = 20;
 /// Maximum number of trials.
-const MOST: u32 = 1000;
+pub const MOST: u32 = 1000;
 
 /// Value of `--trials`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,6 +333,20 @@ pub struct Jobs {
     pub all: Vec<Job>,
     /// Size of the test file.
     pub file: Bytes,
+    /// Variant of the jobs under each condition: `all` has the jobs of one variant after those of
+    /// another. Empty if there is only one.
+    pub variant_of: Vec<usize>,
+}
+
+impl Jobs {
+    /// Makes jobs that are the same under all conditions.
+    pub const fn new(all: Vec<Job>, file: Bytes) -> Self {
+        Self {
+            all,
+            file,
+            variant_of: Vec::new(),
+        }
+    }
 }
 
 /// Returns the jobs of the source; for a qualification those of `--only`, or the default ones.
@@ -340,7 +363,7 @@ pub fn choose(
             let (mut all, file) = make(inspection)?;
             all.retain(|job| !(only_read && job.rw.writes()));
             on_place(place, &mut all)?;
-            return Ok(Jobs { all, file });
+            return Ok(Jobs::new(all, file));
         }
         JobSource::Suite => {}
     }
@@ -356,10 +379,8 @@ pub fn choose(
     let scale = Scale::new(&args.suite, inspection)?.with_longer_trials();
     // Plan each job once: the schedule determines the repetitions.
     let planned = jobs::jobs((&only, 1), inspection, place, &scale)?;
-    Ok(Jobs {
-        all: planned.into_iter().map(|planned| planned.job).collect(),
-        file: scale.file,
-    })
+    let all = planned.into_iter().map(|planned| planned.job).collect();
+    Ok(Jobs::new(all, scale.file))
 }
 
 /// Fits jobs into one test file: a job with a size uses the beginning of the file, others use all
@@ -403,7 +424,7 @@ fn in_one_file(
         )));
     }
     on_place(place, &mut all)?;
-    Ok(Jobs { all, file })
+    Ok(Jobs::new(all, file))
 }
 
 /// Converts jobs to simulated ones if the place is a simulated device.
@@ -462,7 +483,14 @@ fn alone(load: &Load, entry: &ReportedJob) -> Result<Job, Failure> {
              them"
         )));
     }
-    match *stream == plain(stream) {
+    expressible(load, entry)
+}
+
+/// Converts an entry to a job if it has only options that a plan supports.
+fn expressible(load: &Load, entry: &ReportedJob) -> Result<Job, Failure> {
+    let name = &entry.job.name;
+    let mut streams = entry.streams.iter().map(|&index| &load.streams[index]);
+    match streams.all(|stream| *stream == plain(stream)) {
         true => Ok(entry.job.clone()),
         false => Err(Failure::usage(format!(
             "job {name}: it uses more than can be repeated in rounds: only rw, bs, ioengine, iodepth, \
@@ -498,6 +526,7 @@ fn plain(stream: &Stream) -> Stream {
     };
     Stream {
         number: stream.number,
+        clone: stream.clone,
         group: stream.group,
         wave: stream.wave,
         report: stream.report,

@@ -118,7 +118,8 @@ impl<'a> Stopper<'a> {
     /// Decides, at rounds with a look, if every comparison has a verdict.
     fn look(&self, rounds: u32, found: &impl Fn() -> ComparisonsSoFar) -> Decision {
         let looks = self.stopping.looks.as_ref();
-        let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
+        let Some(looks) = looks.filter(|looks| !looks.runs_all && looks.at.contains(&rounds))
+        else {
             return Decision::default();
         };
         let standing = found().standing;
@@ -322,7 +323,7 @@ pub fn execute_jobs(
     let plan = &header.plan;
     let rounds = Rounds {
         conditions: plan.conditions.len(),
-        slots: plan.jobs.len() * plan.conditions.len().max(1),
+        slots: plan.order.iter().filter(|slot| slot.trial == 0).count(),
         planned: plan.order.last().map_or(0, |last| last.trial),
     };
     let mut enough = enough_rounds(rounds, &header.stopping, time_used(header, &done));
@@ -474,6 +475,7 @@ mod tests {
             at: vec![6, 12],
             alpha: 0.0294,
             margin: 0.05,
+            runs_all: false,
         })
     }
 

@@ -93,6 +93,7 @@ mod static_agents;
 mod stop;
 mod swapped;
 mod sweep;
+mod sweep_jobs;
 mod sweep_mkfs;
 mod sweep_work;
 mod traits;

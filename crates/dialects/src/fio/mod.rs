@@ -113,6 +113,11 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
     invocation(builder, arguments, env)
 }
 
+/// Returns the name of an option of a job; `None` if there is none of that name or alias.
+pub fn job_option(name: &str) -> Option<&'static str> {
+    options::find(name).map(|option| option.name)
+}
+
 fn run(arguments: Arguments, env: &dyn Environment) -> Result<FioCommand, FioError> {
     if arguments.show_command {
         return command_lines(&arguments, env).map(FioCommand::Print);

@@ -11,7 +11,8 @@ pub mod draw;
 pub mod latency;
 
 use crate::results::describe::distinct_metrics;
-use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
+use crate::results::effects;
+use crate::results::matrix::{self, Matrix, cache_edge_row, matrices};
 use crate::results::population::Standings;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
@@ -20,7 +21,7 @@ use crate::words::labels::label_of;
 use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::run::Run;
-use assay_model::units::{Bytes, as_f64};
+use assay_model::units::as_f64;
 use draw::{Axis, Body, Chart, Form, Grid, GridCell, Measure, Scale, Tint, slug};
 use latency::{TrialsOfRow, in_rows};
 use std::collections::HashMap;
@@ -34,7 +35,9 @@ pub struct Gallery {
     pub changes: Vec<Chart>,
     /// Metrics with all their trials, one chart per unit.
     pub trials: Vec<Chart>,
-    /// Matrices of iozone: a map and a surface per test.
+    /// Matrices of iozone by test, or those of a sweep of two factors.
+    pub maps: Vec<Matrix>,
+    /// Charts of the matrices: a map and a surface of each.
     pub matrices: Vec<Chart>,
     /// Samples over an extent.
     pub extents: Vec<Chart>,
@@ -74,11 +77,21 @@ impl Gallery {
     pub fn of_parts(summary: &Summary<'_>, verdicts: Option<&Verdicts>) -> Self {
         let (selected, courses_left_out) = course::select(summary);
         let timed = latency::timed(summary);
+        let mut maps = matrices(summary.run);
+        if let Some(verdicts) = verdicts {
+            let conditions = &summary.run.header.plan.conditions;
+            maps.extend(effects::maps(
+                conditions,
+                &verdicts.figures,
+                Some(&verdicts.all),
+            ));
+        }
         let mut gallery = Self {
             answers: answer::charts(summary, None),
             changes: verdicts.map_or_else(Vec::new, comparison::charts),
             trials: latency::charts(summary),
-            matrices: charts_of_matrices(summary.run),
+            matrices: charts_of_matrices(&maps),
+            maps,
             extents: course::charts_of_extents(summary),
             courses: course::draw_soak(summary)
                 .into_iter()
@@ -212,15 +225,16 @@ fn describe(figure: &Figure, measure: &Measure) -> String {
     )
 }
 
-/// Draws a map and a surface for each test of iozone; marks the first file size beyond the cache.
-fn charts_of_matrices(run: &Run) -> Vec<Chart> {
-    matrices(run)
-        .iter()
-        .flat_map(|matrix| [Form::Map, Form::Surface].map(|form| draw_matrix(matrix, form)))
+/// Draws a map and a surface of each matrix; marks the first file size beyond the cache.
+fn charts_of_matrices(matrices: &[Matrix]) -> Vec<Chart> {
+    let forms = [Form::Map, Form::Surface];
+    let matrices = matrices.iter();
+    matrices
+        .flat_map(|matrix| forms.map(|form| draw_matrix(matrix, form)))
         .collect()
 }
 
-/// Draws the matrix of one test.
+/// Draws a matrix.
 fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
     let title = matrix
         .title
@@ -230,48 +244,52 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
         Form::Map => ("map", tr!("map")),
         Form::Surface => ("surface", tr!("surface")),
     };
+    let names = |axis: &matrix::Axis| {
+        let levels = axis.levels.iter().map(ToString::to_string);
+        (clean(&axis.name), levels.collect())
+    };
+    let is_of_files = matrix.is_of_files();
+    let (divisor, unit, _) = effects::scale_of(matrix);
+    let cell = |cell: &matrix::Cell| GridCell {
+        value: cell.value / divisor,
+        label: cell.label.clone().unwrap_or_else(|| "unknown".to_owned()),
+    };
+    let cells = matrix.cells.iter();
+    let cells = cells.map(|cells| cells.iter().map(|found| found.as_ref().map(cell)).collect());
     Chart {
         name: format!("{word}-{}", slug(title)),
-        title: tr!(
-            "{title}: {kind} of rates by file and record size",
-            title,
-            kind
-        ),
-        description: cache_edge_sentence(matrix),
+        title: match is_of_files {
+            true => tr!(
+                "{title}: {kind} of rates by file and record size",
+                title,
+                kind
+            ),
+            false => tr!(
+                "{title}: {kind} by {rows} and {columns}",
+                title = clean(title),
+                kind,
+                rows = clean(&matrix.rows.name),
+                columns = clean(&matrix.columns.name)
+            ),
+        },
+        description: matrix.sentence(),
         body: Body::Grid(Grid {
             form,
-            rows: (tr!("file size").to_owned(), name_sizes(&matrix.rows)),
-            columns: (tr!("record size").to_owned(), name_sizes(&matrix.columns)),
+            rows: names(&matrix.rows),
+            columns: names(&matrix.columns),
             values: (
-                tr!("rate").to_owned(),
-                Measure::Foreign(matrix.unit.name().to_owned()),
+                match is_of_files {
+                    true => tr!("rate").to_owned(),
+                    false => clean(title),
+                },
+                Measure::Foreign(unit.to_owned()),
             ),
-            cells: matrix
-                .cells
-                .iter()
-                .map(|cells| {
-                    cells
-                        .iter()
-                        .map(|cell| {
-                            cell.as_ref().map(|cell| GridCell {
-                                value: cell.value,
-                                label: cell.label.clone().unwrap_or_else(|| "unknown".to_owned()),
-                            })
-                        })
-                        .collect()
-                })
-                .collect(),
+            cells: cells.collect(),
             edge: cache_edge_row(matrix)
+                .filter(|_| is_of_files)
                 .map(|row| (row, tr!("the page cache ends here").to_owned())),
         }),
     }
-}
-
-fn name_sizes(kib: &[u64]) -> Vec<String> {
-    let sizes = kib
-        .iter()
-        .map(|kib| Bytes(kib.saturating_mul(1024)).to_string());
-    sizes.collect()
 }
 
 #[cfg(test)]

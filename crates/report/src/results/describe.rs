@@ -533,6 +533,7 @@ mod tests {
                 at: vec![6, 10, 20],
                 alpha: 0.0204,
                 margin: 0.05,
+                runs_all: false,
             }),
             budget: None,
         };

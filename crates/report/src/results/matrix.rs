@@ -1,9 +1,11 @@
-//! Matrices of iozone: for each test the rate by file size and record size, with the label of each
-//! cell; and the edge of the page cache in it: the file size up to which figures are those of
-//! memory, and the size from which on they are those of the device.
+//! Matrices: figures over two axes, with the label of each cell. Those of iozone have the rate of a
+//! test by file size and record size, and the edge of the page cache: the file size up to which
+//! figures are those of memory, and the size from which on they are those of the device. Those of a
+//! sweep ([`crate::results::effects`]) have a metric by two factors.
 
-use crate::words::enumerate;
+use crate::results::effects;
 use crate::words::labels::Labels;
+use crate::words::{clean, enumerate};
 use assay_judge::{Measured, judge};
 use assay_lang::tr;
 use assay_model::act::StepDetail;
@@ -11,40 +13,98 @@ use assay_model::act::iozone::{IozoneStep, RateUnit, Test};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
+use std::fmt;
 
-/// Matrix of one test (with one number of children).
+/// Figures over two axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// Title, for example `Writer report`, `Reader report, 4 children`.
+    /// Title, for example `Writer report`, `Reader report, 4 children`, `job: read_iops`.
     pub title: String,
     /// Unit of the values.
-    pub unit: RateUnit,
-    /// File sizes, in KiB, ascending.
-    pub rows: Vec<u64>,
-    /// Record sizes, in KiB, ascending.
-    pub columns: Vec<u64>,
+    pub unit: String,
+    /// Number of decimals of the values.
+    pub digits: usize,
+    /// Rows, from top to bottom.
+    pub rows: Axis,
+    /// Columns, from left to right.
+    pub columns: Axis,
     /// Cells by row, then by column; `None` if not measured.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
-impl Matrix {
-    /// Returns the number of decimals of the values.
-    pub const fn digits(&self) -> usize {
-        match self.unit {
-            RateUnit::MicrosPerOp => 2,
-            RateUnit::KibPerSec | RateUnit::OpsPerSec => 0,
+/// Axis of a matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Name of the axis: `file size`, or the factor of a sweep.
+    pub name: String,
+    /// Levels, in order.
+    pub levels: Vec<Level>,
+}
+
+/// Level of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Level {
+    /// A size of iozone, in KiB.
+    Kib(u64),
+    /// Value of a factor, as the user wrote it.
+    Named(String),
+}
+
+impl Level {
+    /// Returns the level for headings of a workbook, where a number makes a numeric axis.
+    pub fn heading(&self) -> String {
+        match self {
+            Self::Kib(kib) => kib.to_string(),
+            Self::Named(name) => clean(name),
         }
     }
 }
 
-/// Cell of one file size and one record size.
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kib(kib) => Bytes(kib.saturating_mul(1024)).fmt(f),
+            Self::Named(name) => f.write_str(&clean(name)),
+        }
+    }
+}
+
+impl Matrix {
+    /// `true` for a matrix of iozone, whose rows are file sizes.
+    pub fn is_of_files(&self) -> bool {
+        let mut levels = self.rows.levels.iter();
+        levels.all(|level| matches!(level, Level::Kib(_)))
+    }
+
+    /// Describes the matrix in a sentence: the edge of the page cache, or the knees.
+    pub fn sentence(&self) -> String {
+        match self.is_of_files() {
+            true => cache_edge_sentence(self),
+            false => effects::ridge_sentence(self),
+        }
+    }
+}
+
+/// Cell of one row and one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Rate in the matrix's unit; the median of several trials.
+    /// Value in the matrix's unit: of iozone the median of several trials, of a sweep their geometric
+    /// mean.
     pub value: f64,
     /// Label of the cell: one of [`Measured::label`], or `differs` if the trials disagree; `None`
     /// without evidence.
     pub label: Option<String>,
+    /// Place of the cell in its row; `None` if no verdict gives it one.
+    pub mark: Option<Mark>,
+}
+
+/// Place of a cell in its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Lowest level beyond which nothing is better.
+    Knee,
+    /// Equivalent to the knee.
+    Plateau,
 }
 
 /// Returns the matrices of a run in KiB/s, in the order of iozone's columns; empty if the run has
@@ -95,6 +155,10 @@ fn matrix((children, test): (Option<usize>, Test), unit: RateUnit, steps: &[Done
     };
     let rows = sizes(|step| step.file_kib);
     let columns = sizes(|step| step.record_kib);
+    let axis = |name: &str, sizes: &[u64]| Axis {
+        name: name.to_owned(),
+        levels: sizes.iter().copied().map(Level::Kib).collect(),
+    };
     let cell_at = |file, record| {
         let its = steps
             .iter()
@@ -117,9 +181,13 @@ fn matrix((children, test): (Option<usize>, Test), unit: RateUnit, steps: &[Done
     };
     Matrix {
         title,
-        unit,
-        rows,
-        columns,
+        unit: unit.name().to_owned(),
+        digits: match unit {
+            RateUnit::MicrosPerOp => 2,
+            RateUnit::KibPerSec | RateUnit::OpsPerSec => 0,
+        },
+        rows: axis(tr!("file size"), &rows),
+        columns: axis(tr!("record size"), &columns),
         cells,
     }
 }
@@ -137,6 +205,7 @@ fn cell(unit: RateUnit, trials: &[Done<'_>]) -> Option<Cell> {
     Some(Cell {
         value: f64::midpoint(lower, upper),
         label,
+        mark: None,
     })
 }
 
@@ -168,7 +237,7 @@ enum MeasuredStorage {
 
 /// Describes the edge: `Up to 256 MiB per file, the page cache was measured; ...`.
 pub fn cache_edge_sentence(matrix: &Matrix) -> String {
-    let rows: Vec<(u64, MeasuredStorage)> = rows_with_storage(matrix);
+    let rows: Vec<(&Level, MeasuredStorage)> = rows_with_storage(matrix);
     if rows.is_empty() {
         return tr!("Nothing was measured.").to_owned();
     }
@@ -183,7 +252,7 @@ pub fn cache_edge_sentence(matrix: &Matrix) -> String {
     let device = rows.len() - device.count();
     let between = &rows[cached.min(device)..device];
     let plain = between.iter().all(|(_, row)| *row == MeasuredStorage::Both);
-    let size = |index: usize| file_size(rows[index].0);
+    let size = |index: usize| rows[index].0;
     match (cached, device) {
         _ if !plain || between.len() == rows.len() => count_labels(matrix),
         (0, 0) => tr!("Every figure measured the device.").to_owned(),
@@ -220,7 +289,7 @@ pub fn cache_edge_row(matrix: &Matrix) -> Option<usize> {
         .take_while(|(_, row)| *row == MeasuredStorage::Cache)
         .count();
     let (first, _) = rows.get(cached).filter(|_| cached > 0)?;
-    matrix.rows.iter().position(|kib| kib == first)
+    matrix.rows.levels.iter().position(|level| level == *first)
 }
 
 /// Returns the sentence of each matrix, once for matrices with the same sentence, with the names of
@@ -243,9 +312,9 @@ pub fn cache_edge_sentences(matrices: &[Matrix]) -> Vec<String> {
 }
 
 /// Returns the file sizes that have cells, with the storage that they measured.
-fn rows_with_storage(matrix: &Matrix) -> Vec<(u64, MeasuredStorage)> {
-    let rows = matrix.rows.iter().zip(&matrix.cells);
-    let kinds = rows.filter_map(|(kib, cells)| {
+fn rows_with_storage(matrix: &Matrix) -> Vec<(&Level, MeasuredStorage)> {
+    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
+    let kinds = rows.filter_map(|(level, cells)| {
         let mut kinds = cells
             .iter()
             .flatten()
@@ -256,7 +325,7 @@ fn rows_with_storage(matrix: &Matrix) -> Vec<(u64, MeasuredStorage)> {
             });
         let first = kinds.next()?;
         Some((
-            *kib,
+            level,
             if kinds.all(|kind| kind == first) {
                 first
             } else {
@@ -292,10 +361,6 @@ fn count_labels(matrix: &Matrix) -> String {
     )
 }
 
-fn file_size(kib: u64) -> Bytes {
-    Bytes(kib.saturating_mul(1024))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,17 +378,23 @@ mod tests {
             (letter != '.').then(|| Cell {
                 value: 1.0,
                 label: label(letter).map(str::to_owned),
+                mark: None,
             })
         };
         let cells: Vec<Vec<_>> = rows
             .split(' ')
             .map(|row| row.chars().map(cell).collect())
             .collect();
+        let axis = |kib: Vec<u64>| Axis {
+            name: String::new(),
+            levels: kib.into_iter().map(Level::Kib).collect(),
+        };
         cache_edge_sentence(&Matrix {
             title: "t".to_owned(),
-            unit: RateUnit::default(),
-            rows: (0..cells.len()).map(|n| 131_072 << n).collect(),
-            columns: vec![4, 8],
+            unit: String::new(),
+            digits: 0,
+            rows: axis((0..cells.len()).map(|n| 131_072 << n).collect()),
+            columns: axis(vec![4, 8]),
             cells,
         })
     }

@@ -5,6 +5,7 @@ pub mod checkup;
 pub mod comparison;
 pub mod derived;
 pub mod describe;
+pub mod effects;
 pub mod facts;
 pub mod findings;
 pub mod key_figure;

@@ -283,8 +283,11 @@ impl<'a> JobSummary<'a> {
     /// Returns the job with only the trials under one condition.
     pub fn under(&self, condition: &str) -> Self {
         let own = |trial: &&JudgedTrial<'_>| trial.record.condition.as_deref() == Some(condition);
+        let trials: Vec<JudgedTrial<'a>> = self.trials.iter().filter(own).cloned().collect();
         Self {
-            trials: self.trials.iter().filter(own).cloned().collect(),
+            // Options of the job may depend on the condition.
+            job: trials.first().map_or(self.job, |trial| &trial.record.job),
+            trials,
             ..*self
         }
     }

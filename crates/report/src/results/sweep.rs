@@ -51,12 +51,24 @@ impl<'a> Sweep<'a> {
             let under: Vec<(&str, JobSummary<'a>)> = conditions
                 .map(|c| (c.name.as_str(), job.under(&c.name)))
                 .collect();
-            for summary::Figure { name, unit, .. } in job.headlines() {
+            // Variants of a job may have other metrics, as reads and writes have.
+            let mut headlines: Vec<(String, Unit)> = Vec::new();
+            for own in std::iter::once(job).chain(under.iter().map(|(_, own)| own)) {
+                for summary::Figure { name, unit, .. } in own.headlines() {
+                    if !headlines.iter().any(|(known, _)| *known == name) {
+                        headlines.push((name, unit));
+                    }
+                }
+            }
+            for (name, unit) in headlines {
                 let arms = under.iter().map(|(condition, own)| Arm {
                     condition,
                     figure: own.figure(&name),
                     missing: missing(own),
                 });
+                let varies = run.header.plan.varies_jobs();
+                let arms =
+                    arms.filter(|arm| !varies || arm.figure.is_some() || arm.missing.is_some());
                 metrics.push(SweptMetric {
                     job: job.job,
                     arms: arms.collect(),
@@ -88,6 +100,8 @@ pub struct Verdicts {
     pub all: Ranking,
     /// The first condition, with which tables compare the others.
     pub baseline: String,
+    /// All figures under the conditions, also those that do not decide.
+    pub figures: Vec<Figure>,
 }
 
 impl Verdicts {
@@ -115,6 +129,7 @@ impl Verdicts {
         Some(Self {
             all: rank_figures(&deciding, None, &options).ok()?,
             baseline: deciding.first()?.condition.clone(),
+            figures: figures.to_vec(),
             options,
         })
     }
@@ -152,15 +167,23 @@ pub fn by_condition(mut run: Run) -> Run {
         ..job.clone()
     };
     let names: Vec<&str> = plan.conditions.iter().map(|c| c.name.as_str()).collect();
-    let share = u32::try_from(names.len()).unwrap_or(u32::MAX);
-    let split = |planned: &PlannedJob| {
-        let each = names.iter().map(|name| PlannedJob {
+    let varies = plan.varies_jobs();
+    let has = |job: usize, condition: usize| {
+        let mut slots = plan.order.iter();
+        !varies || slots.any(|slot| slot.job == job && slot.condition == Some(condition))
+    };
+    let split = |(index, planned): (usize, &PlannedJob)| {
+        let own = names.iter().enumerate();
+        let own = own.filter(|(condition, _)| has(index, *condition));
+        let own: Vec<&&str> = own.map(|(_, name)| name).collect();
+        let share = u32::try_from(own.len()).unwrap_or(u32::MAX).max(1);
+        let each = own.into_iter().map(|name| PlannedJob {
             job: under(&planned.job, name),
             trials: planned.trials / share,
         });
         each.collect::<Vec<_>>()
     };
-    plan.jobs = plan.jobs.iter().flat_map(split).collect();
+    plan.jobs = plan.jobs.iter().enumerate().flat_map(split).collect();
     for trial in &mut run.trials {
         if let Some(condition) = &trial.condition {
             trial.job = under(&trial.job, condition);

@@ -1,18 +1,24 @@
 //! Conditions compared with each other, and the smallest detectable differences.
 
 use super::provenance;
-use super::run::{annotated, warnings_of};
+use super::run::{annotated, page, warnings_of};
 use crate::charts::Gallery;
 use crate::charts::draw::slug;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Power, Ranked, pairs, places};
+use crate::results::effects::{self, Effect, Factor, Knee};
+use crate::results::matrix::{self, Mark, Matrix};
 use crate::results::summary::Summary;
 use crate::results::sweep::{Sweep, Verdicts, by_condition};
 use crate::results::{describe, warnings};
-use crate::words::{Tone, clean, enumerate, percent, percent_points};
-use assay_lang::{key, tr, translated};
+use crate::words::{self, Tone, clean, enumerate, percent, percent_points, value};
+use assay_lang::{counted, key, tr, translated};
+use assay_model::condition::Condition;
+use assay_model::figures::Verdict;
 use assay_model::run::Run;
+use assay_stats::figures::may_decide;
 use assay_stats::verdict::ranking::{self, MetricRanking, Ranking};
+use std::collections::BTreeSet;
 
 pub(super) const METHOD: &str = key!(
     "Values are geometric means. Conditions without a common letter differ; a \
@@ -82,9 +88,19 @@ pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
 }
 
 /// Returns a page's conclusion, with a chart and a table for each metric.
-pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
+pub(crate) fn page_section(
+    conditions: &[Condition],
+    verdicts: &Verdicts,
+    gallery: &Gallery,
+) -> Section {
     let mut section = Section::new("verdict", tr!("Conditions against each other"));
-    conclude(&verdicts.all, &mut section);
+    conclude_sweep(conditions, verdicts, &mut section);
+    let effects = effects_of(conditions, verdicts);
+    if !effects.blocks.is_empty() {
+        section.heading(effects.title);
+        section.blocks.extend(effects.blocks);
+    }
+    section.blocks.extend(page::maps(gallery));
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
@@ -104,6 +120,275 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
         section.table(table_against(metric, verdicts));
     }
     section
+}
+
+/// Rows of all tables of an ending together, so that it fits a screen.
+const FEW_ROWS: usize = 16;
+/// Conditions that one sentence can compare.
+const FEW_CONDITIONS: usize = 6;
+
+/// Returns the end of a sweep on a terminal: the sentence on its conditions, their short ranking or
+/// their maps, and the effect of each factor.
+pub(super) fn ending(run: &Run) -> Vec<Section> {
+    let conditions = &run.header.plan.conditions;
+    let Some(verdicts) = Verdicts::of(run) else {
+        return Vec::new();
+    };
+    let mut answer = Section::new("verdict", tr!("Conditions against each other"));
+    conclude_sweep(conditions, &verdicts, &mut answer);
+    let maps = effects::maps(conditions, &verdicts.figures, Some(&verdicts.all));
+    let decides = |matrix: &&Matrix| {
+        let mut metrics = verdicts.all.metrics.iter();
+        metrics.any(|metric| matrix.title.split(", ").next() == Some(&metric.metric))
+    };
+    let maps: Vec<&Matrix> = maps.iter().filter(decides).collect();
+    let rows: usize = maps.iter().map(|matrix| matrix.rows.levels.len() + 2).sum();
+    let mut sections = vec![answer];
+    match maps.len() {
+        0 => {
+            let ranked = verdicts.all.metrics.iter().map(short_ranking);
+            let rows = verdicts.all.metrics.len() * (conditions.len() + 2);
+            sections.extend(ranked.filter(|_| rows <= FEW_ROWS));
+        }
+        _ if rows <= FEW_ROWS => sections.extend(maps.into_iter().map(map_for_terminals)),
+        count => {
+            let maps = counted!(count, "{n} map", "{n} maps");
+            sections[0].say(
+                tr!("The page of the run has {maps}.", maps),
+                Some(Tone::Soft),
+            );
+        }
+    }
+    sections.push(effects_of(conditions, &verdicts));
+    sections
+}
+
+/// Concludes on the conditions of a sweep: in one sentence on each, or, of many over several factors,
+/// with the best of each metric; the effects say the rest.
+fn conclude_sweep(conditions: &[Condition], verdicts: &Verdicts, section: &mut Section) {
+    if conditions.len() <= FEW_CONDITIONS || Factor::all(conditions).len() < 2 {
+        return conclude(&verdicts.all, section);
+    }
+    let metrics = verdicts.all.metrics.iter();
+    let best = metrics.filter_map(|metric| {
+        let best = metric.conditions.first()?;
+        let (name, value) = (&best.condition, value(&metric.unit, best.summary.centre));
+        let best = clean(&format!("{name} ({value})"));
+        Some((clean(&metric.metric), tr!("best under {best}", best)))
+    });
+    section.facts(best);
+}
+
+/// Returns the conditions with their means and letters, the best first.
+fn short_ranking(metric: &MetricRanking) -> Section {
+    let mut section = Section::new("metric", clean(&metric.metric));
+    let rows = metric.conditions.iter().map(|ranked| {
+        let mut cells = cells(ranked, &metric.unit);
+        cells.truncate(6);
+        TableRow::new(cells)
+    });
+    let mut columns = columns();
+    columns.truncate(6);
+    section.table(Table {
+        columns,
+        rows: rows.collect(),
+    });
+    section
+}
+
+/// Returns a map as a table, with marks before the values.
+fn map_for_terminals(matrix: &Matrix) -> Section {
+    let (divisor, unit, digits) = effects::scale_of(matrix);
+    let all = || matrix.cells.iter().flatten().flatten();
+    let labels: BTreeSet<&str> = all().filter_map(|cell| cell.label.as_deref()).collect();
+    let labels: Vec<&str> = labels.into_iter().map(translated).collect();
+    let title = format!("{}, {unit}, {}", clean(&matrix.title), labels.join(" / "));
+    let mut section = Section::new("map", title);
+    let shown = |cell: &Option<matrix::Cell>| {
+        let Some(cell) = cell else {
+            return Cell::Unknown;
+        };
+        let mark = match cell.mark {
+            Some(Mark::Knee) => "*",
+            Some(Mark::Plateau) => "=",
+            None => "",
+        };
+        let value = format!("{mark}{:.digits$}", cell.value / divisor);
+        match may_decide(cell.label.as_deref()) {
+            true => value.into(),
+            false => format!("({value})").into(),
+        }
+    };
+    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
+    let rows = rows.map(|(level, cells)| {
+        let head = Cell::Text(level.to_string());
+        TableRow::new(
+            std::iter::once(head)
+                .chain(cells.iter().map(shown))
+                .collect(),
+        )
+    });
+    let corner = format!(
+        "{} \\ {}",
+        clean(&matrix.rows.name),
+        clean(&matrix.columns.name)
+    );
+    let levels = matrix.columns.levels.iter();
+    let levels = levels.map(|level| Column::number(level.to_string()));
+    section.table(Table {
+        columns: std::iter::once(Column::text(corner))
+            .chain(levels)
+            .collect(),
+        rows: rows.collect(),
+    });
+    let has = |mark: Mark| all().any(|cell| cell.mark == Some(mark));
+    let outside = all().any(|cell| !may_decide(cell.label.as_deref()));
+    let legend = [
+        has(Mark::Knee).then(|| tr!("* knee")),
+        has(Mark::Plateau).then(|| tr!("= equivalent to the knee")),
+        outside.then(|| tr!("() not measured on the device")),
+    ];
+    let legend: Vec<&str> = legend.into_iter().flatten().collect();
+    if !legend.is_empty() {
+        section.say(legend.join("; "), Some(Tone::Soft));
+    }
+    section
+}
+
+/// Returns the effect of each factor on each deciding metric, a line each.
+fn effects_of(conditions: &[Condition], verdicts: &Verdicts) -> Section {
+    let mut section = Section::new("effects", tr!("Effect of each factor"));
+    let least = verdicts.options.min_trials;
+    let effects = effects::effects(conditions, &verdicts.figures, &verdicts.options);
+    let of_one = |a: &Effect, b: &Effect| a.ranking.metric == b.ranking.metric;
+    for effects in effects.chunk_by(of_one) {
+        let metric = &effects[0].ranking;
+        if verdicts.all.metrics.len() > 1 {
+            section.heading(clean(&metric.metric));
+        }
+        let trials = metric.conditions.iter().map(|level| level.summary.n);
+        if let Some(trials) = trials.min().filter(|trials| *trials < least) {
+            let more = least - trials;
+            let trials = counted!(trials, "{n} trial", "{n} trials");
+            let few = tr!(
+                "too few for a verdict ({trials}): --add {more} or more",
+                trials,
+                more
+            );
+            section.say(few, None);
+            continue;
+        }
+        let margin = verdicts.options.margin;
+        section.facts(effects.iter().map(|effect| {
+            let text = effect_text(effect, margin);
+            (clean(&effect.factor.name), clean(&text))
+        }));
+    }
+    section
+}
+
+/// Describes an effect: `none 75.7 MB/s, bfq 64.8 MB/s: no difference found (below 25 % unseen; --add
+/// 10)`.
+fn effect_text(effect: &Effect, margin: f64) -> String {
+    let metric = &effect.ranking;
+    let of = |level: &String| {
+        let mut levels = metric.conditions.iter();
+        let centre = levels
+            .find(|ranked| ranked.condition == *level)?
+            .summary
+            .centre;
+        Some(format!("{level} {}", value(&metric.unit, centre)))
+    };
+    let (Some(best), Some(worst)) = (metric.conditions.first(), metric.conditions.last()) else {
+        return String::new();
+    };
+    let ends = [&best.condition, &worst.condition];
+    let levels = match (effect.factor.is_ordered, metric.conditions.len()) {
+        (_, ..=3) => {
+            let all: Vec<String> = effect.factor.levels.iter().filter_map(of).collect();
+            all.join(", ")
+        }
+        (true, _) => {
+            let last = effect.factor.levels.last();
+            let ends = effect.factor.levels.first().into_iter().chain(last);
+            ends.filter_map(of).collect::<Vec<_>>().join(" .. ")
+        }
+        (false, _) => {
+            let ends = ends.iter().filter_map(|level| of(level));
+            ends.collect::<Vec<_>>().join(" .. ")
+        }
+    };
+    let verdicts = metric.pairs.iter().map(|pair| &pair.verdict);
+    let are_equivalent = verdicts
+        .clone()
+        .all(|found| matches!(found, Verdict::Equivalent(_)));
+    let verdict = if let Some((better, worse)) = effect.largest_difference() {
+        let change = 100.0 * (better.summary.centre / worse.summary.centre - 1.0);
+        tr!(
+            "{best} against {worst} {change}",
+            best = better.condition,
+            worst = worse.condition,
+            change = words::change(change)
+        )
+    } else if are_equivalent {
+        tr!(
+            "equivalent within {margin} %",
+            margin = percent_points(margin)
+        )
+    } else {
+        let seen = effects::seen_percent(metric);
+        let found = match effect.unseen_percent {
+            Some(unseen) if seen < unseen => tr!("no difference found"),
+            _ => translated("no conclusion"),
+        };
+        let unseen = effect.unseen_percent.map(|percent| {
+            tr!(
+                "below {percent} % unseen",
+                percent = format_args!("{percent:.0}")
+            )
+        });
+        let more = effect.more.map(|more| format!("--add {more}"));
+        let hints: Vec<String> = unseen.into_iter().chain(more).collect();
+        match hints.is_empty() {
+            true => found.to_owned(),
+            false => format!("{found} ({})", hints.join("; ")),
+        }
+    };
+    let knee = effect.knee.as_ref().map(|knee| knee_text(knee, effect));
+    let text = format!("{levels}: {verdict}");
+    std::iter::once(text)
+        .chain(knee)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Describes a knee: `knee at 4: more adds +3.0 % (equivalent), p99 latency x2.1`.
+fn knee_text(knee: &Knee, effect: &Effect) -> String {
+    let level = &knee.level;
+    let more = words::change(knee.more_percent);
+    let p99 = knee.p99_ratio.map_or(String::new(), |ratio| {
+        tr!(", p99 latency x{ratio}", ratio = format_args!("{ratio:.1}"))
+    });
+    match (knee.is_plateau, effect.factor.levels.first() == Some(level)) {
+        (true, true) => tr!(
+            "a plateau from {level} on: more adds {more}{p99}",
+            level,
+            more,
+            p99
+        ),
+        (true, false) => tr!(
+            "knee at {level}: more adds {more} (equivalent){p99}",
+            level,
+            more,
+            p99
+        ),
+        (false, _) => tr!(
+            "best at {level}: the highest level adds {more}{p99}",
+            level,
+            more,
+            p99
+        ),
+    }
 }
 
 fn conclude(ranking: &Ranking, section: &mut Section) {

@@ -227,6 +227,7 @@ impl Plan {
             at: self.looks.to_vec(),
             alpha: self.alpha,
             margin,
+            runs_all: false,
         }
     }
 

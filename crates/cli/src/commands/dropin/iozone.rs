@@ -28,7 +28,7 @@ use assay_model::text::clean;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
-use assay_report::matrix::{Matrix, cache_edge_sentences, matrices, matrices_in};
+use assay_report::matrix::{Axis, Level, Matrix, cache_edge_sentences, matrices, matrices_in};
 use assay_report::xlsx;
 use assay_target::Target;
 use std::ffi::OsString;
@@ -264,11 +264,15 @@ fn closing(command: &IozoneCommand, done: &Done) -> (String, String) {
 fn label_of(matrices: &[Matrix], test: Test, row: IozoneRow) -> Option<String> {
     let title = format!("{} report", test.title());
     let matrix = matrices.iter().find(|matrix| matrix.title == title)?;
-    let at = matrix.rows.iter().position(|file| *file == row.file_kib)?;
-    let column = matrix
-        .columns
-        .iter()
-        .position(|record| *record == row.record_kib)?;
+    let at = |axis: &Axis, kib| {
+        axis.levels
+            .iter()
+            .position(|level| *level == Level::Kib(kib))
+    };
+    let (at, column) = (
+        at(&matrix.rows, row.file_kib)?,
+        at(&matrix.columns, row.record_kib)?,
+    );
     matrix.cells.get(at)?.get(column)?.as_ref()?.label.clone()
 }
 

@@ -11,23 +11,26 @@ use crate::driver::runs::{header, random, run_id};
 use crate::driver::trials::SlotTalk;
 use crate::driver::{Host, clear_leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
+use crate::jobs::{self, Scale};
 use crate::rounds::stopper::{
     LevelAndMargin, Rounds, Spread, alpha_of_pair, enough_rounds, execute_jobs,
 };
+use crate::rounds::variants::recognize;
 use crate::rounds::{
-    ActPlace, Cost, JobSource, Jobs, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
+    ActPlace, Cost, JobSource, Jobs, MOST, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, Wish, check_place, plan,
 };
 use crate::ui::progress::Messages;
 use crate::ui::{parse_margin, parse_time};
 use crate::{config, rounds, stored};
 use assay_lang::tr;
-use assay_model::condition::{Commands, Condition, Subject, Vary, cross};
+use assay_model::condition::{Commands, Condition, Offer, Subject, Vary, cross};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
-use assay_model::run::{RunHeader, Stopping};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::run::{Looks, Run, RunHeader, RunStatus, Stopping};
+use assay_model::units::{Bytes, Nanos, as_f64};
 use assay_model::wire::{Inspection, PathKind};
+use assay_stats::verdict::Options;
 use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
@@ -43,7 +46,11 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     match (&args.resume, &args.path) {
         (Some(name), _) => {
-            let resumed = Resumed::find(&args.shared.store, name, target)?;
+            let mut resumed = Resumed::find(&args.shared.store, name, target)?;
+            if let Some(more) = args.add {
+                add_trials(&mut resumed.run, more)?;
+                resumed.store.extend_run(&resumed.run.header)?;
+            }
             resume_run(
                 resumed,
                 &args.rounds.destroy,
@@ -54,6 +61,46 @@ pub fn run(
         (None, Some(path)) => begin(args, path, read, target),
         (None, None) => Err(Failure::usage("name a path to sweep")),
     }
+}
+
+/// Adds rounds to a finished sweep. Its trials were looked at before, so that verdicts are held to a
+/// level that is divided by the number of looks.
+fn add_trials(run: &mut Run, more: u32) -> Result<(), Failure> {
+    let id = &run.header.id;
+    let refused = |why: String| Err(Failure::usage(format!("--add: run {id} {why}")));
+    if run.header.plan.conditions.is_empty() || run.header.paired.is_some() {
+        return refused("is no sweep".to_owned());
+    }
+    if run.header.acts.is_some() {
+        return refused("repeats a command: begin again with more --trials".to_owned());
+    }
+    if run.status != RunStatus::Finished {
+        return refused(format!(
+            "is not finished: resume it first, with assay resume {id}"
+        ));
+    }
+    let done = run.whole_rounds();
+    if done.saturating_add(more) > MOST {
+        return refused(format!("has {done} trials of each: {MOST} are the most"));
+    }
+    let plan = run.header.plan.extended(run.trials.len(), more);
+    let looks = run.header.stopping.looks.as_ref();
+    let margin = looks.map_or(Options::default().margin, |looks| looks.margin);
+    let at = looks.map_or_else(Vec::new, |looks| looks.at.clone());
+    let mut at: Vec<u32> = at.into_iter().filter(|look| *look < done).collect();
+    at.extend([done, done + more]);
+    run.header.stopping = Stopping {
+        looks: Some(Looks {
+            alpha: Options::default().alpha / as_f64(at.len() as u64),
+            at,
+            margin,
+            runs_all: true,
+        }),
+        budget: None,
+    };
+    run.header.plan = plan;
+    run.status = RunStatus::Interrupted;
+    Ok(())
 }
 
 fn begin(
@@ -69,7 +116,7 @@ fn begin(
         ));
     }
     let varied = parse_varied(args)?;
-    let source = source(args, path, read)?;
+    let source = source(args, &varied, path, read)?;
     if let RepeatedCommand::Act(act) = &source {
         act.check_target(target)?;
     }
@@ -96,19 +143,30 @@ fn begin(
             return repeat_command(args, &tool, &bed, host, target);
         }
     };
+    let variants = |inspection: &Inspection| {
+        let bench = storage_for_jobs(made, inspection)?;
+        let under = match &bench.kind {
+            PathKind::Directory { .. } => Place::Directory {
+                path: bench.path.clone(),
+            },
+            _ => place.clone(),
+        };
+        let mut jobs = rounds::choose(&args.rounds, &source, &bench, &under)?;
+        jobs.vary(&conditions, (inspection, &place), args.file.is_none())?;
+        Ok::<_, Failure>(jobs)
+    };
     // A refused sweep must leave no store behind, so the store is made after the checks.
+    if conditions
+        .iter()
+        .any(|condition| condition.of_job().next().is_some())
+    {
+        variants(&inspection)?;
+    }
     let mut store = args.shared.store.open(&store_path)?;
     clear_leftovers(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let bench = storage_for_jobs(made, &inspection)?;
-    let jobs = match bench.kind {
-        PathKind::Directory { .. } => {
-            let path = bench.path.clone();
-            rounds::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
-        }
-        _ => rounds::choose(&args.rounds, &source, &bench, &place)?,
-    };
+    let jobs = variants(&inspection)?;
     let cost = cost(args, &jobs, &conditions, &place);
     let schedule = schedule(args, conditions.len(), &cost)?;
     let seed = args.shared.seed.unwrap_or_else(random);
@@ -124,14 +182,34 @@ fn begin(
 }
 
 /// Returns the command to run under the conditions.
-fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<RepeatedCommand, Failure> {
+fn source(
+    args: &SweepArgs,
+    varied: &[Vary],
+    path: &Path,
+    read: ReadCommand,
+) -> Result<RepeatedCommand, Failure> {
+    let mut of_job = varied.iter().filter(|vary| vary.subject.is_of_job());
+    let first = of_job.next();
     if !args.command.is_empty() {
-        return read(&args.command, path);
+        return match first {
+            None => read(&args.command, path),
+            Some(vary) => Err(Failure::usage(format!(
+                "--vary {0}: {0} is an option of jobs; a command after -- has options of its own",
+                vary.subject
+            ))),
+        };
     }
-    let from_file = args.file.as_deref().map(rounds::from_file).transpose()?;
-    Ok(RepeatedCommand::Jobs(
-        from_file.map_or(JobSource::Suite, JobSource::File),
-    ))
+    Ok(RepeatedCommand::Jobs(match (&args.file, first) {
+        (Some(file), _) => JobSource::File(rounds::from_file(file)?),
+        (None, Some(_)) if args.rounds.only.is_empty() => {
+            let suite = args.rounds.suite.clone();
+            JobSource::Made(Box::new(move |inspection| {
+                let scale = Scale::new(&suite, inspection)?.with_longer_trials();
+                Ok((vec![jobs::to_vary(&scale)], scale.file))
+            }))
+        }
+        _ => JobSource::Suite,
+    }))
 }
 
 /// Plans the number of rounds.
@@ -159,7 +237,14 @@ fn cost(args: &SweepArgs, jobs: &Jobs, conditions: &[Condition], place: &Place) 
     let again = if made { file } else { Nanos(0) };
     let once = estimate::of_jobs(&jobs.all, true, &args.rounds.restore());
     let count = conditions.len() as u64;
-    let round = Nanos((once.0 + again.0).saturating_mul(count));
+    let variants = jobs
+        .variant_of
+        .iter()
+        .max()
+        .map_or(1, |last| *last as u64 + 1);
+    // Each variant comes under as many conditions as the others.
+    let trials = once.0.saturating_mul(count / variants);
+    let round = Nanos(trials.saturating_add(again.0.saturating_mul(count)));
     Cost {
         before: Nanos(file.0 + round.0),
         round,
@@ -193,6 +278,8 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
 const EXAMPLES: &str = "\
 Examples:
   assay sweep /data --vary scheduler=all --vary read_ahead_kb=128,512,2048
+  assay sweep /data --vary bs=4k,16k,64k --vary iodepth=1,4,16
+  assay sweep /data --vary rw=randread,randwrite --vary numjobs=1,2,4 --budget 20m
   assay sweep /data --only 'rand-*' --vary governor=performance,schedutil
   assay sweep /data jobs.fio --vary vm.dirty_ratio=5,20 --idle 5s
   assay sweep /mnt/card --vary mount=noatime,relatime --trim
@@ -205,12 +292,16 @@ Examples:
       dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
   assay sweep /dev/sdb1 --destroy-data --vary mkfs=ext4:-b+1024,ext4:-b+4096,xfs
   assay sweep --resume last
+  assay sweep --resume last --add 10
 
 What can be varied: scheduler, a file of the device's queue folder (read_ahead_kb,
 nr_requests, ...), governor, cpufreq_min, cpufreq_max, vm.NAME, mount (options of the
 file system's mount, several put together with +), mkfs (KIND or KIND:OPTION+OPTION,
 made on an unused block device), affinity (0, 0+2, 0-3), file:/PATH, and cmd:NAME with
 a pair of commands. 'all': all that the kernel offers.
+
+Also options of the job, as in a job file of fio: bs, iodepth, numjobs, rw, rwmixread,
+rate_iops, fsync, ioengine, ... (+ joins a pair for reads and writes: bs=4k+64k).
 ";
 
 /// `assay sweep`.
@@ -229,8 +320,8 @@ pub struct SweepArgs {
     /// names without a leading / are in PATH.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
     pub command: Vec<OsString>,
-    /// Setting and its values: SUBJECT=VALUE,VALUE or SUBJECT=all. Several --vary make every
-    /// combination.
+    /// Setting of the system or option of the job, and its values: SUBJECT=VALUE,VALUE or
+    /// SUBJECT=all. Several --vary make every combination.
     #[arg(
         long,
         value_name = "SUBJECT=VALUES",
@@ -259,6 +350,10 @@ pub struct SweepArgs {
     /// Resume an interrupted sweep: run its missing trials.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES, conflicts_with = "seed")]
     pub resume: Option<String>,
+    /// Extend a finished sweep, that of --resume, by so many trials of each job under each
+    /// condition.
+    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub add: Option<u32>,
     #[command(flatten)]
     pub shared: MeasureArgs,
 }
@@ -270,6 +365,8 @@ fn parse_varied(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
     let varied: Result<Vec<Vary>, String> = varied.collect();
     let varied = varied.map_err(Failure::usage)?;
+    let varied = varied.into_iter().map(recognize);
+    let varied: Vec<Vary> = varied.collect::<Result<_, Failure>>()?;
     commands.all_used_by(&varied).map_err(Failure::usage)?;
     Ok(varied)
 }
@@ -305,11 +402,18 @@ fn expand_conditions(
     host: &mut Host,
     path: &Path,
 ) -> Result<Vec<Condition>, Failure> {
-    let subjects = varied.iter().map(|vary| vary.subject.clone()).collect();
-    let offered = host.offers(path, subjects)?;
-    let values = varied.iter().zip(&offered).map(|(vary, offered)| {
-        let values = vary.among(&offered.offer)?;
-        Ok((vary.subject.clone(), values))
+    let subjects = varied.iter().map(|vary| vary.subject.clone());
+    let subjects: Vec<Subject> = subjects.filter(|subject| !subject.is_of_job()).collect();
+    let offered = match subjects.is_empty() {
+        true => Vec::new(),
+        false => host.offers(path, subjects)?,
+    };
+    let values = varied.iter().map(|vary| {
+        let mut offered = offered.iter();
+        let offer = offered.find(|offered| offered.subject == vary.subject);
+        // The job's options are checked when the jobs are made.
+        let offer = offer.map_or(&Offer::Text, |offered| &offered.offer);
+        Ok((vary.subject.clone(), vary.among(offer)?))
     });
     let values: Result<Vec<_>, String> = values.collect();
     cross(&values.map_err(Failure::usage)?).map_err(Failure::usage)

@@ -282,6 +282,7 @@ fn with_every_field() -> Run {
             at: vec![6, 12],
             alpha: 0.0294,
             margin: 0.05,
+            runs_all: false,
         }),
         budget: Some(Nanos::secs(60)),
     };

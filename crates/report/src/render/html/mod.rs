@@ -45,7 +45,7 @@ pub fn write_import(
 ) -> io::Result<()> {
     let gallery = Gallery::of_import(import, verdicts);
     let verdict = verdicts.iter();
-    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(&[], verdicts, &gallery));
     let data = ArchivedDocument {
         name: "import.json",
         ways: vec![Way {
@@ -99,7 +99,7 @@ pub fn write_comparison(
 pub fn import_in(site: &Site, import: &Import, verdicts: Option<&Verdicts>) -> Markup {
     let gallery = Gallery::of_import(import, verdicts);
     let verdict = verdicts.iter();
-    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(&[], verdicts, &gallery));
     site.document(&views::import::page(import, &gallery, verdict.collect()))
 }
 
@@ -197,7 +197,10 @@ fn document(
     standings: Option<&Standings>,
 ) -> Document {
     let verdict = verdicts.into_iter();
-    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, gallery));
+    let verdict = verdict.map(|verdicts| {
+        let conditions = &summary.run.header.plan.conditions;
+        views::ranking::page_section(conditions, verdicts, gallery)
+    });
     let mut document = views::run::full(summary, gallery, verdict.collect());
     if let Some(standings) = standings {
         document.push_after("results", views::run::population(standings));

@@ -9,15 +9,13 @@ use super::look;
 use super::look::{SHADES, Shade};
 use super::page::Page;
 use crate::document::{Cell, Column, Table, TableRow};
-use crate::results::describe;
+use crate::results::effects;
 use crate::results::matrix::{self, Matrix};
 use crate::words::labels::meaning;
 use crate::words::{clean, shorten};
 use assay_lang::{key, tr, translated};
-use assay_model::condition::Condition;
-use assay_model::figures::{Figure, Sample};
+use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_stats::summary::Summary;
 use rust_xlsxwriter::{Chart, Worksheet, XlsxError};
 use std::fmt::Write;
 use std::io;
@@ -73,8 +71,18 @@ impl From<&Matrix> for Grid {
         });
         Self {
             title: matrix.title.clone(),
-            rows: matrix.rows.iter().map(ToString::to_string).collect(),
-            columns: matrix.columns.iter().map(ToString::to_string).collect(),
+            rows: matrix
+                .rows
+                .levels
+                .iter()
+                .map(matrix::Level::heading)
+                .collect(),
+            columns: matrix
+                .columns
+                .levels
+                .iter()
+                .map(matrix::Level::heading)
+                .collect(),
             values: values.collect(),
         }
     }
@@ -305,6 +313,7 @@ fn chart_number(part: &str) -> Option<usize> {
 
 const FILE_SIZE: &str = key!("File size, KiB");
 const RECORD_SIZE: &str = key!("Record size, KiB");
+const SIZES: &str = "file \\ record, KiB";
 
 /// Writes the sheet of a matrix of iozone and returns its chart, if it has one.
 ///
@@ -321,9 +330,9 @@ pub fn write_matrix(
     page.title(&clean(&matrix.title))?;
     page.text(&tr!(
         "In {unit}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
-        unit = matrix.unit.name()
+        unit = matrix.unit
     ))?;
-    page.heading(&matrix::cache_edge_sentence(matrix))?;
+    page.heading(&matrix.sentence())?;
     for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
         let meaning = meaning(shade.label).unwrap_or_default();
         let words = format!("{}: {meaning}", translated(shade.words));
@@ -331,14 +340,14 @@ pub fn write_matrix(
     }
     page.row += 1;
     let head_row = page.row;
-    page.table(&by_size(matrix, |cell| Cell::Measured {
+    page.table(&table_of(matrix, SIZES, |cell| Cell::Measured {
         value: cell.value,
-        digits: matrix.digits(),
+        digits: matrix.digits,
         label: label(cell).to_owned(),
     }))?;
     page.row += 1;
     page.heading(tr!("What each figure measured"))?;
-    page.table(&by_size(matrix, |cell| {
+    page.table(&table_of(matrix, SIZES, |cell| {
         clean(translated(label(cell))).into()
     }))?;
     let below = page.row + 1;
@@ -351,7 +360,7 @@ pub fn write_matrix(
     let axes = Axes {
         columns: translated(RECORD_SIZE),
         rows: translated(FILE_SIZE),
-        values: matrix.unit.name(),
+        values: &matrix.unit,
     };
     let chart = insert(sheet, &Grid::from(matrix), place, axes, below)?;
     if chart.is_none() {
@@ -370,53 +379,25 @@ fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
     cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
 }
 
-/// Returns a table with file sizes as rows and record sizes as columns.
-fn by_size(matrix: &Matrix, shown: impl Fn(&matrix::Cell) -> Cell) -> Table {
-    let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
+/// Returns a table of a matrix. A numeric heading makes the axis numeric, too.
+fn table_of(matrix: &Matrix, corner: &str, shown: impl Fn(&matrix::Cell) -> Cell) -> Table {
+    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
+    let rows = rows.map(|(level, cells)| {
+        let head = match level.heading().parse::<usize>() {
+            Ok(number) => Cell::Count(number),
+            Err(_) => level.heading().into(),
+        };
         let cells = cells
             .iter()
             .map(|cell| cell.as_ref().map_or(Cell::Empty, &shown));
-        TableRow::new(std::iter::once(Cell::count(*kib)).chain(cells).collect())
+        TableRow::new(std::iter::once(head).chain(cells).collect())
     });
-    let sizes = matrix
-        .columns
-        .iter()
-        .map(|kib| Column::number(kib.to_string()));
-    let columns = std::iter::once(Column::text(tr!("file \\ record, KiB"))).chain(sizes);
+    let levels = matrix.columns.levels.iter();
+    let levels = levels.map(|level| Column::number(level.heading()));
+    let corner = Column::text(clean(corner));
     Table {
-        columns: columns.collect(),
+        columns: std::iter::once(corner).chain(levels).collect(),
         rows: rows.collect(),
-    }
-}
-
-/// The two varied settings, with their values in the order of the plan.
-struct Settings {
-    names: [String; 2],
-    values: [Vec<String>; 2],
-}
-
-impl Settings {
-    /// Returns the settings; `None` unless each condition sets the same two.
-    fn of(conditions: &[Condition]) -> Option<Self> {
-        let [a, b] = conditions.first()?.settings.as_slice() else {
-            return None;
-        };
-        let names = [a.subject.to_string(), b.subject.to_string()];
-        let mut values = [Vec::new(), Vec::new()];
-        for condition in conditions {
-            let [a, b] = condition.settings.as_slice() else {
-                return None;
-            };
-            for (index, setting) in [a, b].into_iter().enumerate() {
-                if setting.subject.to_string() != names[index] {
-                    return None;
-                }
-                if !values[index].contains(&setting.value) {
-                    values[index].push(setting.value.clone());
-                }
-            }
-        }
-        Some(Self { names, values })
     }
 }
 
@@ -430,32 +411,33 @@ pub fn write_sweep_matrices(
     figures: &[Figure],
 ) -> Result<Vec<String>, XlsxError> {
     let mut page = Page::new(sheet, look::SURFACES)?;
-    let Some(settings) = Settings::of(&run.header.plan.conditions) else {
+    let maps = effects::maps(&run.header.plan.conditions, figures, None);
+    if maps.is_empty() {
         page.text(tr!("No matrices: they take a sweep of two settings."))?;
-        return Ok(Vec::new());
-    };
-    let [down, across] = &settings.names;
+    }
     let mut charts = Vec::new();
-    let deciding = || figures.iter().filter(|figure| figure.primary);
-    for metric in describe::distinct_metrics(deciding()) {
-        let unit = deciding().find(|figure| figure.metric == metric);
-        let unit = unit.map_or("", |figure| figure.unit.as_str());
-        let grid = settings_grid(run, figures, &settings, metric);
-        page.title(&clean(&grid.title))?;
-        page.text(&tr!("Geometric means in {unit}.", unit = clean(unit)))?;
+    for matrix in &maps {
+        let (down, across) = (&matrix.rows.name, &matrix.columns.name);
+        page.title(&clean(&matrix.title))?;
+        page.text(&tr!(
+            "Geometric means in {unit}.",
+            unit = clean(&matrix.unit)
+        ))?;
         let place = MatrixPosition {
             sheet: look::SURFACES,
             head_row: page.row,
             head_column: 0,
         };
-        page.table(&settings_table(&grid, &format!("{down} \\ {across}"), unit))?;
+        page.table(&table_of(matrix, &format!("{down} \\ {across}"), |cell| {
+            Cell::quantity(cell.value, &*matrix.unit)
+        }))?;
         page.row += 1;
         let axes = Axes {
             columns: across,
             rows: down,
-            values: unit,
+            values: &matrix.unit,
         };
-        let chart = insert(page.sheet, &grid, place, axes, page.row)?;
+        let chart = insert(page.sheet, &Grid::from(matrix), place, axes, page.row)?;
         page.row += match chart {
             Some(_) => 1 + ROWS_COVERED,
             None => 1,
@@ -464,56 +446,4 @@ pub fn write_sweep_matrices(
     }
     page.set_widths()?;
     Ok(charts)
-}
-
-fn settings_table(grid: &Grid, corner: &str, unit: &str) -> Table {
-    let columns = grid.columns.iter().map(|head| Column::number(clean(head)));
-    let rows = grid.rows.iter().zip(&grid.values).map(|(head, values)| {
-        // A numeric heading makes the axis numeric, too.
-        let head = match head.parse::<usize>() {
-            Ok(number) => Cell::Count(number),
-            Err(_) => clean(head).into(),
-        };
-        let values = values
-            .iter()
-            .map(|value| value.map_or(Cell::Empty, |value| Cell::quantity(value, unit)));
-        TableRow::new(std::iter::once(head).chain(values).collect())
-    });
-    Table {
-        columns: std::iter::once(Column::text(clean(corner)))
-            .chain(columns)
-            .collect(),
-        rows: rows.collect(),
-    }
-}
-
-/// Returns the geometric means of one metric; arithmetic means if any figure contains a 0.
-fn settings_grid(run: &Run, figures: &[Figure], settings: &Settings, metric: &str) -> Grid {
-    let value = |row: &str, column: &str| {
-        let is_it = |condition: &&Condition| {
-            let values: Vec<&str> = condition
-                .settings
-                .iter()
-                .map(|s| s.value.as_str())
-                .collect();
-            values == [row, column]
-        };
-        let condition = run.header.plan.conditions.iter().find(is_it)?;
-        let is_it = |f: &&Figure| f.metric == metric && f.condition == condition.name;
-        match &figures.iter().find(is_it)?.sample {
-            Sample::Values { values, .. } => Some(Summary::of(values)?.centre()),
-            Sample::Moments { mean, .. } => Some(*mean),
-        }
-    };
-    let [rows, columns] = settings.values.clone();
-    let values = rows.iter().map(|row| {
-        let cells = columns.iter().map(|column| value(row, column));
-        cells.collect()
-    });
-    Grid {
-        title: metric.to_owned(),
-        values: values.collect(),
-        rows,
-        columns,
-    }
 }

@@ -6,7 +6,7 @@ mod tables;
 
 pub use tables::population;
 
-use super::provenance;
+use super::{provenance, ranking};
 use crate::charts::Gallery;
 use crate::charts::draw::Chart;
 use crate::document::{Block, Column, Detail, Document, Section, Table, TableRow};
@@ -39,7 +39,11 @@ pub fn document(run: &Run) -> Document {
         return document;
     }
     let found = warnings::collect(&summary);
-    let digest = KeyFigures::of(&summary, &found);
+    let mut digest = KeyFigures::of(&summary, &found);
+    if run.header.plan.varies_jobs() {
+        // Figures of different blocks, depths and directions have no common range.
+        digest.lines.clear();
+    }
     // The title of a stress test is already its answer.
     if !(summary.is_of_memory() && digest.lines.is_empty()) {
         document.push(in_short(&digest));
@@ -53,19 +57,21 @@ pub fn document(run: &Run) -> Document {
         false => document.sections.extend(tables::sweep(&Sweep::of(run))),
     }
     document.push(warnings_of(&found));
+    document.sections.extend(ranking::ending(run));
     document
 }
 
 /// Number of warnings in the brief form.
 const FEW_WARNINGS: usize = 3;
 
-/// Returns the warnings of a run that matter most, `closing`, and the key figures and the answer as the
-/// last lines; `None` for a sweep, and for a run without key figures.
+/// Returns the warnings of a run that matter most, `closing`, and as the last lines the key figures and
+/// the answer, of a sweep its ranking; `None` for a run without key figures.
 pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
-    let summary = Summary::of(run);
+    let apart = by_condition(run.clone());
+    let summary = Summary::of(&apart);
     let found = warnings::collect(&summary);
     let digest = KeyFigures::of(&summary, &found);
-    if !run.header.plan.conditions.is_empty() || digest.lines.is_empty() {
+    if digest.lines.is_empty() {
         return None;
     }
     let mut document = titled(run);
@@ -86,6 +92,10 @@ pub fn brief(run: &Run, closing: &[String]) -> Option<Document> {
     }
     stored.blocks.push(Block::Lines(closing.to_vec()));
     document.push(stored);
+    if !run.header.plan.conditions.is_empty() {
+        document.sections.extend(ranking::ending(run));
+        return Some(document);
+    }
     let mut figures = in_short(&digest);
     if let Some(answer) = findings::answer(&summary) {
         figures.say(format!("{}.", answer.text), Some(tone_of(digest.belief)));
@@ -238,7 +248,7 @@ fn figures(summary: &Summary<'_>, document: &mut Document) {
 
 /// Adds all figures of a run: the table, a chart for each question, and folded what they are made of.
 fn all_figures(summary: &Summary<'_>, gallery: &Gallery, document: &mut Document) {
-    document.push(page::sizes(summary, gallery));
+    document.push(page::sizes(gallery));
     document.push(tables::scenario(summary, Detail::Full));
     document.sections.extend(found(summary));
     document.push(tables::load_curves(summary, &gallery.load_curves));

@@ -5,9 +5,9 @@ use crate::charts::Gallery;
 use crate::charts::draw::Chart;
 use crate::charts::latency::{SUBJECTS, plural, records, timed};
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
-use crate::results::matrix::{Matrix, matrices};
+use crate::results::matrix::Matrix;
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
-use crate::results::{describe, matrix};
+use crate::results::{describe, effects, matrix};
 use crate::views::provenance;
 use crate::words::labels::Labels;
 use crate::words::{NameValue, Tone, celsius, clean, labels, numbered};
@@ -175,50 +175,72 @@ fn latency_row(job: &JobSummary<'_>, subject: Option<Direction>) -> TableRow {
 }
 
 /// Returns matrices of file and record sizes, each figure with its label.
-pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
+pub(super) fn sizes(gallery: &Gallery) -> Section {
     let mut section = Section::new("matrices", tr!("File and record sizes"));
-    let matrices = matrices(summary.run);
-    if !matrices.is_empty() {
-        section.say(
-            tr!("Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
-                 the shaded ones measured the page cache. An empty cell was not measured. A surface can be turned: drag it, or \
-                 choose it with Tab and use the arrow keys; + and - zoom."),
-            Some(Tone::Soft),
-        );
+    let is_of_files = |matrix: &&Matrix| matrix.is_of_files();
+    if !gallery.maps.iter().any(|matrix| is_of_files(&matrix)) {
+        return section;
     }
-    // Each matrix has two charts: a map and a surface.
-    for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) {
-        let title = format!("{}, {}", clean(&matrix.title), matrix.unit.name());
-        section.heading(title);
-        section.say(matrix::cache_edge_sentence(matrix), None);
-        section.charts(charts);
-        section.table(by_size(matrix));
-    }
+    section.say(
+        tr!("Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
+             the shaded ones measured the page cache. An empty cell was not measured. A surface can be turned: drag it, or \
+             choose it with Tab and use the arrow keys; + and - zoom."),
+        Some(Tone::Soft),
+    );
+    section.blocks.extend(maps(gallery));
     section
 }
 
-fn by_size(matrix: &Matrix) -> Table {
-    let size = |kib: u64| Bytes(kib.saturating_mul(1024)).to_string();
-    let digits = matrix.digits();
+/// Returns each matrix: its sentence, its charts, and its figures with their labels.
+pub(in crate::views) fn maps(gallery: &Gallery) -> Vec<Block> {
+    let mut section = Section::default();
+    // Each matrix has two charts: a map and a surface.
+    for (matrix, charts) in gallery.maps.iter().zip(gallery.matrices.chunks(2)) {
+        let (_, unit, _) = effects::scale_of(matrix);
+        let title = format!("{}, {unit}", clean(&matrix.title));
+        section.heading(title);
+        let sentence = matrix.sentence();
+        if !sentence.is_empty() {
+            section.say(sentence, None);
+        }
+        section.charts(charts);
+        section.table(table_of(matrix));
+    }
+    section.blocks
+}
+
+fn table_of(matrix: &Matrix) -> Table {
+    let (divisor, _, digits) = effects::scale_of(matrix);
     let cell = |cell: &Option<matrix::Cell>| {
         cell.as_ref().map_or(Cell::Empty, |cell| Cell::Measured {
-            value: cell.value,
+            value: cell.value / divisor,
             digits,
             label: cell.label.clone().unwrap_or("unknown".to_owned()),
         })
     };
-    let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
-        let size = Cell::Text(size(*kib));
+    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
+    let rows = rows.map(|(level, cells)| {
+        let head = Cell::Text(level.to_string());
         TableRow::new(
-            std::iter::once(size)
+            std::iter::once(head)
                 .chain(cells.iter().map(cell))
                 .collect(),
         )
     });
-    let sizes = matrix.columns.iter().map(|kib| Column::number(size(*kib)));
-    let columns = std::iter::once(Column::text(tr!("File"))).chain(sizes);
+    let levels = matrix.columns.levels.iter();
+    let levels = levels.map(|level| Column::number(level.to_string()));
+    let corner = match matrix.is_of_files() {
+        true => tr!("File").to_owned(),
+        false => format!(
+            "{} \\ {}",
+            clean(&matrix.rows.name),
+            clean(&matrix.columns.name)
+        ),
+    };
     Table {
-        columns: columns.collect(),
+        columns: std::iter::once(Column::text(corner))
+            .chain(levels)
+            .collect(),
         rows: rows.collect(),
     }
 }
