@@ -157,11 +157,11 @@ fn run_command(
         Command::Series(args) => series::list_series(&args),
         Command::List(args) => entries::list_results(&args, traits::in_brief),
         Command::Report(args) => report::run(&args),
-        Command::Explain(args) => explain::run(&args),
         Command::Model(ModelGroup::Traits(args)) => {
             targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
         }
         Command::Model(ModelGroup::Power(args)) => rank::show_power(&args),
+        Command::Model(ModelGroup::Explain(args)) => explain::run(&args),
         Command::Model(ModelGroup::Model(command)) => model::run(&command),
         Command::Store(command) => run_store_command(&command),
         Command::Lab(LabGroup::Targets(args)) => list_targets(&args),

@@ -233,7 +233,7 @@ impl Forecast {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn as_jobs_before(
+    pub fn by_earlier_jobs(
         self,
         store: &Store,
         storage: &str,
@@ -256,7 +256,7 @@ impl Forecast {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn as_act_before(
+    pub fn by_earlier_act(
         self,
         store: &Store,
         storage: &str,

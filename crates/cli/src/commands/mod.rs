@@ -166,16 +166,14 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
             "capacity",
         ],
     ),
-    (
-        key!("Judge"),
-        &["require", "rank", "series", "explain", "model"],
-    ),
+    (key!("Judge"), &["require", "rank", "series", "model"]),
     (key!("Results"), &["list", "store"]),
     (key!("Machines"), &["devices", "doctor", "lab"]),
 ];
 
 /// Words of earlier versions, with those of today.
-const RENAMED: [(&str, &str); 21] = [
+const RENAMED: [(&str, &str); 22] = [
+    ("explain", "model explain"),
     ("--qualify", "--replace"),
     ("show", "report"),
     ("plot", "report --chart"),
@@ -283,8 +281,6 @@ pub enum Command {
     Report(ReportArgs),
     /// List stored runs and imports, newest first.
     List(ListArgs),
-    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
-    Explain(ExplainArgs),
     /// Flash traits, bus limits, detectable differences, simulated cards.
     #[command(
         subcommand,
@@ -312,6 +308,8 @@ pub enum ModelGroup {
     Traits(TraitsArgs),
     /// Show which differences a given number of trials can detect.
     Power(PowerArgs),
+    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
+    Explain(ExplainArgs),
     #[command(flatten)]
     Model(ModelCommand),
 }

@@ -34,7 +34,7 @@ pub fn announce(
     }
     let jobs = plan.jobs.iter().map(|planned| &planned.job);
     let jobs: Vec<(&Job, u64)> = jobs.zip(slots).collect();
-    let known = Forecast::new(times).as_jobs_before(store, &inspection.storage.words(), &jobs)?;
+    let known = Forecast::new(times).by_earlier_jobs(store, &inspection.storage.words(), &jobs)?;
     let mut all = facts((plan, writing), inspection, &known, store.path());
     if let Some(target) = target {
         all.insert(0, (tr!("Machine"), clean(target)));
@@ -68,7 +68,7 @@ pub fn announce_act(
 ) -> Result<(), Failure> {
     let all = |once: Nanos| Nanos(once.0.saturating_mul(trials.into()));
     let forecast = Forecast::new(announced.times.map(all));
-    let forecast = forecast.as_act_before(store, &found.words(), (act, trials))?;
+    let forecast = forecast.by_earlier_act(store, &found.words(), (act, trials))?;
     let takes = tr!(
         "{time}: {steps}, {trials}",
         time = forecast,

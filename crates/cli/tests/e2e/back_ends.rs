@@ -79,7 +79,7 @@ fn every_command_says_the_same(bed: &Bed, store: &str, reader: impl FnOnce() -> 
         &["compare", "table@a", "table@b", "--json"],
         &["rank", "table", "--json"],
         &["model", "power", "base"],
-        &["explain", "base", "--json"],
+        &["model", "explain", "base", "--json"],
     ] {
         let [here, there] = [file, store].map(|store| printed(bed, store, words));
         assert_eq!(here, there, "{words:?}");

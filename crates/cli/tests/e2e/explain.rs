@@ -1,4 +1,4 @@
-//! `assay explain` and `assay model fit RUN`: where the time went, on devices whose costs are
+//! `assay model explain` and `assay model fit RUN`: where the time went, on devices whose costs are
 //! known, where there is no flash, and where nothing can be told.
 
 use crate::assay::{Bed, text};
@@ -62,7 +62,7 @@ fn measured(bed: &Bed) -> String {
 
 /// What is said of the last run names nothing that only flash has.
 pub fn assert_claims_no_flash(bed: &Bed) {
-    let shown = bed.run(&["explain", "last"]);
+    let shown = bed.run(&["model", "explain", "last"]);
     shown.assert_code(0);
     for word in ["garbage collection", "erase unit", "mapping", "programming"] {
         let said = shown.out.lines().filter(|line| line.contains(word));
@@ -71,9 +71,9 @@ pub fn assert_claims_no_flash(bed: &Bed) {
     }
 }
 
-/// What `assay explain` says, with parts that add up.
+/// What `assay model explain` says, with parts that add up.
 pub fn explained(bed: &Bed, words: &[&str]) -> Value {
-    let ended = bed.run(&[&["explain"], words, &["--json"]].concat());
+    let ended = bed.run(&[&["model", "explain"], words, &["--json"]].concat());
     ended.assert_code(0);
     let found = ended.json();
     for result in list(&found["results"]) {
@@ -161,7 +161,7 @@ fn a_fit_gives_the_parameters_of_the_part_back() {
         "--json",
     ]);
     run.assert_code(0);
-    let card = bed.run(&["explain", "last", "--json"]).json();
+    let card = bed.run(&["model", "explain", "last", "--json"]).json();
     let us = number(&result(&card, "rand-read-4k")["latency_us"]);
     assert!(
         (us / (150.0 + 8.0 * (2.5 + 3.2)) - 1.0).abs() < 0.03,
@@ -233,7 +233,7 @@ fn a_page_has_a_few_links_and_a_heading_for_each_result() {
     let bed = Bed::new();
     measured(&bed);
     let page = bed.join("explained.html");
-    bed.run(&["explain", "last", "-o", text(&page)])
+    bed.run(&["model", "explain", "last", "-o", text(&page)])
         .assert_code(0);
     let page = fs::read_to_string(page).expect("a page");
     let (_, links) = page.split_once("<nav").expect("links");
@@ -275,7 +275,10 @@ fn conditions_are_not_mixed() {
     let refused = bed.refused(&["model", "fit", text(&file)]);
     assert!(refused.contains("not a file of rates"), "{refused}");
     measured(&bed);
-    for words in [&["explain", "last@bfq"][..], &["model", "fit", "last@bfq"]] {
+    for words in [
+        &["model", "explain", "last@bfq"][..],
+        &["model", "fit", "last@bfq"],
+    ] {
         let refused = bed.refused(words);
         assert!(refused.contains("condition bfq"), "{refused}");
     }
@@ -289,11 +292,13 @@ fn conditions_are_not_mixed() {
     fs::write(&table, text_of_table).expect("it can be written");
     bed.run(&["store", "import", text(&table)]).assert_code(0);
     // A setting that only one condition has names it, as in assay compare.
-    let found = bed.run(&["explain", "last@scheduler=bfq", "--json"]).json();
+    let found = bed
+        .run(&["model", "explain", "last@scheduler=bfq", "--json"])
+        .json();
     assert_eq!(found["figures"][0]["condition"], conditions[1]);
-    let refused = bed.refused(&["explain", "last@nr_requests=64"]);
+    let refused = bed.refused(&["model", "explain", "last@nr_requests=64"]);
     assert!(refused.contains("several conditions"), "{refused}");
-    let other = bed.refused(&["explain", "last", "--bus", "hs401"]);
+    let other = bed.refused(&["model", "explain", "last", "--bus", "hs401"]);
     assert!(other.contains("did you mean hs400?"), "{other}");
 }
 
@@ -314,7 +319,7 @@ fn a_killed_run_is_explained_as_far_as_it_came() {
     running.kill(true);
     let found = explained(&bed, &["last"]);
     assert_eq!(list(&found["results"]).len(), 2, "{found}");
-    let shown = bed.run(&["explain", "last"]);
+    let shown = bed.run(&["model", "explain", "last"]);
     assert!(shown.out.contains("was stopped or killed"), "{}", shown.out);
     // The next start clears up what is left.
     bed.short_run(&folder);
@@ -333,7 +338,7 @@ fn a_trial_that_is_damaged_is_named_and_the_others_are_explained() {
     let mut python = assay_testkit::command("/usr/bin/python3");
     let status = python.args(["-c", damage]).arg(bed.store()).status();
     assert!(status.expect("it can be started").success());
-    let ended = bed.run(&["explain", "last", "--json"]);
+    let ended = bed.run(&["model", "explain", "last", "--json"]);
     ended.assert_code(0);
     assert!(
         ended.err.iter().any(|line| line.contains("damaged")),
@@ -362,7 +367,7 @@ fn an_import_is_placed_on_its_bus_and_not_divided() {
     fs::write(&path, table).expect("it can be written");
     bed.run(&["store", "import", text(&path)]).assert_code(0);
     let found = bed
-        .run(&["explain", "last", "--bus", "hs400", "--json"])
+        .run(&["model", "explain", "last", "--bus", "hs400", "--json"])
         .json();
     assert_eq!(found["fit"]["status"], "refused");
     let words = [

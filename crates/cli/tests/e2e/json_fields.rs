@@ -75,7 +75,7 @@ const OTHERS: [(&str, &str); 31] = [
     ("model", "model fit a --json"),
     ("model", "model compare --json"),
     ("model", "model check --json"),
-    ("explain", "explain a --json"),
+    ("explain", "model explain a --json"),
     (
         "traits",
         "model traits sim:emmc-8gb-hs400,noise=1 --size 256M --json",
@@ -91,7 +91,7 @@ const OTHERS: [(&str, &str); 31] = [
         "import",
         "store import examples/rtsx-before-after.csv --name c --json",
     ),
-    ("explain", "explain c --bus sdr104 --json"),
+    ("explain", "model explain c --bus sdr104 --json"),
     ("series", "series --json"),
     ("series", "series seq-read-1m --json"),
     ("devices", "devices --json"),

@@ -270,7 +270,7 @@ fn a_misspelt_word_gets_its_suggestion_wherever_it_is_one_of_a_known_set() {
         (&["androbench", path, "--journal", "wall"], "wal?"),
         (&["report", "last", "--metric", "raed_bw"], "read_bw?"),
         (
-            &["explain", "last", "--only", "raed-cached"],
+            &["model", "explain", "last", "--only", "raed-cached"],
             "read-cached?",
         ),
         (&["sweep", path, "--vary", "affinitty=0"], "affinity?"),
@@ -287,9 +287,12 @@ fn a_misspelt_word_gets_its_suggestion_wherever_it_is_one_of_a_known_set() {
             &["compare", "governors@performence", "governors@ondemand"],
             "performance?",
         ),
-        (&["explain", "governors", "--bus", "hs4000"], "hs400?"),
         (
-            &["explain", "governors", "--part", "emmc-8gb-hs40"],
+            &["model", "explain", "governors", "--bus", "hs4000"],
+            "hs400?",
+        ),
+        (
+            &["model", "explain", "governors", "--part", "emmc-8gb-hs40"],
             "emmc-8gb-hs400?",
         ),
         (

@@ -127,7 +127,7 @@ fn sides(
         let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
         Some((*line, values, stats))
     });
-    let rows: Vec<(&VerdictRow, [Vec<f64>; 2], [Statistics; 2])> = rows.flatten().collect();
+    let rows: Vec<_> = rows.flatten().collect();
     let all = || {
         rows.iter()
             .flat_map(|(_, values, _)| values)

@@ -1,4 +1,4 @@
-//! `assay explain`: breakdown of the time of an I/O, and possible improvements.
+//! `assay model explain`: breakdown of the time of an I/O, and possible improvements.
 
 use crate::checks::input::{bus_mode, device_model};
 use crate::config;
@@ -14,16 +14,16 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Examples:
-  assay explain last
-  assay explain 3f2a --bus hs400
-  assay explain 3f2a --part mine.toml    written by assay model fit --write-part
+  assay model explain last
+  assay model explain 3f2a --bus hs400
+  assay model explain 3f2a --part mine.toml    written by assay model fit --write-part
 
 Each time names its source: measured, ceiling, fit, part, model, or rest (the remainder).
 What cannot be determined is listed with the reason (docs/explain.md).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
-/// `assay explain`.
+/// `assay model explain`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct ExplainArgs {
@@ -49,7 +49,7 @@ pub struct ExplainArgs {
     pub store: StoreArgs,
 }
 
-/// `assay explain`.
+/// `assay model explain`.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let facts = facts(args)?;
     let (stored, condition) = load_with_condition(&args.store, &args.run)?;
