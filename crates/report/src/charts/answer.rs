@@ -1,9 +1,7 @@
 //! Key figures of a run on a scale from 0 to the ceiling of the bus, with the figures that they are
 //! measured against where these are known: datasheet, speed class, other units of the model.
 
-use super::draw::{
-    Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, question,
-};
+use super::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, question};
 use super::row;
 use crate::results::key_figures::scaled;
 use crate::results::population::Standings;
@@ -71,10 +69,18 @@ fn chart(
             })
         });
         let points: Vec<Point> = points.collect();
-        let mut told: Vec<String> = points.iter().filter_map(|point| point.note.clone()).collect();
+        let mut told: Vec<String> = points
+            .iter()
+            .filter_map(|point| point.note.clone())
+            .collect();
         told.dedup();
         words.extend(told);
-        all.push(series(name, Tint::Nth(number + 2), SeriesStyle::Dots, points));
+        all.push(series(
+            name,
+            Tint::Nth(number + 2),
+            SeriesStyle::Dots,
+            points,
+        ));
     }
     all.retain(|series| !series.points.is_empty());
     let (name, title, axis) = question(unit.name()).unwrap_or((unit.name(), unit.name(), ""));
@@ -110,7 +116,8 @@ fn marks(
         let found = figures.find(|one| one.job == figure.job && one.metric == figure.name);
         found?.quantiles.get("p50").copied()
     };
-    let all = |of: &dyn Fn(&Figure) -> Option<f64>| figures.iter().map(|(_, one)| of(one)).collect();
+    let all =
+        |of: &dyn Fn(&Figure) -> Option<f64>| figures.iter().map(|(_, one)| of(one)).collect();
     [
         (tr!("ceiling of the bus"), all(&|one| of_bus(one)?.ceiling)),
         (tr!("datasheet"), all(&|one| of_bus(one)?.typical)),

@@ -5,7 +5,8 @@
 use super::latency::{SUBJECTS, beside_trials, overlaid, records, scale_of};
 use super::row;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question,
+    slug,
 };
 use crate::results::comparison::{Compared, Side, ends, percent};
 use crate::results::describe::{is_alone, spoken};
@@ -108,7 +109,12 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
 
 /// Draws the metrics of one unit: the trials of both sides of each metric on one axis. If means of
 /// units or runs are compared, each mean is a point.
-fn sides(compared: &Compared<'_>, unit: &str, lines: &[&VerdictRow], sides: [&Side<'_>; 2]) -> Option<Chart> {
+fn sides(
+    compared: &Compared<'_>,
+    unit: &str,
+    lines: &[&VerdictRow],
+    sides: [&Side<'_>; 2],
+) -> Option<Chart> {
     let names = side_names(sides);
     let rows = lines.iter().map(|line| {
         let values = sides.map(|side| values(compared, side, line));
@@ -116,8 +122,16 @@ fn sides(compared: &Compared<'_>, unit: &str, lines: &[&VerdictRow], sides: [&Si
         Some((*line, values, stats))
     });
     let rows: Vec<(&VerdictRow, [Vec<f64>; 2], [Statistics; 2])> = rows.flatten().collect();
-    let all = || rows.iter().flat_map(|(_, values, _)| values).flatten().copied();
-    let extremes = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let all = || {
+        rows.iter()
+            .flat_map(|(_, values, _)| values)
+            .flatten()
+            .copied()
+    };
+    let extremes = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
     let measure = Measure::of_symbol(unit);
     let (name, title, axis) = question(unit).unwrap_or((unit, unit, ""));
     let series = [0, 1].map(|side| {
@@ -171,7 +185,8 @@ fn sides(compared: &Compared<'_>, unit: &str, lines: &[&VerdictRow], sides: [&Si
         )
     });
     let others = || lines.iter().map(|line| line.metric.as_str());
-    let row_name = |line: &VerdictRow| spoken(translated(&line.metric), is_alone(&line.metric, others()));
+    let row_name =
+        |line: &VerdictRow| spoken(translated(&line.metric), is_alone(&line.metric, others()));
     let axis = Axis::new(axis, measure.clone(), scale_of(extremes));
     (!rows.is_empty()).then(|| Chart {
         name: format!("sides-{}", slug(name)),

@@ -4,7 +4,8 @@
 
 use super::{as_f64, row};
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, question,
+    slug,
 };
 use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};

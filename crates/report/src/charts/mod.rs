@@ -11,8 +11,8 @@ pub mod draw;
 pub mod latency;
 
 use crate::results::describe::distinct_metrics;
-use crate::results::population::Standings;
 use crate::results::matrix::{Matrix, cache_edge_row, cache_edge_sentence, matrices};
+use crate::results::population::Standings;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::words::clean;

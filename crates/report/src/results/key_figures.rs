@@ -267,12 +267,8 @@ pub fn scaled(summary: &Summary<'_>) -> Vec<(String, Figure)> {
         let few = jobs.take(FEW_JOBS).flat_map(|job| {
             let name = clean(&job.job.name);
             let figures = job.headlines().into_iter();
-            figures.map(move |figure| {
-                (
-                    format!("{name} {}", describe::metric(&figure.name)),
-                    figure,
-                )
-            })
+            figures
+                .map(move |figure| (format!("{name} {}", describe::metric(&figure.name)), figure))
         });
         found.extend(few);
     }

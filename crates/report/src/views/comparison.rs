@@ -793,7 +793,10 @@ pub(crate) fn page(
     let more = notes.split_off(notes.len().min(NOTES_ON_PAGE));
     verdict.blocks.extend(notes);
     if !more.is_empty() {
-        let mut folded = Section::new("notes", counted!(more.len(), "{n} more note", "{n} more notes"));
+        let mut folded = Section::new(
+            "notes",
+            counted!(more.len(), "{n} more note", "{n} more notes"),
+        );
         folded.blocks = more;
         verdict.blocks.push(Block::Details(folded));
     }
@@ -803,7 +806,10 @@ pub(crate) fn page(
     }
     document.push(required(compared));
     let mut metrics = metrics(compared, Detail::Full, Keep::IfRoom).into_iter();
-    metrics.next().into_iter().for_each(|deciding| document.push(deciding));
+    metrics
+        .next()
+        .into_iter()
+        .for_each(|deciding| document.push(deciding));
     let marks = match compared.is_of_means() {
         true => MARKS_OF_MEANS,
         false => MARKS,
@@ -829,9 +835,8 @@ const NOTES_ON_PAGE: usize = 3;
 const MARKS_OF_MEANS: &str = key!(
     "Every unit, or run where one device is compared, is a mark, the mean of its trials; the bar is the 95 % interval of the geometric mean."
 );
-const MARKS: &str = key!(
-    "Every trial is a mark; the bar is the 95 % interval of the geometric mean."
-);
+const MARKS: &str =
+    key!("Every trial is a mark; the bar is the 95 % interval of the geometric mean.");
 const LATENCIES: &str =
     key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
 

@@ -112,9 +112,14 @@ fn rows(page: &mut Page<'_>, plane: &Plane) -> Result<(SheetChart, u32), XlsxErr
     let mut heads = vec![Column::text("")];
     let at = |column: u16| (look::CHARTS, first, column, last, column);
     for (column, (name, _)) in (1_u16..).step_by(3).zip(&columns) {
-        let head = if columns.len() < 2 { &plane.x.label } else { *name };
+        let head = if columns.len() < 2 {
+            &plane.x.label
+        } else {
+            *name
+        };
         heads.extend([head, tr!("below"), tr!("above")].map(Column::number));
-        let [below, above] = [column + 1, column + 2].map(|column| ChartRange::new_from_range(look::CHARTS, first, column, last, column));
+        let [below, above] = [column + 1, column + 2]
+            .map(|column| ChartRange::new_from_range(look::CHARTS, first, column, last, column));
         let mut ends = ChartErrorBars::new();
         ends.set_type(ChartErrorBarsType::Custom(above, below));
         chart

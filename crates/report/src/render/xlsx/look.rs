@@ -243,7 +243,9 @@ pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
             format!("{}{number}", short.trim_end())
         };
         let taken = |name: &str| {
-            let fixed = [SUMMARY, CHARTS, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History"];
+            let fixed = [
+                SUMMARY, CHARTS, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History",
+            ];
             let fixed = fixed.into_iter();
             let mut all = fixed.chain(names.iter().map(String::as_str));
             all.any(|other| other.eq_ignore_ascii_case(name))

@@ -377,11 +377,12 @@ fn fill_comparison(
     let document = views::comparison::workbook(compared);
     page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
     let [a, b] = compared.known_by();
-    let [a, b] = [(&a, &compared.a_sources), (&b, &compared.b_sources)].map(|(name, sources)| Side {
-        name,
-        figures: sources.iter().flat_map(|source| source.figures).collect(),
-        runs: Vec::new(),
-    });
+    let [a, b] =
+        [(&a, &compared.a_sources), (&b, &compared.b_sources)].map(|(name, sources)| Side {
+            name,
+            figures: sources.iter().flat_map(|source| source.figures).collect(),
+            runs: Vec::new(),
+        });
     let gallery = comparison::Gallery::of(compared, &a, &b);
     let charts = charts::add(workbook, gallery.iter())?;
     let groups = compared

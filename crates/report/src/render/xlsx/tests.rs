@@ -301,9 +301,14 @@ fn bars_have_the_intervals_of_their_trials_and_rates_are_lines() {
     let parts = parts(&samples::with_sustained());
     let bars = &parts["xl/charts/chart1.xml"];
     assert!(bars.contains("<c:barDir val=\"bar\"/>"), "{bars}");
-    assert!(bars.contains("<c:errValType val=\"cust\"/><c:plus>"), "{bars}");
+    assert!(
+        bars.contains("<c:errValType val=\"cust\"/><c:plus>"),
+        "{bars}"
+    );
     assert!(bars.contains("<c:f>Charts!$D$3:"), "above: {bars}");
-    let charts = parts.iter().filter(|(name, _)| name.starts_with("xl/charts/"));
+    let charts = parts
+        .iter()
+        .filter(|(name, _)| name.starts_with("xl/charts/"));
     let lines = charts.filter(|(_, chart)| chart.contains("<c:scatterChart>"));
     assert!(lines.count() >= 1);
 }

@@ -219,7 +219,9 @@ fn draw_legend(plane: &Plane, width: f64) -> Drawing {
     let (mut x, mut y) = (0.0, 0.0);
     let mut placed = Vec::new();
     let longest = as_usize((width - SAMPLE_WIDTH) / text_width("n")).min(LONGEST_LEGEND);
-    let named = seen.into_iter().map(|series| (series, None, series.name.as_str()));
+    let named = seen
+        .into_iter()
+        .map(|series| (series, None, series.name.as_str()));
     let labelled = labels.into_iter();
     let labelled = labelled.map(|(series, label)| (series, Some(label), translated(label)));
     for (series, label, name) in named.chain(labelled) {
