@@ -28,7 +28,7 @@ fn a_comparison_is_a_page_that_begins_with_the_verdict() {
     assert_eq!(page.find("<section"), Some(verdict), "it is the first");
     for word in [
         "rand-read-4k: read_iops",
-        "id=\"pairs\"",
+        "id=\"sides\"",
         "id=\"latency\"",
         "Believe it?",
     ] {

@@ -357,13 +357,13 @@ fn axe() -> Option<PathBuf> {
 
 /// Script that tells the page around it which elements are wider than the window, and what axe finds.
 const JUDGE: &str = "
+    document.querySelectorAll('details').forEach((part) => { part.open = true; });
     const wide = [...document.querySelectorAll('main *, header *, nav *')].filter((one) =>
       !one.closest('.scroll') && !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > window.innerWidth + 1);
     const said = wide.slice(0, 3).map((one) => 'wide: ' + one.outerHTML.slice(0, 120));
     // A telephone scrolls a table, a desk shows all of it.
     const cut = [...document.querySelectorAll('.scroll')].filter((one) => window.innerWidth > 1000 && one.scrollWidth > one.clientWidth);
     said.push(...cut.map((one) => 'cut: ' + one.getAttribute('aria-label') + ' ' + one.scrollWidth + ' > ' + one.clientWidth));
-    document.querySelectorAll('details').forEach((part) => { part.open = true; });
     const judged = window.axe ? axe.run(document, { resultTypes: ['violations'] }) : Promise.resolve({ violations: [] });
     judged.then((found) => {
       said.push(...found.violations.map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join(' | ')));

@@ -113,6 +113,13 @@ fn changes_of(compared: &Compared<'_>, lines: &[&VerdictRow]) -> Option<Chart> {
     })
 }
 
+/// Metric with the values of both sides.
+struct BothSides<'l> {
+    line: &'l VerdictRow,
+    values: [Vec<f64>; 2],
+    stats: [Statistics; 2],
+}
+
 /// Draws the metrics of one unit: the trials of both sides of each metric on one axis. If means of
 /// units or runs are compared, each mean is a point.
 fn sides(
@@ -121,92 +128,96 @@ fn sides(
     lines: &[&VerdictRow],
     sides: [&Side<'_>; 2],
 ) -> Option<Chart> {
-    let names = &compared.names;
-    let rows = lines.iter().map(|line| {
+    let pairs = lines.iter().filter_map(|line| {
         let values = sides.map(|side| values(compared, side, line));
         let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
-        Some((*line, values, stats))
+        Some(BothSides {
+            line,
+            values,
+            stats,
+        })
     });
-    let rows: Vec<_> = rows.flatten().collect();
-    let all = || {
-        rows.iter()
-            .flat_map(|(_, values, _)| values)
-            .flatten()
-            .copied()
-    };
-    let extremes = (
-        all().fold(f64::INFINITY, f64::min),
-        all().fold(0.0, f64::max),
-    );
+    let pairs: Vec<BothSides<'_>> = pairs.collect();
+    let all = || pairs.iter().flat_map(|pair| pair.values.iter().flatten());
+    let low = all().copied().fold(f64::INFINITY, f64::min);
+    let extremes = (low, all().copied().fold(0.0, f64::max));
+    let names = &compared.names;
     let measure = Measure::of_symbol(unit);
-    let (name, title, axis) = question(unit).unwrap_or((unit, unit, ""));
-    let series = [0, 1].map(|side| {
-        let label = |line: &VerdictRow| {
-            let mut own = sides[side].figures.iter();
-            let own = own.find(|figure| figure.metric == line.metric)?;
-            label_of(own.measured.as_deref()?)
-        };
-        let height = |index| row(index) + [-APART, APART][side];
-        let dots = (0..).zip(&rows).flat_map(|(index, (line, values, _))| {
-            let point = |value: &f64| Point {
-                note: Some(measure.write(*value)),
-                label: label(line),
-                ..Point::at(*value, height(index))
-            };
-            values[side].iter().map(point).collect::<Vec<_>>()
-        });
-        let intervals = (0..).zip(&rows).map(|(index, (.., stats))| Point {
-            ends: stats[side].interval.map(|found| (found.low, found.high)),
-            ..Point::at(stats[side].centre(), height(index))
-        });
-        let series = |mark, points| Series {
-            name: names[side].clone(),
-            tint: Tint::Nth(side),
-            mark,
-            points,
-        };
-        [
-            series(SeriesStyle::Intervals, intervals.collect()),
-            series(SeriesStyle::Dots, dots.collect()),
-        ]
-    });
-    let words = rows.iter().map(|(line, values, stats)| {
+    let words = pairs.iter().map(|pair| {
         let of = |side: usize| {
-            tr!(
-                "{mean} ({values})",
-                mean = measure.write(stats[side].centre()),
-                values = compared.counted(values[side].len())
-            )
+            let mean = measure.write(pair.stats[side].centre());
+            let values = compared.counted(pair.values[side].len());
+            let words = tr!("{mean} ({values})", mean, values);
+            format!("{} {words}", names[side])
         };
-        let change = line.change;
-        format!(
-            "{}: {} {}, {} {}; {}: {}",
-            clean(translated(&line.metric)),
-            names[0],
-            of(0),
-            names[1],
-            of(1),
-            change.map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
-            translated(line.verdict.word())
-        )
+        let metric = clean(translated(&pair.line.metric));
+        let unknown = || tr!("change unknown").to_owned();
+        let change = pair.line.change.map_or_else(unknown, change_in_words);
+        let verdict = translated(pair.line.verdict.word());
+        format!("{metric}: {}, {}; {change}: {verdict}", of(0), of(1))
     });
-    let others = || lines.iter().map(|line| line.metric.as_str());
-    let row_name =
-        |line: &VerdictRow| spoken(translated(&line.metric), is_alone(&line.metric, others()));
+    let row_name = |pair: &BothSides<'_>| {
+        let others = lines.iter().map(|line| line.metric.as_str());
+        let alone = is_alone(&pair.line.metric, others);
+        spoken(translated(&pair.line.metric), alone)
+    };
+    let (name, title, axis) = question(unit).unwrap_or((unit, unit, ""));
     let axis = Axis::new(axis, measure.clone(), scale_of(extremes));
-    (!rows.is_empty()).then(|| Chart {
+    let series = [0, 1].map(|side| of_side(&pairs, side, sides[side], &names[side], &measure));
+    (!pairs.is_empty()).then(|| Chart {
         name: format!("sides-{}", slug(name)),
         title: tr!("{title} of both sides", title),
         description: words.collect::<Vec<_>>().join(". "),
         body: Body::Plane(Plane {
             limits: beside_trials(&axis.scale, extremes),
             panels: vec![Panel {
-                y: Axis::names(rows.iter().map(|(line, ..)| row_name(line)).collect()),
+                y: Axis::names(pairs.iter().map(row_name).collect()),
                 series: series.into_iter().flatten().collect(),
             }],
             x: axis,
         }),
     })
+}
+
+/// Returns the intervals and the trials of one side, beside the middle of each row.
+fn of_side(
+    pairs: &[BothSides<'_>],
+    side: usize,
+    of: &Side<'_>,
+    name: &str,
+    measure: &Measure,
+) -> [Series; 2] {
+    let height = |index| row(index) + [-APART, APART][side];
+    let label = |line: &VerdictRow| {
+        let mut own = of.figures.iter();
+        let own = own.find(|figure| figure.metric == line.metric)?;
+        label_of(own.measured.as_deref()?)
+    };
+    let dots = (0..).zip(pairs).flat_map(|(index, pair)| {
+        let label = label(pair.line);
+        pair.values[side].iter().map(move |value| Point {
+            note: Some(measure.write(*value)),
+            label,
+            ..Point::at(*value, height(index))
+        })
+    });
+    let intervals = (0..).zip(pairs).map(|(index, pair)| {
+        let stats = &pair.stats[side];
+        Point {
+            ends: stats.interval.map(|found| (found.low, found.high)),
+            ..Point::at(stats.centre(), height(index))
+        }
+    });
+    let series = |mark, points| Series {
+        name: name.to_owned(),
+        tint: Tint::Nth(side),
+        mark,
+        points,
+    };
+    [
+        series(SeriesStyle::Intervals, intervals.collect()),
+        series(SeriesStyle::Dots, dots.collect()),
+    ]
 }
 
 /// Distance of a side from the middle of its row, in rows.

@@ -3,7 +3,6 @@
 use super::provenance;
 use super::run::{annotated, page, warnings_of};
 use crate::charts::Gallery;
-use crate::charts::draw::slug;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Power, Ranked, pairs, places};
 use crate::results::effects::{self, Effect, Factor, Knee};
@@ -108,16 +107,14 @@ pub(crate) fn page_section(
              interval without an end mark extends beyond the axis.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );
+    section.charts(&gallery.changes);
     for metric in &verdicts.all.metrics {
-        section.heading(clean(&metric.metric));
+        let mut folded = Section::new("metric", clean(&metric.metric));
         for one in &metric.notes {
-            section.say(clean(&one.to_string()), Some(Tone::Care));
+            folded.say(clean(&one.to_string()), Some(Tone::Care));
         }
-        let name = format!("change-{}", slug(&metric.metric));
-        let charts = gallery.changes.iter().filter(|chart| chart.name == name);
-        let charts = charts.map(|chart| Block::Chart(Box::new(chart.clone())));
-        section.blocks.extend(charts);
-        section.table(table_against(metric, verdicts));
+        folded.table(table_against(metric, verdicts));
+        section.blocks.push(Block::Details(folded));
     }
     section
 }
