@@ -249,7 +249,7 @@ fn draw_matrix(matrix: &Matrix, form: Form) -> Chart {
         (clean(&axis.name), levels.collect())
     };
     let is_of_files = matrix.is_of_files();
-    let (divisor, unit, _) = effects::scale_of(matrix);
+    let (divisor, unit, _) = matrix::scale_of(matrix);
     let cell = |cell: &matrix::Cell| GridCell {
         value: cell.value / divisor,
         label: cell.label.clone().unwrap_or_else(|| "unknown".to_owned()),

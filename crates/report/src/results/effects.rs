@@ -7,10 +7,8 @@
 
 use crate::results::describe;
 use crate::results::matrix::{Axis, Cell, Level, Mark, Matrix};
-use crate::words::clean;
-use assay_lang::{enumerate, tr};
 use assay_model::condition::Condition;
-use assay_model::figures::{Figure, Sample, Unit, Verdict};
+use assay_model::figures::{Figure, Sample, Verdict};
 use assay_model::units::{Bytes, as_f64};
 use assay_stats::derive::MetricName;
 use assay_stats::summary::Summary;
@@ -467,52 +465,6 @@ fn mark(at: usize, beyond: &[Relation], index: usize) -> Option<Mark> {
     }
 }
 
-/// Describes the knees of the rows: `Knee of iodepth: 4 at bs=4k and bs=16k; none at bs=64k.`
-pub fn ridge_sentence(matrix: &Matrix) -> String {
-    let mut knees: Vec<(&Level, Vec<String>)> = Vec::new();
-    for (level, cells) in matrix.rows.levels.iter().zip(&matrix.cells) {
-        let is_knee =
-            |cell: &Option<Cell>| cell.as_ref().is_some_and(|c| c.mark == Some(Mark::Knee));
-        let Some(at) = cells.iter().position(is_knee) else {
-            continue;
-        };
-        let (knee, row) = (&matrix.columns.levels[at], level.to_string());
-        match knees.iter_mut().find(|(known, _)| *known == knee) {
-            Some((_, rows)) => rows.push(row),
-            None => knees.push((knee, vec![row])),
-        }
-    }
-    if knees.is_empty() {
-        return String::new();
-    }
-    let (down, across) = (clean(&matrix.rows.name), clean(&matrix.columns.name));
-    let knees: Vec<String> = knees
-        .iter()
-        .map(|(knee, rows)| {
-            tr!(
-                "{knee} at {factor} {levels}",
-                knee,
-                factor = down,
-                levels = enumerate(rows)
-            )
-        })
-        .collect();
-    tr!(
-        "Knee of {factor}, beyond which nothing is better: {knees}.",
-        factor = across,
-        knees = knees.join("; ")
-    )
-}
-
-/// Scale of the values of a matrix in a table: divisor, unit and decimals.
-pub fn scale_of(matrix: &Matrix) -> (f64, &str, usize) {
-    match matrix.unit.as_str() {
-        unit if unit == Unit::BytesPerSec.name() => (1e6, "MB/s", 1),
-        unit if unit == Unit::Nanos.name() => (1e3, "us", 0),
-        unit => (1.0, unit, matrix.digits),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -642,7 +594,7 @@ mod tests {
         let label = maps[0].cells[0][0].as_ref().unwrap().label.as_deref();
         assert_eq!(label, Some("page-cache"), "each cell has its own label");
         assert_eq!(
-            ridge_sentence(&maps[1]),
+            maps[1].sentence(),
             "Knee of iodepth, beyond which nothing is better: 4 at bs 4k and 16k."
         );
         assert_eq!(super::maps(&all[..1], &figures, None), []);

@@ -3,13 +3,13 @@
 //! figures are those of memory, and the size from which on they are those of the device. Those of a
 //! sweep ([`crate::results::effects`]) have a metric by two factors.
 
-use crate::results::effects;
 use crate::words::labels::Labels;
 use crate::words::{clean, enumerate};
 use assay_judge::{Measured, judge};
 use assay_lang::tr;
 use assay_model::act::StepDetail;
 use assay_model::act::iozone::{IozoneStep, RateUnit, Test};
+use assay_model::figures::Unit;
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
@@ -80,7 +80,7 @@ impl Matrix {
     pub fn sentence(&self) -> String {
         match self.is_of_files() {
             true => cache_edge_sentence(self),
-            false => effects::ridge_sentence(self),
+            false => ridge_sentence(self),
         }
     }
 }
@@ -359,6 +359,52 @@ fn count_labels(matrix: &Matrix) -> String {
         all,
         words = enumerate(&words)
     )
+}
+
+/// Describes the knees of the rows: `Knee of iodepth: 4 at bs=4k and bs=16k; none at bs=64k.`
+fn ridge_sentence(matrix: &Matrix) -> String {
+    let mut knees: Vec<(&Level, Vec<String>)> = Vec::new();
+    for (level, cells) in matrix.rows.levels.iter().zip(&matrix.cells) {
+        let is_knee =
+            |cell: &Option<Cell>| cell.as_ref().is_some_and(|c| c.mark == Some(Mark::Knee));
+        let Some(at) = cells.iter().position(is_knee) else {
+            continue;
+        };
+        let (knee, row) = (&matrix.columns.levels[at], level.to_string());
+        match knees.iter_mut().find(|(known, _)| *known == knee) {
+            Some((_, rows)) => rows.push(row),
+            None => knees.push((knee, vec![row])),
+        }
+    }
+    if knees.is_empty() {
+        return String::new();
+    }
+    let (down, across) = (clean(&matrix.rows.name), clean(&matrix.columns.name));
+    let knees: Vec<String> = knees
+        .iter()
+        .map(|(knee, rows)| {
+            tr!(
+                "{knee} at {factor} {levels}",
+                knee,
+                factor = down,
+                levels = enumerate(rows)
+            )
+        })
+        .collect();
+    tr!(
+        "Knee of {factor}, beyond which nothing is better: {knees}.",
+        factor = across,
+        knees = knees.join("; ")
+    )
+}
+
+/// Scale of the values of a matrix in a table: divisor, unit and decimals.
+pub fn scale_of(matrix: &Matrix) -> (f64, &str, usize) {
+    match matrix.unit.as_str() {
+        unit if unit == Unit::BytesPerSec.name() => (1e6, "MB/s", 1),
+        unit if unit == Unit::Nanos.name() => (1e3, "us", 0),
+        unit => (1.0, unit, matrix.digits),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Imported results, and recordings of I/O that can be replayed.
 
+use super::provenance::annotated;
+use super::run::header;
 use super::run::page::drawn;
-use super::run::{annotated, header};
 use super::{provenance, ranking};
 use crate::charts::Gallery;
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};

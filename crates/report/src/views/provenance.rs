@@ -5,11 +5,13 @@ use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::describe;
 use crate::results::describe::{Jobs, stopping_sentences};
 use crate::results::summary::Summary;
+use crate::results::warnings::Warning;
 use crate::words::labels::MEANINGS;
 use crate::words::{
     MAIL_COLUMNS as COLUMNS, NameValue, break_long, clean, labels, sentence, utc, width, wrap,
 };
 use assay_lang::{counted, key, tr, translated};
+use assay_model::annotation::Annotation;
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::Run;
@@ -378,6 +380,26 @@ pub(super) fn method(summary: &Summary<'_>) -> Section {
         ),
     ];
     section.list(limits.map(str::to_owned).into());
+    section
+}
+
+/// Returns name, tags and note given by the user.
+pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
+    let name = annotation.name.as_deref().map(|name| (tr!("Name"), name));
+    let tags = annotation.tags.join(", ");
+    let tags = (!tags.is_empty()).then_some((tr!("Tags"), tags.as_str()));
+    let note = annotation.note.iter().flat_map(|note| note.lines());
+    let note = note.map(|line| (tr!("Note"), line));
+    let facts = name.into_iter().chain(tags).chain(note);
+    let mut section = Section::default();
+    section.facts(facts.map(|(name, text)| (name, clean(text))));
+    section.blocks
+}
+
+/// Warnings with their remedies.
+pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
+    let mut section = Section::new("warnings", tr!("Warnings"));
+    section.warnings(warnings);
     section
 }
 

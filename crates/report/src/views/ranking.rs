@@ -1,7 +1,7 @@
 //! Conditions compared with each other, and the smallest detectable differences.
 
 use super::provenance;
-use super::run::{annotated, page, warnings_of};
+use super::provenance::{annotated, warnings_of};
 use crate::charts::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
 use crate::results::comparison::{Power, Ranked, pairs, places};
@@ -99,7 +99,7 @@ pub(crate) fn page_section(
         section.heading(effects.title);
         section.blocks.extend(effects.blocks);
     }
-    section.blocks.extend(page::maps(gallery));
+    section.blocks.extend(maps(gallery));
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
@@ -195,7 +195,7 @@ fn short_ranking(metric: &MetricRanking) -> Section {
 
 /// Returns a map as a table, with marks before the values.
 fn map_for_terminals(matrix: &Matrix) -> Section {
-    let (divisor, unit, digits) = effects::scale_of(matrix);
+    let (divisor, unit, digits) = matrix::scale_of(matrix);
     let all = || matrix.cells.iter().flatten().flatten();
     let labels: BTreeSet<&str> = all().filter_map(|cell| cell.label.as_deref()).collect();
     let labels: Vec<&str> = labels.into_iter().map(translated).collect();
@@ -385,6 +385,60 @@ fn knee_text(knee: &Knee, effect: &Effect) -> String {
             more,
             p99
         ),
+    }
+}
+
+/// Returns each matrix: its sentence, its charts, and its figures with their labels.
+pub(super) fn maps(gallery: &Gallery) -> Vec<Block> {
+    let mut section = Section::default();
+    // Each matrix has two charts: a map and a surface.
+    for (matrix, charts) in gallery.maps.iter().zip(gallery.matrices.chunks(2)) {
+        let (_, unit, _) = matrix::scale_of(matrix);
+        let title = format!("{}, {unit}", clean(&matrix.title));
+        section.heading(title);
+        let sentence = matrix.sentence();
+        if !sentence.is_empty() {
+            section.say(sentence, None);
+        }
+        section.charts(charts);
+        section.table(table_of(matrix));
+    }
+    section.blocks
+}
+
+fn table_of(matrix: &Matrix) -> Table {
+    let (divisor, _, digits) = matrix::scale_of(matrix);
+    let cell = |cell: &Option<matrix::Cell>| {
+        cell.as_ref().map_or(Cell::Empty, |cell| Cell::Measured {
+            value: cell.value / divisor,
+            digits,
+            label: cell.label.clone().unwrap_or("unknown".to_owned()),
+        })
+    };
+    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
+    let rows = rows.map(|(level, cells)| {
+        let head = Cell::Text(level.to_string());
+        TableRow::new(
+            std::iter::once(head)
+                .chain(cells.iter().map(cell))
+                .collect(),
+        )
+    });
+    let levels = matrix.columns.levels.iter();
+    let levels = levels.map(|level| Column::number(level.to_string()));
+    let corner = match matrix.is_of_files() {
+        true => tr!("File").to_owned(),
+        false => format!(
+            "{} \\ {}",
+            clean(&matrix.rows.name),
+            clean(&matrix.columns.name)
+        ),
+    };
+    Table {
+        columns: std::iter::once(Column::text(corner))
+            .chain(levels)
+            .collect(),
+        rows: rows.collect(),
     }
 }
 

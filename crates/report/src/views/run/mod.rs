@@ -6,6 +6,7 @@ mod tables;
 
 pub use tables::population;
 
+use super::provenance::{annotated, warnings_of};
 use super::{provenance, ranking};
 use crate::charts::Gallery;
 use crate::charts::draw::Chart;
@@ -14,7 +15,6 @@ use crate::results::findings::topics;
 use crate::results::key_figures::{Belief, KeyFigure, KeyFigures};
 use crate::results::summary::{Group, JobSummary, Ladder, Summary};
 use crate::results::sweep::{Sweep, by_condition};
-use crate::results::warnings::Warning;
 use crate::results::{describe, findings, reference, warnings};
 use crate::words::{NameValue, Tone, celsius, clean, enumerate, labels, quantity, utc};
 use assay_lang::{counted, tr};
@@ -118,19 +118,6 @@ pub fn title(summary: &Summary<'_>) -> String {
         Some(answer) => format!("{} ({device})", answer.text),
         None => device,
     }
-}
-
-/// Returns name, tags and note given by the user.
-pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
-    let name = annotation.name.as_deref().map(|name| (tr!("Name"), name));
-    let tags = annotation.tags.join(", ");
-    let tags = (!tags.is_empty()).then_some((tr!("Tags"), tags.as_str()));
-    let note = annotation.note.iter().flat_map(|note| note.lines());
-    let note = note.map(|line| (tr!("Note"), line));
-    let facts = name.into_iter().chain(tags).chain(note);
-    let mut section = Section::default();
-    section.facts(facts.map(|(name, text)| (name, clean(text))));
-    section.blocks
 }
 
 /// Returns a line on the origin of a document, and the user's annotation.
@@ -271,13 +258,6 @@ fn found(summary: &Summary<'_>) -> impl Iterator<Item = Section> {
         blocks: vec![Block::Findings(topic.findings)],
         ..Section::default()
     })
-}
-
-/// Warnings with their remedies.
-pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
-    let mut section = Section::new("warnings", tr!("Warnings"));
-    section.warnings(warnings);
-    section
 }
 
 /// Returns the warnings for a page: the first few, and the others folded.

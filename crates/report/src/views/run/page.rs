@@ -5,10 +5,10 @@ use crate::charts::Gallery;
 use crate::charts::draw::Chart;
 use crate::charts::latency::{SUBJECTS, plural, records, timed};
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
+use crate::results::describe;
 use crate::results::matrix::Matrix;
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
-use crate::results::{describe, effects, matrix};
-use crate::views::provenance;
+use crate::views::{provenance, ranking};
 use crate::words::labels::Labels;
 use crate::words::{NameValue, Tone, celsius, clean, labels, numbered};
 use assay_judge::{DirectionEvidence, Measured};
@@ -187,62 +187,8 @@ pub(super) fn sizes(gallery: &Gallery) -> Section {
              choose it with Tab and use the arrow keys; + and - zoom."),
         Some(Tone::Soft),
     );
-    section.blocks.extend(maps(gallery));
+    section.blocks.extend(ranking::maps(gallery));
     section
-}
-
-/// Returns each matrix: its sentence, its charts, and its figures with their labels.
-pub(in crate::views) fn maps(gallery: &Gallery) -> Vec<Block> {
-    let mut section = Section::default();
-    // Each matrix has two charts: a map and a surface.
-    for (matrix, charts) in gallery.maps.iter().zip(gallery.matrices.chunks(2)) {
-        let (_, unit, _) = effects::scale_of(matrix);
-        let title = format!("{}, {unit}", clean(&matrix.title));
-        section.heading(title);
-        let sentence = matrix.sentence();
-        if !sentence.is_empty() {
-            section.say(sentence, None);
-        }
-        section.charts(charts);
-        section.table(table_of(matrix));
-    }
-    section.blocks
-}
-
-fn table_of(matrix: &Matrix) -> Table {
-    let (divisor, _, digits) = effects::scale_of(matrix);
-    let cell = |cell: &Option<matrix::Cell>| {
-        cell.as_ref().map_or(Cell::Empty, |cell| Cell::Measured {
-            value: cell.value / divisor,
-            digits,
-            label: cell.label.clone().unwrap_or("unknown".to_owned()),
-        })
-    };
-    let rows = matrix.rows.levels.iter().zip(&matrix.cells);
-    let rows = rows.map(|(level, cells)| {
-        let head = Cell::Text(level.to_string());
-        TableRow::new(
-            std::iter::once(head)
-                .chain(cells.iter().map(cell))
-                .collect(),
-        )
-    });
-    let levels = matrix.columns.levels.iter();
-    let levels = levels.map(|level| Column::number(level.to_string()));
-    let corner = match matrix.is_of_files() {
-        true => tr!("File").to_owned(),
-        false => format!(
-            "{} \\ {}",
-            clean(&matrix.rows.name),
-            clean(&matrix.columns.name)
-        ),
-    };
-    Table {
-        columns: std::iter::once(Column::text(corner))
-            .chain(levels)
-            .collect(),
-        rows: rows.collect(),
-    }
 }
 
 /// Describes device, path, run and machine.
