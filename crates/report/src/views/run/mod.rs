@@ -15,6 +15,7 @@ use crate::results::findings::topics;
 use crate::results::key_figures::{Belief, KeyFigure, KeyFigures};
 use crate::results::summary::{Group, JobSummary, Ladder, Summary};
 use crate::results::sweep::{Sweep, by_condition};
+use crate::results::warnings::Warning;
 use crate::results::{describe, findings, reference, warnings};
 use crate::words::{NameValue, Tone, celsius, clean, enumerate, labels, quantity, utc};
 use assay_lang::{counted, tr};
