@@ -156,7 +156,7 @@ const AFTER: &str = "\
 Examples:
   assay lab soak /mnt/data --for 24h --size 8G
   assay lab soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
-  assay lab soak --resume last               after a kill, a lost board or Ctrl-C
+  assay lab soak --resume last   after a kill, a lost board or Ctrl-C
 
 docs/soak.md says what is written, checked and kept.
 
