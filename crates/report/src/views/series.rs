@@ -433,7 +433,8 @@ mod tests {
             ),
         ];
         let text = terminal(&list(&all, Some(FIRST_MS)));
-        let place = |word: &str| text.find(word).unwrap();
+        let (_, answer) = text.split_once("\nAnswer\n").unwrap();
+        let place = |word: &str| answer.find(word).unwrap();
         assert!(place("2 slowdowns") < place("rand-read-8k: "));
         assert!(place("rand-read-8k: ") < place("seq-read-1m: "));
         assert!(!text.contains('\u{1b}'), "{text}");
