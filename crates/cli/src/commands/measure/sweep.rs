@@ -279,7 +279,7 @@ const EXAMPLES: &str = "\
 Examples:
   assay sweep /data --vary scheduler=all --vary read_ahead_kb=128,512,2048
   assay sweep /data --vary bs=4k,16k,64k --vary iodepth=1,4,16
-  assay sweep /data --vary rw=randread,randwrite --vary numjobs=1,2,4 --budget 20m
+  assay sweep /data --vary rw=read,randread --vary numjobs=1,2,4 --budget 20m
   assay sweep /data --only 'rand-*' --vary governor=performance,schedutil
   assay sweep /data jobs.fio --vary vm.dirty_ratio=5,20 --idle 5s
   assay sweep /mnt/card --vary mount=noatime,relatime --trim
