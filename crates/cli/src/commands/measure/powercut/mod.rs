@@ -159,7 +159,7 @@ Examples:
       --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
   assay lab powercut --on ssh://root@board /dev/sda --destroy-data \\
       --cut command:'relay cycle 3'
-  assay lab powercut --on ssh://root@board --resume   after a kill or a lost board
+  assay lab powercut --on ssh://root@board --resume   after a kill
 
 Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 an acknowledged
 write was lost or torn, 5 the board did not come back,
