@@ -812,7 +812,7 @@ mod tests {
         for (group, expected) in [
             ("lab agent", "push, list, remove"),
             ("lab", "targets, agent, campaign"),
-            ("model", "traits, power, limits, compare"),
+            ("model", "traits, power, explain, limits"),
         ] {
             let words = ["assay"].into_iter().chain(group.split(' '));
             let line = parse(words.map(OsString::from)).unwrap_err().to_string();

@@ -473,6 +473,6 @@ mod tests {
         let dots: Vec<(&str, usize)> = dots
             .map(|series| (series.name.as_str(), series.points.len()))
             .collect();
-        assert_eq!(dots, [("old", 3 * rows), ("new", 3 * rows)]);
+        assert_eq!(dots, [("6.6.63", 3 * rows), ("6.6.8-board", 3 * rows)]);
     }
 }

@@ -16,7 +16,7 @@ const AFTER_HELP: &str = "\
 Examples:
   assay model explain last
   assay model explain 3f2a --bus hs400
-  assay model explain 3f2a --part mine.toml    written by assay model fit --write-part
+  assay model explain 3f2a --part mine.toml    written by assay model fit
 
 Each time names its source: measured, ceiling, fit, part, model, or rest (the remainder).
 What cannot be determined is listed with the reason (docs/explain.md).

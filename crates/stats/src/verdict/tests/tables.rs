@@ -349,7 +349,7 @@ fn the_schedulers_are_judged() {
     assert!(found.deciding.is_empty());
     assert_eq!(
         found.sentence.to_string(),
-        "no significant difference between fiops, noop, bfq, cfq, deadline, zen, vr, row and sio"
+        "no difference found between fiops, noop, bfq, cfq, deadline, zen, vr, row and sio"
     );
 }
 
