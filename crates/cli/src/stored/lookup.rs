@@ -10,7 +10,7 @@ use assay_dialects::import::{Format, Taken, read};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::{Run, RunStatus};
 use assay_model::text::meant;
-use assay_report::comparison;
+use assay_report::names;
 use assay_report::words::enumerate;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::Options;
@@ -457,8 +457,8 @@ impl FigureSource {
     }
 
     /// Returns the source in the form for reports.
-    pub fn shown(&self) -> comparison::ComparedSource<'_> {
-        comparison::ComparedSource {
+    pub fn shown(&self) -> names::ComparedSource<'_> {
+        names::ComparedSource {
             name: &self.name,
             lasting_name: &self.lasting_name,
             figures: &self.figures,

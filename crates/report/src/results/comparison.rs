@@ -5,7 +5,7 @@
 
 use crate::results::describe::{Jobs, is_alone, spoken};
 use crate::results::findings::losses;
-use crate::results::names;
+use crate::results::names::{self, ComparedSource};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::results::warnings::{NAMES, Warning};
@@ -102,41 +102,6 @@ pub struct Side<'a> {
     pub figures: Vec<&'a Figure>,
     /// Runs of the figures, with only their counted trials; empty for imports.
     pub runs: Vec<&'a Run>,
-}
-
-/// Source of figures.
-#[derive(Clone, Copy, Debug)]
-pub struct ComparedSource<'a> {
-    /// Name in the user's words.
-    pub name: &'a str,
-    /// Name that does not depend on the user's words: of a run or an import, else its id; path of a
-    /// file.
-    pub lasting_name: &'a str,
-    /// Figures of the source, of one condition.
-    pub figures: &'a [Figure],
-    /// Run of the figures; `None` for imported results.
-    pub run: Option<&'a Run>,
-    /// Tool, kernel and command line stated in imported results, one line each.
-    pub circumstances: &'a [String],
-}
-
-impl ComparedSource<'_> {
-    /// Returns the condition, if one was named.
-    pub fn condition(&self) -> Option<&str> {
-        self.name.rsplit_once('@').map(|(_, condition)| condition)
-    }
-
-    /// Identifies a run by its id and a file by its name without directories; with the condition,
-    /// if one was named. Safe to display.
-    pub fn known_by(&self) -> String {
-        let (name, condition) = match self.name.rsplit_once('@') {
-            Some((name, condition)) => (name, format!("@{condition}")),
-            None => (self.name, String::new()),
-        };
-        let file = name.rsplit('/').next().unwrap_or_default();
-        let name = self.run.map_or(file, |run| &run.header.id);
-        clean(&format!("{name}{condition}"))
-    }
 }
 
 impl<'a> Compared<'a> {

@@ -1,13 +1,49 @@
-//! Names of the sides of a comparison: what the user calls them, else what tells them apart.
+//! Sources of a comparison, and the names of its sides: what the user calls them, else what tells
+//! them apart.
 //!
 //! Columns, legends, sentences and charts take the names from here. Data for programs says A and B.
 
-use crate::results::comparison::ComparedSource;
 use crate::words::labels::maker_and_model;
 use crate::words::{clean, shorten, width};
+use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::storage::Backing;
 use std::collections::BTreeSet;
+
+/// Source of figures.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedSource<'a> {
+    /// Name in the user's words.
+    pub name: &'a str,
+    /// Name that does not depend on the user's words: of a run or an import, else its id; path of a
+    /// file.
+    pub lasting_name: &'a str,
+    /// Figures of the source, of one condition.
+    pub figures: &'a [Figure],
+    /// Run of the figures; `None` for imported results.
+    pub run: Option<&'a Run>,
+    /// Tool, kernel and command line stated in imported results, one line each.
+    pub circumstances: &'a [String],
+}
+
+impl ComparedSource<'_> {
+    /// Returns the condition, if one was named.
+    pub fn condition(&self) -> Option<&str> {
+        self.name.rsplit_once('@').map(|(_, condition)| condition)
+    }
+
+    /// Identifies a run by its id and a file by its name without directories; with the condition,
+    /// if one was named. Safe to display.
+    pub fn known_by(&self) -> String {
+        let (name, condition) = match self.name.rsplit_once('@') {
+            Some((name, condition)) => (name, format!("@{condition}")),
+            None => (self.name, String::new()),
+        };
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let name = self.run.map_or(file, |run| &run.header.id);
+        clean(&format!("{name}{condition}"))
+    }
+}
 
 /// Maximum width of a name, in columns.
 const LONGEST: usize = 14;

@@ -1,8 +1,9 @@
 //! Two runs of the fixture that differ in a known way, and a sweep, for tests of what
 //! shows verdicts.
 
-use crate::results::comparison::{Compared, ComparedSource, Ranked};
+use crate::results::comparison::{Compared, Ranked};
 use crate::results::names;
+use crate::results::names::ComparedSource;
 use crate::testing::fixture;
 use assay_lang::Told;
 use assay_model::condition::{Condition, Setting, Subject};

@@ -1,9 +1,10 @@
 //! Provenance of figures: device, kernel, command and jobs.
 
 use crate::document::{self, Block, Section};
-use crate::results::comparison::{Compared, ComparedSource};
+use crate::results::comparison::Compared;
 use crate::results::describe;
 use crate::results::describe::{Jobs, stopping_sentences};
+use crate::results::names::ComparedSource;
 use crate::results::summary::Summary;
 use crate::results::warnings::Warning;
 use crate::words::labels::MEANINGS;
