@@ -109,9 +109,9 @@ pub fn build(names: &[impl AsRef<str>], toolchain: &Toolchain) -> Result<()> {
 
 /// Largest sizes of agents, in bytes. These agents are built on every change.
 const LIMITS: [(&str, u64); 3] = [
-    ("aarch64", 851_000),
+    ("aarch64", 858_000),
     ("aarch64-sqlite", 2_330_000),
-    ("x86_64", 993_000),
+    ("x86_64", 1_002_000),
 ];
 
 /// Crates that the agent may contain, besides derive macros, which add no code. Adding one is a

@@ -324,8 +324,8 @@ pub struct Limits {
 /// Present limits. Lower them with the change that makes it possible; a higher one is a commit of
 /// its own that says why.
 pub const NOW: Limits = Limits {
-    lines: 181_600,
-    files: 444,
+    lines: 185_800,
+    files: 453,
     idiom_permille: 5,
     doc_permille: 20,
     shared_names: 0,
