@@ -116,16 +116,16 @@ impl Store {
         self.summaries(newest, &[device.into(), most.into()], summary)
     }
 
-    /// Returns the job and the start, in milliseconds since 1970 (UTC), of each trial of a run, in
-    /// the order of the run.
+    /// Returns the position and the start, in milliseconds since 1970 (UTC) by the clock of the
+    /// target, of each trial of a run, in the order of the run.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn trial_starts(&self, run_id: &str) -> Result<Vec<(String, u64)>, StoreError> {
+    pub fn trial_starts(&self, run_id: &str) -> Result<Vec<(u32, u64)>, StoreError> {
         self.database.query(
-            "SELECT job, started_unix_ms FROM trials WHERE run_id = ?1 ORDER BY position",
+            "SELECT position, started_unix_ms FROM trials WHERE run_id = ?1 ORDER BY position",
             &[run_id.into()],
-            |row| Ok((row.get("job")?, row.get("started_unix_ms")?)),
+            |row| Ok((row.get("position")?, row.get("started_unix_ms")?)),
         )
     }
 

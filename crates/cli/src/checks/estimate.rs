@@ -9,12 +9,12 @@ use assay_model::act::capacity::Task;
 use assay_model::act::memory::MemoryPattern;
 use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job, OpenSync};
-use assay_model::plan::{Place, Plan, PlannedJob};
+use assay_model::plan::{Place, Plan};
 use assay_model::run::{RunHeader, RunStatus};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::{Inspection, PathKind};
 use assay_store::{RunSummary, SomeTrials, Store, StoreError};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// Overhead of a trial: opening, evicting, flushing and collecting evidence.
@@ -64,8 +64,8 @@ pub struct Speed {
 impl Speed {
     /// Estimates the time to move `bytes` and to flush `flushes` times.
     pub const fn time(self, bytes: Bytes, flushes: u64) -> Nanos {
-        let moved = bytes.0 / (self.bytes_per_sec / 1_000) * 1_000_000;
-        Nanos(moved + self.flush.0.saturating_mul(flushes))
+        let moved = (bytes.0 / (self.bytes_per_sec / 1_000)).saturating_mul(1_000_000);
+        Nanos(moved.saturating_add(self.flush.0.saturating_mul(flushes)))
     }
 
     /// Estimates the time of small I/Os, one after the other.
@@ -90,14 +90,15 @@ impl Speed {
             _ => ios,
         };
         let at_end = u64::from(job.flush.at_end.is_some());
-        let moved = self.time(bytes, flushes + at_end).0;
-        let own = moved + self.small_ios(waits).0 + pauses(job);
+        let moved = self.time(bytes, flushes.saturating_add(at_end)).0;
+        let own = moved.saturating_add(self.small_ios(waits).0);
+        let own = own.saturating_add(pauses(job));
         let limited = match job.runtime {
             Some(limit) if job.time_based => limit.0,
             Some(limit) => limit.0.min(own),
             None => own,
         };
-        Nanos(job.ramp_time.0 + limited)
+        Nanos(job.ramp_time.0.saturating_add(limited))
     }
 
     fn of_trial(self, job: &Job, set: bool, restore: &Restore) -> Nanos {
@@ -105,7 +106,9 @@ impl Speed {
             return SIMULATED_TRIAL;
         }
         let setting = if set { CONDITION.0 } else { 0 };
-        Nanos(self.of_job(job).0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+        let around = AROUND_A_TRIAL.0 + setting;
+        let idle = restore.idle.0.saturating_add(around);
+        Nanos(self.of_job(job).0.saturating_add(idle))
     }
 
     /// Estimates the time of AndroBench's files, without the time to make them.
@@ -114,7 +117,8 @@ impl Speed {
             FileStart::Written => self.time(phase.all_bytes(), 1).0,
             FileStart::Empty => 0,
         };
-        Nanos(made + self.of_job(&phase.job()).0 + AROUND_AN_ACT.0)
+        let own = self.of_job(&phase.job()).0.saturating_add(AROUND_AN_ACT.0);
+        Nanos(own.saturating_add(made))
     }
 
     /// Estimates the time of the transactions of a database. A commit writes and flushes the
@@ -149,13 +153,17 @@ pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
     let trials = jobs
         .iter()
         .map(|job| SPEEDS[0].of_trial(job, set, restore).0);
-    Nanos(trials.sum())
+    Nanos(trials.fold(0, u64::saturating_add))
 }
 
 /// Adds estimates for fast and slow storage.
 pub fn sum(times: impl Iterator<Item = [Nanos; 2]>) -> [Nanos; 2] {
     times.fold([Nanos(0); 2], |[usual, slow], [more, much_more]| {
-        [Nanos(usual.0 + more.0), Nanos(slow.0 + much_more.0)]
+        [
+            usual.0.saturating_add(more.0),
+            slow.0.saturating_add(much_more.0),
+        ]
+        .map(Nanos)
     })
 }
 
@@ -175,7 +183,7 @@ pub fn of_act(act: &Act, steps: &[Job]) -> [Nanos; 2] {
                 steps.iter().map(of_step).collect()
             }
         };
-        Nanos(times.iter().map(|time| time.0).sum())
+        Nanos(times.iter().fold(0, |all, time| all.saturating_add(time.0)))
     })
 }
 
@@ -228,8 +236,8 @@ impl Forecast {
         }
     }
 
-    /// Replaces the estimates by the times that jobs took in the newest run on this storage that has
-    /// them all; `jobs` says how often each is repeated.
+    /// Replaces the estimates by the times that the jobs of a plan took in the newest run on this
+    /// storage that has them all, with the same actions before each trial.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -237,16 +245,16 @@ impl Forecast {
         self,
         store: &Store,
         storage: &str,
-        jobs: &[(&Job, u64)],
+        plan: &Plan,
     ) -> Result<Self, StoreError> {
         let found = newest_on(storage, store, |run, header| {
             // Between two trials of a run that takes turns, the other side has its own.
-            if header.paired.is_some() {
+            if header.paired.is_some() || header.plan.restore != plan.restore {
                 return Ok(None);
             }
             let starts = store.trial_starts(&run.id)?;
             let span = (run.started_unix_ms, run.finished_unix_ms);
-            Ok(time_of_jobs(&header.plan.jobs, span, &starts, jobs))
+            Ok(time_of_jobs(&header.plan, span, &starts, plan))
         })?;
         Ok(found.unwrap_or(self))
     }
@@ -263,11 +271,13 @@ impl Forecast {
         (act, trials): (&Act, u32),
     ) -> Result<Self, StoreError> {
         let found = newest_on(storage, store, |run, header| {
-            let acts = header.acts.as_ref();
+            let alone = header.paired.is_none() && header.plan.conditions.is_empty();
+            let acts = header.acts.as_ref().filter(|_| alone);
             let same = acts.filter(|acts| acts.acts == std::slice::from_ref(act));
             let taken = run.finished_unix_ms.zip(same).map(|(end, acts)| {
                 let all = end.saturating_sub(run.started_unix_ms);
-                Nanos::millis(all * u64::from(trials) / (acts.slots.len() as u64).max(1))
+                let slots = (acts.slots.len() as u64).max(1);
+                millis(all.saturating_mul(trials.into()) / slots)
             });
             Ok(taken.filter(|_| run.status == RunStatus::Finished))
         })?;
@@ -282,8 +292,11 @@ fn newest_on(
     time: impl Fn(&RunSummary, &RunHeader) -> Result<Option<Nanos>, StoreError>,
 ) -> Result<Option<Forecast>, StoreError> {
     for run in store.runs_on(storage, LOOKED_INTO)? {
-        let header = store.load_some(&run.id, |_| SomeTrials::Last)?.run.header;
-        if let Some(usual) = time(&run, &header)? {
+        // A damaged run tells nothing.
+        let Ok(loaded) = store.load_some(&run.id, |_| SomeTrials::Last) else {
+            continue;
+        };
+        if let Some(usual) = time(&run, &loaded.run.header)? {
             let (slow, run) = (None, Some(run.id));
             return Ok(Some(Forecast { usual, slow, run }));
         }
@@ -291,29 +304,46 @@ fn newest_on(
     Ok(None)
 }
 
-/// Returns the time of jobs by the median of the times between the starts of their trials, and by
-/// the time before the first one, when the test file was written. `None` if the run lacks a job.
+/// Returns the time of a plan's jobs by the median of the times between the starts of their trials in
+/// an earlier run, and by the time before its first one, when the test file was written. `None` if
+/// the run lacks a job, or its target had another clock than this machine.
 fn time_of_jobs(
-    planned: &[PlannedJob],
+    earlier: &Plan,
     (started, finished): (u64, Option<u64>),
-    starts: &[(String, u64)],
-    jobs: &[(&Job, u64)],
+    starts: &[(u32, u64)],
+    plan: &Plan,
 ) -> Option<Nanos> {
-    let first = starts.first()?.1;
+    let (finished, first) = (finished?, starts.first()?.1);
+    let in_run = |start: u64| (started..=finished).contains(&start);
+    if !starts.iter().all(|(_, start)| in_run(*start)) {
+        return None;
+    }
     let later = starts.iter().skip(1).map(|(_, start)| *start);
-    let mut times: HashMap<&str, Vec<u64>> = HashMap::new();
-    for ((name, start), end) in starts.iter().zip(later.chain(finished)) {
+    let mut times: HashMap<usize, Vec<u64>> = HashMap::new();
+    for ((position, start), end) in starts.iter().zip(later.chain([finished])) {
+        let slot = earlier.order.get(*position as usize)?;
         let time = end.saturating_sub(*start);
-        times.entry(name).or_default().push(time);
+        times.entry(slot.job).or_default().push(time);
     }
-    let mut all = first.saturating_sub(started);
-    for (job, number) in jobs {
-        planned.iter().find(|planned| planned.job == **job)?;
-        let times = times.get_mut(&*job.name)?;
+    let mut slots: BTreeMap<usize, u64> = BTreeMap::new();
+    for slot in &plan.order {
+        *slots.entry(slot.job).or_default() += 1;
+    }
+    let mut all = first - started;
+    for (index, number) in slots {
+        let job = &plan.jobs[index].job;
+        let mut jobs = earlier.jobs.iter();
+        let times = times.get_mut(&jobs.position(|planned| planned.job == *job)?)?;
         times.sort_unstable();
-        all += times[times.len() / 2] * number;
+        // The lower one of two: the other may include a pause before the run was resumed.
+        let median = times[(times.len() - 1) / 2];
+        all = all.saturating_add(median.saturating_mul(number));
     }
-    Some(Nanos::millis(all))
+    Some(millis(all))
+}
+
+fn millis(time: u64) -> Nanos {
+    Nanos(time.saturating_mul(1_000_000))
 }
 
 impl fmt::Display for Forecast {
@@ -518,6 +548,7 @@ mod tests {
     use super::*;
     use assay_model::act::androbench::{Schema, Statement, Synchronous};
     use assay_model::job::{Flush, FlushCall, Rw};
+    use assay_model::plan::{PlannedJob, Slot};
 
     #[test]
     fn a_disk_that_fills_a_little_has_the_same_test_file() {
@@ -575,30 +606,36 @@ mod tests {
 
     #[test]
     fn jobs_take_as_long_as_before_where_all_of_them_ran() {
-        let [read, write] =
-            ["read", "write"].map(|name| Job::new(name, Rw::Read, Bytes(4096), Bytes(4096)));
-        let planned = [&read, &write].map(|job| PlannedJob {
-            job: job.clone(),
-            trials: 2,
-        });
-        let starts = [
-            ("read", 1_500),
-            ("write", 1_600),
-            ("read", 2_000),
-            ("write", 2_100),
-        ];
-        let starts = starts.map(|(name, at)| (name.to_owned(), at));
-        let time =
-            |jobs: &[(&Job, u64)]| time_of_jobs(&planned, (1_000, Some(2_500)), &starts, jobs);
-        // 500 ms before the first trial; reads take 100 ms, writes 400 ms.
-        let both = [(&read, 10), (&write, 10)];
-        assert_eq!(time(&both), Some(Nanos::millis(500 + 1_000 + 4_000)));
-        let other = Job::new("other", Rw::Read, Bytes(4096), Bytes(4096));
-        assert_eq!(time(&[(&read, 1), (&other, 1)]), None);
-        let larger = Job {
-            size: Bytes(8192),
-            ..read.clone()
+        let job = |name: &str, bs: u64| Job::new(name, Rw::Read, Bytes(bs), Bytes(1 << 20));
+        let plan = |jobs: &[Job], order: &[usize]| Plan {
+            jobs: jobs
+                .iter()
+                .map(|job| PlannedJob {
+                    job: job.clone(),
+                    trials: 2,
+                })
+                .collect(),
+            order: order.iter().map(|job| Slot::plain(*job, 1)).collect(),
+            ..Plan::once("r".to_owned(), Place::Memory)
         };
-        assert_eq!(time(&[(&larger, 1)]), None);
+        // Variants of a job share its name.
+        let [small, large] = [job("a", 4096), job("a", 65536)];
+        let both = [small.clone(), large.clone()];
+        let earlier = plan(&both, &[0, 1, 0, 1]);
+        let starts = [(0, 1_500), (1, 1_600), (2, 2_000), (3, 2_100)];
+        let time = |span, plan: &Plan| time_of_jobs(&earlier, span, &starts, plan);
+        let span = (1_000, Some(2_500));
+        // 500 ms before the first trial; small ones take 100 ms, large ones 400 ms.
+        let now = plan(&both, &[0, 1, 1]);
+        assert_eq!(time(span, &now), Some(Nanos::millis(500 + 100 + 800)));
+        let other = plan(&[small.clone(), job("b", 4096)], &[0, 1]);
+        assert_eq!(time(span, &other), None);
+        // The clock of a board that is a day ahead, or in 1970.
+        assert_eq!(time((3_000, Some(4_000)), &now), None);
+        assert_eq!(time((1_000, Some(2_050)), &now), None);
+        // An interrupted run goes on the next day.
+        let paused = [(0, 1_500), (1, 1_600), (2, 80_000_000), (3, 80_000_100)];
+        let found = time_of_jobs(&earlier, (1_000, Some(80_000_500)), &paused, &now);
+        assert_eq!(found, Some(Nanos::millis(500 + 100 + 800)));
     }
 }

@@ -6,7 +6,6 @@ use crate::output::{say, talk_columns};
 use assay_lang::{counted, tr};
 use assay_model::act::Act;
 use assay_model::condition::Condition;
-use assay_model::job::Job;
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Storage;
 use assay_model::units::Nanos;
@@ -28,13 +27,8 @@ pub fn announce(
     times: [Nanos; 2],
     store: &Store,
 ) -> Result<(), Failure> {
-    let mut slots = vec![0; plan.jobs.len()];
-    for slot in &plan.order {
-        slots[slot.job] += 1;
-    }
-    let jobs = plan.jobs.iter().map(|planned| &planned.job);
-    let jobs: Vec<(&Job, u64)> = jobs.zip(slots).collect();
-    let known = Forecast::new(times).by_earlier_jobs(store, &inspection.storage.words(), &jobs)?;
+    let words = inspection.storage.words();
+    let known = Forecast::new(times).by_earlier_jobs(store, &words, plan)?;
     let mut all = facts((plan, writing), inspection, &known, store.path());
     if let Some(target) = target {
         all.insert(0, (tr!("Machine"), clean(target)));

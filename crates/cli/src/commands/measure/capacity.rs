@@ -71,9 +71,15 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
 
 /// Describes the writes and their duration.
 fn announcement(task: &Task, place: &Place, inspection: &Inspection) -> Announcement {
-    let size = match inspection.kind {
-        PathKind::Device { size } => size,
-        _ => inspection.storage.available.unwrap_or(Bytes(0)),
+    let free = inspection.storage.available.unwrap_or(Bytes(0));
+    let size = match (inspection.kind, task) {
+        (PathKind::Device { size }, _) => size,
+        // The files that are checked are among the data that the file system holds.
+        (_, Task::Fill(fill)) if !fill.write => {
+            let total = inspection.storage.total.unwrap_or(free);
+            Bytes(total.0.saturating_sub(free.0))
+        }
+        _ => free,
     };
     let limit = match task {
         Task::Fill(fill) => fill.limit_bytes.map(Bytes),

@@ -103,7 +103,7 @@ fn announcement(args: &DisksArgs, place: &Place, act: &Act, steps: usize) -> Ann
         (0, true) => tr!("the same data again, {sampled} of {path}", sampled, path),
         _ => tr!(
             "{bytes}, to a file in {path} that is removed at the end",
-            bytes = Bytes(made + if args.write { sampled.0 } else { 0 }),
+            bytes = Bytes(made.saturating_add(if args.write { sampled.0 } else { 0 })),
             path
         ),
     };
@@ -113,7 +113,14 @@ fn announcement(args: &DisksArgs, place: &Place, act: &Act, steps: usize) -> Ann
         first: Vec::new(),
         writes,
         steps,
-        times: SPEEDS.map(|speed| Nanos(speed.time(moved, 0).0 + speed.small_ios(accesses).0)),
+        times: SPEEDS.map(|speed| {
+            Nanos(
+                speed
+                    .time(moved, 0)
+                    .0
+                    .saturating_add(speed.small_ios(accesses).0),
+            )
+        }),
     }
 }
 

@@ -86,20 +86,7 @@ pub fn run(args: &LoadCurveArgs, target: &mut dyn Target) -> Result<ExitCode, Fa
     let (path, keep) = (&args.path, &args.shared.store);
     let mut prepared = Prepared::new(path, keep, target, |found| admit(args, found))?;
     let place = prepared.place.clone();
-    let is_file = matches!(place, Place::File { .. });
-    if is_file && (args.writes || args.read_write) {
-        return Err(Failure::usage(format!(
-            "{} is a file, which is only read: give the directory it is in",
-            path.display()
-        )));
-    }
-    let size = file_size(args.size, TEST_FILE, Bytes(0), &prepared.inspection)?;
-    if args.bs.0 == 0 || args.bs > size {
-        return Err(Failure::usage(format!(
-            "--bs {}: an I/O is at least a byte, and at most the test file, {size}",
-            args.bs
-        )));
-    }
+    let size = size(args, &prepared.inspection)?;
     let seed = args.shared.seed.unwrap_or_else(random);
     let mixes = match (args.read_write, args.writes) {
         (true, _) => &MIXES[..],
@@ -130,18 +117,35 @@ pub fn run(args: &LoadCurveArgs, target: &mut dyn Target) -> Result<ExitCode, Fa
     done.present(args.shared.json)
 }
 
-/// Admits the place. For reads alone a device is admitted as a file is: the agent never writes to
-/// it.
+/// Returns the size of the test file.
+fn size(args: &LoadCurveArgs, inspection: &Inspection) -> Result<Bytes, Failure> {
+    let size = file_size(args.size, TEST_FILE, Bytes(0), inspection)?;
+    match args.bs.0 == 0 || args.bs > size {
+        true => Err(Failure::usage(format!(
+            "--bs {}: an I/O is at least a byte, and at most the test file, {size}",
+            args.bs
+        ))),
+        false => Ok(size),
+    }
+}
+
+/// Admits the place, before a store is made. For reads alone a device is admitted as a file is: the
+/// agent never writes to it.
 fn admit(args: &LoadCurveArgs, inspection: &Inspection) -> Result<Place, Failure> {
     let writes = args.writes || args.read_write;
     let need = Need {
         writes_device: writes,
         ..Need::anything(args.destroy_data)
     };
-    Ok(match admission::admit(inspection, need)? {
-        Place::Device { path } if !writes => Place::File { path },
-        place => place,
-    })
+    size(args, inspection)?;
+    match admission::admit(inspection, need)? {
+        Place::Device { path } if !writes => Ok(Place::File { path }),
+        Place::File { path } if writes => Err(Failure::usage(format!(
+            "{} is a file, which is only read: give the directory it is in",
+            path.display()
+        ))),
+        place => Ok(place),
+    }
 }
 
 /// Returns the random I/O with this share of reads, without a name and a rate.

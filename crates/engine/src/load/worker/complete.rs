@@ -16,6 +16,10 @@ use assay_model::load::report::{
 use assay_model::load::{Ddir, PerDirection};
 use assay_model::trial::{CpuUse, IoErrorRecord};
 
+/// Time after the deadline in which overdue arrivals are issued; a longer backlog is dropped, so that
+/// a rate far above the device's ends as well.
+const OVERDUE_NS: u64 = 1_000_000_000;
+
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Returns true if some part of the worker needs to see each completion.
     pub(super) fn must_attend(&self) -> bool {
@@ -288,7 +292,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.recorder.roll(now_ns);
         self.recorder.confirm_gaps();
         self.stopping |= self.shared.is_stopped();
-        if now_ns >= self.deadline_ns {
+        if now_ns >= self.deadline_ns && !self.has_overdue(now_ns) {
             self.time_out();
         }
         if let Some(pacing) = &mut self.pacing
@@ -307,6 +311,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.shared.hand_in(report);
         }
         self.plan_tick(now_ns);
+    }
+
+    /// Returns true if I/Os that were due before the deadline wait to be issued, and the time for that
+    /// is not over: their latencies belong to the trial, and would be missing after a late stall.
+    fn has_overdue(&self, now_ns: u64) -> bool {
+        let pacing = self.pacing.as_ref();
+        let is_due = |ddir| {
+            let due_ns = pacing.and_then(|pacing| pacing.due_ns(ddir));
+            due_ns.is_some_and(|due_ns| due_ns < self.deadline_ns)
+        };
+        let used = &self.stream.blocks.rw;
+        let dirs = [(Ddir::Read, used.read), (Ddir::Write, used.write)];
+        now_ns < self.deadline_ns.saturating_add(OVERDUE_NS)
+            && dirs.into_iter().any(|(ddir, does)| does && is_due(ddir))
     }
 
     /// Ends the pass when `runtime` is over.

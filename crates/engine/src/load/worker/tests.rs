@@ -646,3 +646,23 @@ fn overdue_arrivals_are_all_issued() {
         assert!(write.latency.max_ns >= 3 * SECOND);
     }
 }
+
+/// A stall in the last 300 ms: all that was due in the trial is issued, late; of a rate that is never
+/// kept, as much as a second suffices for.
+#[test]
+fn arrivals_that_are_overdue_at_the_end_belong_to_the_trial() {
+    let late = |n| after(if n == 1_800 { 600 * MS } else { MS / 10 });
+    let mut job = endless(100_000);
+    job.runtime = Some(Nanos::secs(2));
+    job.rate = Some(RateLimit::Arrivals(1_000));
+    let played = Play::new(job.clone(), &late).synchronous();
+    let write = &played.measured.write;
+    assert!(write.ios.abs_diff(2_000) < 150, "{}", write.ios);
+    assert_eq!(write.latency.max_ns / MS / 100, 6);
+    let elapsed = played.measured.elapsed_ns;
+    assert!((2 * SECOND..3 * SECOND).contains(&elapsed), "{elapsed}");
+    let slow = |_| after(10 * MS);
+    let played = Play::new(job, &slow).synchronous();
+    let elapsed = played.measured.elapsed_ns;
+    assert!(elapsed.abs_diff(3 * SECOND) < 20 * MS, "{elapsed}");
+}

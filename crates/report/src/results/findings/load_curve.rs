@@ -2,10 +2,11 @@
 
 use crate::results::findings::Sentence;
 use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
-use crate::words::labels::Labels;
-use assay_lang::tr;
+use crate::words::labels::{DIFFERS, Labels};
+use assay_lang::{tr, translated};
 use assay_model::job::{Job, RateLimit};
 use assay_model::units::{Nanos, as_u64};
+use std::collections::BTreeSet;
 
 /// Latencies at one offered rate.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct LoadCurve {
 
 /// Missing share of the offered I/Os that is tolerated.
 const MISSING: f64 = 0.02;
+/// Labels of latencies of a device, or of a simulated one.
+const OF_DEVICES: [&str; 3] = ["device", "device-unflushed", "simulated"];
 /// Limit of the 99th percentile that every answer names.
 const USUAL_LIMIT: Nanos = Nanos::millis(5);
 
@@ -142,7 +145,9 @@ fn offered_rate(job: &JobSummary<'_>, offered: u64) -> Option<OfferedRate> {
     let keeps_up = |trial: &JudgedTrial<'_>| {
         trial.record.measured.as_ref().is_some_and(|measured| {
             let ios = (measured.read.ios + measured.write.ios) as f64;
-            let due = offered as f64 * measured.elapsed_ns as f64 / 1e9;
+            // What arrived in the trial may complete after it.
+            let span_ns = job.job.runtime.map_or(measured.elapsed_ns, |time| time.0);
+            let due = offered as f64 * span_ns as f64 / 1e9;
             // The number of arrivals varies by its square root.
             due - ios <= MISSING * due + 3.0 * due.sqrt()
         })
@@ -221,10 +226,27 @@ impl LoadCurve {
 
 /// Answers how much the storage serves; `None` for a run without offered rates.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    match load_curves(summary).as_slice() {
-        [] => None,
-        [curve] => Some(Sentence::plain(curve.answer())),
-        curves => Some(Sentence::plain(answer_on_mixes(curves))),
+    let curves = load_curves(summary);
+    let text = match curves.as_slice() {
+        [] => return None,
+        [curve] => curve.answer(),
+        curves => answer_on_mixes(curves),
+    };
+    Some(Sentence::plain(text + &not_of_a_device(&curves)))
+}
+
+/// Returns the labels of the latencies where they are not of a device, for the end of an answer.
+fn not_of_a_device(curves: &[LoadCurve]) -> String {
+    let rates = curves.iter().flat_map(|curve| &curve.rates);
+    let labels = rates.map(|rate| rate.labels.agreed().unwrap_or(DIFFERS));
+    let others = labels.filter(|label| !OF_DEVICES.contains(label));
+    let others: BTreeSet<&str> = others.map(translated).collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => tr!(
+            "; measured: {labels}",
+            labels = Vec::from_iter(others).join(", ")
+        ),
     }
 }
 
