@@ -3,7 +3,7 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
-use crate::driver::announce::{Announcement, announce, announce_act, held, tell};
+use crate::driver::announce::{Announcement, announce, facts_of_act, held, tell};
 use crate::driver::plans::{self, Execution, Prepared, SoFarOfPlan, TrialTalk, never_enough};
 use crate::driver::runs::{self, Done, Ending, header, run_id};
 use crate::driver::trials::{AgentEvent, Listener, SlotOutcome, StepTalk, Trials, TrialsOfStreams};
@@ -176,7 +176,8 @@ pub fn execute(
     let acts = request.acts();
     if let (Some(announced), Some(store)) = (&request.announced, &store) {
         let act = (&request.place, &request.work, request.trials);
-        announce_act(announced, act, &inspection.storage, host.target(), store)?;
+        let facts = facts_of_act(announced, act, &inspection.storage, host.target(), store)?;
+        listener.announce(facts);
     }
     let mut header = header(request.plan(&acts), inspection, host.origin());
     if let Some(sweep) = &request.sweep {

@@ -49,17 +49,20 @@ pub struct Announcement {
     pub times: [Nanos; 2],
 }
 
-/// Announces `trials` repetitions of an act.
+/// Subjects of an announcement with their texts.
+pub type Facts = Vec<(&'static str, String)>;
+
+/// Returns the announcement of `trials` repetitions of an act.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn announce_act(
+pub fn facts_of_act(
     announced: &Announcement,
     (place, act, trials): (&Place, &Act, u32),
     found: &Storage,
     target: Option<&str>,
     store: &Store,
-) -> Result<(), Failure> {
+) -> Result<Facts, Failure> {
     let all = |once: Nanos| Nanos(once.0.saturating_mul(trials.into()));
     let forecast = Forecast::new(announced.times.map(all));
     let forecast = forecast.by_earlier_act(store, &found.words(), (act, trials))?;
@@ -82,8 +85,7 @@ pub fn announce_act(
         (tr!("Writes"), clean(&announced.writes)),
         (tr!("Takes"), clean(&takes)),
     ]);
-    tell(&facts);
-    Ok(())
+    Ok(facts)
 }
 
 /// Announces an act that is repeated under conditions. The duration is known only after the first

@@ -1,6 +1,7 @@
 //! Receiving the messages of a plan or an act: trials are stored before they are displayed.
 //! Displays of acts: by their repetitions, or by their steps.
 
+use crate::driver::announce::{Facts, tell};
 use crate::driver::{Host, note_in_words};
 use crate::exit::Failure;
 use crate::output::say;
@@ -22,6 +23,10 @@ pub trait Listener {
     /// Returns the live line, which notes must not break.
     fn messages(&self) -> Option<&Messages> {
         None
+    }
+    /// Called before an act, with what is to be announced; an agent may still refuse the act.
+    fn announce(&mut self, facts: Facts) {
+        tell(&facts);
     }
     /// Called for a note of the agent.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
@@ -389,6 +394,8 @@ impl Listener for SlotTalk {
 /// Display of an act with a few long steps on standard error: the progress of the current step, and
 /// a line for each that has ended.
 pub struct StepTalk {
+    /// Announcement, until the act has begun: a refusal is one line.
+    announced: Facts,
     messages: Messages,
     steps: usize,
     trial: u32,
@@ -398,6 +405,7 @@ impl StepTalk {
     /// Makes a display for an act with `steps` steps per repetition.
     pub fn new(steps: usize) -> Self {
         Self {
+            announced: Facts::new(),
             messages: Messages::new(),
             steps,
             trial: 1,
@@ -455,7 +463,12 @@ impl Listener for StepTalk {
         Some(&self.messages)
     }
 
+    fn announce(&mut self, facts: Facts) {
+        self.announced = facts;
+    }
+
     fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        tell(&std::mem::take(&mut self.announced));
         self.messages.show(0, self.steps, &job.name);
         Ok(())
     }

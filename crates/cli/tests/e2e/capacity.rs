@@ -432,7 +432,7 @@ fn the_run_is_shown_again_and_reported() {
         "{}",
         shown.out
     );
-    assert!(!shown.out.contains("--trials"), "{}", shown.out);
+    assert!(!shown.out.contains("--trials 3 or"), "{}", shown.out);
     let page = bed.join("page.html");
     bed.run(&["report", "last", "-o", text(&page)])
         .assert_code(0);

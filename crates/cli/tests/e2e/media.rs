@@ -30,7 +30,11 @@ fn on_another_medium(begin: &[&str], resume: &[&str], under_way: impl Fn(&str) -
     let node = text(device.node()).to_owned();
     let bed = Bed::new();
     let mut words = begin.to_vec();
-    words.insert(1, &node);
+    let place = begin
+        .iter()
+        .take_while(|word| !word.starts_with('-'))
+        .count();
+    words.insert(place, &node);
     let mut running = bed.start(&words);
     running.await_lines("steps", 2, &under_way);
     running.signal(Signal::INT);

@@ -91,8 +91,10 @@ fn session(page: &str, number: usize, lines: &[&str]) -> Vec<Sample> {
 fn needs_nothing(session: &[Sample]) -> bool {
     let of_shell = |sample: &Sample| sample.command.contains(" | ");
     let alone = ["sim:", "examples/", "assay model "];
-    let mut commands = session.iter().map(|sample| &sample.command);
-    !session.iter().any(of_shell) && commands.any(|line| alone.iter().any(|it| line.contains(it)))
+    let is_alone = |line: &String| {
+        alone.iter().any(|it| line.contains(it)) && !line.contains("model explain last")
+    };
+    !session.iter().any(of_shell) && session.iter().any(|sample| is_alone(&sample.command))
 }
 
 /// Runs of letters and digits, and what is between them.

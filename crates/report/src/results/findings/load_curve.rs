@@ -44,6 +44,8 @@ pub struct LoadCurve {
 
 /// Missing share of the offered I/Os that is tolerated.
 const MISSING: f64 = 0.02;
+/// Share of a trial's time by which its last I/O may end after it: more is a backlog.
+const LATE: f64 = 0.05;
 /// Labels of latencies of a device, or of a simulated one.
 const OF_DEVICES: [&str; 3] = ["device", "device-unflushed", "simulated"];
 /// Limit of the 99th percentile that every answer names.
@@ -148,8 +150,9 @@ fn offered_rate(job: &JobSummary<'_>, offered: u64) -> Option<OfferedRate> {
             // What arrived in the trial may complete after it.
             let span_ns = job.job.runtime.map_or(measured.elapsed_ns, |time| time.0);
             let due = offered as f64 * span_ns as f64 / 1e9;
+            let late_ns = measured.elapsed_ns.saturating_sub(span_ns) as f64;
             // The number of arrivals varies by its square root.
-            due - ios <= MISSING * due + 3.0 * due.sqrt()
+            due - ios <= MISSING * due + 3.0 * due.sqrt() && late_ns <= LATE * span_ns as f64
         })
     };
     let side = if job.job.rw.reads() { "read" } else { "write" };
