@@ -572,6 +572,11 @@ mod tests {
         1000.0 * depth / (number_of(condition, "bs") / 4096.0).sqrt()
     }
 
+    /// The rate rises up to a depth of 4.
+    fn to_four(condition: &Condition) -> f64 {
+        1000.0 * number_of(condition, "iodepth").min(4.0)
+    }
+
     #[test]
     fn numbers_and_sizes_are_ordered_and_words_are_not() {
         let all = conditions(&[
@@ -686,7 +691,7 @@ mod tests {
             notes: Vec::new(),
         };
         let all = conditions(&[("iodepth", &["1", "2", "4"])]);
-        let ranking = &effects_of(&all, &figures(&all, "job: read_iops", rate))[0].ranking;
+        let ranking = &effects_of(&all, &figures(&all, "job: read_iops", to_four))[0].ranking;
         let knee = |one_two, one_four, two_four| {
             let judged = MetricRanking {
                 pairs: vec![
@@ -722,18 +727,23 @@ mod tests {
                 .unseen_percent
                 .expect("a bound")
         };
-        assert!(unseen(&two) > unseen(&one));
+        assert!(
+            unseen(&two) > unseen(&one),
+            "{} {}",
+            unseen(&two),
+            unseen(&one)
+        );
     }
 
     #[test]
     fn figures_of_the_page_cache_have_no_knee() {
         let all = conditions(&[("iodepth", &["1", "2", "4", "8"])]);
-        let mut cached = figures(&all, "job: read_iops", rate);
+        let mut cached = figures(&all, "job: read_iops", to_four);
         cached[3].measured = Some("page-cache".to_owned());
         let found = &effects_of(&all, &cached)[0];
         assert_eq!(found.measured.as_deref(), Some("device or page-cache"));
         assert!(!found.is_judged() && found.knee.is_none());
-        let found = &effects_of(&all, &figures(&all, "job: read_iops", rate))[0];
+        let found = &effects_of(&all, &figures(&all, "job: read_iops", to_four))[0];
         assert!(found.is_judged() && found.knee.is_some());
     }
 }

@@ -267,10 +267,8 @@ fn effects_of(conditions: &[Condition], verdicts: &Verdicts) -> Section {
             .map(|m| measured_in_words(m))
             .collect();
         let of_device = effects.iter().all(Effect::is_judged);
-        if verdicts.all.metrics.len() > 1 || !of_device {
-            let heading = [vec![metric.metric.clone()], labels].concat();
-            section.heading(clean(&heading.join(", ")));
-        }
+        let heading = [vec![metric.metric.clone()], labels].concat();
+        section.heading(clean(&heading.join(", ")));
         if !of_device {
             let why = tr!("no verdict: not all figures are of the device, under the same label");
             section.say(why, Some(Tone::Care));
