@@ -323,6 +323,8 @@ mod tests {
     use super::*;
     use assay_model::job::{Flush, Rw};
 
+    type Change = fn(&mut Job);
+
     /// Returns a job with values that are not fio's defaults.
     fn base() -> Job {
         Job {
@@ -360,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_default_replaces_the_value_of_the_base() {
-        let cases: [(&str, &str, fn(&mut Job)); 18] = [
+        let cases: [(&str, &str, Change); 18] = [
             ("rw", "read", |job| job.rw = Rw::Read),
             ("rwmixread", "50", |job| job.read_percent = 50),
             ("bs", "4k", |job| job.bs = Bytes(4096)),

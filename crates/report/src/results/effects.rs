@@ -703,7 +703,7 @@ mod tests {
             };
             lowest_best(&judged, &["1", "2", "4"]).map(|(at, _)| at)
         };
-        let change = || ranking.pairs[0].change.clone().expect("a change");
+        let change = || ranking.pairs[0].change.expect("a change");
         let open = || Verdict::NoConclusion {
             change: None,
             trials_needed: None,
