@@ -512,4 +512,19 @@ mod tests {
             assert_eq!(line.parse::<Greeting>(), Err(()), "{line}");
         }
     }
+
+    #[test]
+    fn jobs_with_arrivals_need_their_feature() {
+        let planned = |rate| PlannedJob {
+            job: Job {
+                rate,
+                ..Job::default()
+            },
+            trials: 1,
+        };
+        let steady = planned(Some(RateLimit::Iops(100)));
+        assert_eq!(Feature::of_jobs(std::slice::from_ref(&steady)), None);
+        let both = [steady, planned(Some(RateLimit::Arrivals(100)))];
+        assert_eq!(Feature::of_jobs(&both), Some(Feature::Arrivals));
+    }
 }
