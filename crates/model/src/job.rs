@@ -360,7 +360,7 @@ crate::defaults! {
     /// One description of I/O to do. Field names and defaults follow fio.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Job {
-        /// A short name, unique in its plan.
+        /// A short name. Variants of a job in a plan share it.
         pub name: String,
         /// The pattern.
         pub rw: Rw = Rw::Read,

@@ -184,6 +184,14 @@ impl Stopping {
         self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
     }
 
+    /// Level of the verdicts after the run is extended: half of that of the last extension, and at
+    /// first half of [`LEVEL`]. So all extensions together find false differences as seldom as one
+    /// look at [`LEVEL`], and the run as a whole at most twice as often.
+    pub fn alpha_if_extended(&self) -> f64 {
+        let extended = self.looks.as_ref().filter(|looks| looks.runs_all);
+        extended.map_or(LEVEL, |looks| looks.alpha) / 2.0
+    }
+
     /// `true` if all trials are run.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -196,7 +204,8 @@ pub struct Looks {
     /// Trials of each condition or side at each look.
     pub at: Vec<u32>,
     /// Level of each look, for difference and equivalence: so small that the total error rate of
-    /// all looks is that of one look at 0.05.
+    /// all looks is that of one look at 0.05. In an extended run the level of the last look
+    /// ([`Stopping::alpha_if_extended`]).
     pub alpha: f64,
     /// Margin of the verdicts, as a share.
     pub margin: f64,

@@ -8,8 +8,8 @@ use crate::act::{Act, ActOrder, ActReport};
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
-use crate::job::Job;
-use crate::plan::Plan;
+use crate::job::{Job, RateLimit};
+use crate::plan::{Plan, PlannedJob};
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
 use serde::de::IgnoredAny;
@@ -330,7 +330,7 @@ crate::named! {
         Sqlite = "sqlite",
         /// Jobs of a plan as one of the acts of an order, beside acts of every kind.
         Composed = "composed",
-        /// Jobs that offer arrivals, and those of a plan as one of the acts of an order.
+        /// Jobs that offer arrivals.
         Arrivals = "arrivals",
         /// Simulated devices.
         Sim = "sim",
@@ -345,6 +345,13 @@ impl Feature {
             [_, ..] => Some(Self::Composed),
             [] => None,
         }
+    }
+
+    /// Feature that an agent must have to carry out the jobs of a plan; `None` if all agents can.
+    pub fn of_jobs(jobs: &[PlannedJob]) -> Option<Self> {
+        let mut rates = jobs.iter().map(|planned| &planned.job.rate);
+        let arrive = rates.any(|rate| matches!(rate, Some(RateLimit::Arrivals(_))));
+        arrive.then_some(Self::Arrivals)
     }
 
     /// Feature that an agent must have to carry out an act.
@@ -504,5 +511,20 @@ mod tests {
         for line in ["", "assay-agent 1.0", "assay-agent 1 protocol 1 features"] {
             assert_eq!(line.parse::<Greeting>(), Err(()), "{line}");
         }
+    }
+
+    #[test]
+    fn jobs_with_arrivals_need_their_feature() {
+        let planned = |rate| PlannedJob {
+            job: Job {
+                rate,
+                ..Job::default()
+            },
+            trials: 1,
+        };
+        let steady = planned(Some(RateLimit::Iops(100)));
+        assert_eq!(Feature::of_jobs(std::slice::from_ref(&steady)), None);
+        let both = [steady, planned(Some(RateLimit::Arrivals(100)))];
+        assert_eq!(Feature::of_jobs(&both), Some(Feature::Arrivals));
     }
 }

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 /// Separator between the labels of trials that measured different layers.
-pub(crate) const OR: &str = " or ";
+pub const OR: &str = " or ";
 
 /// Separator between the labels of reads and writes in one figure.
 const AND: char = '+';

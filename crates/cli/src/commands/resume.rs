@@ -45,6 +45,9 @@ pub struct Resumed {
     pub host: Host,
     /// Run, which no process carries out.
     pub run: Run,
+    /// `true` if the run gets more trials than the stored header has; it is stored once the storage
+    /// is admitted.
+    pub is_extended: bool,
 }
 
 impl Resumed {
@@ -57,7 +60,8 @@ impl Resumed {
         let id = run_id(&store, name)?;
         let run = whole_run(&store, &id)?;
         let acts = run.header.acts.as_deref();
-        let feature = acts.and_then(|acts| Feature::of_acts(&acts.acts));
+        let of_acts = acts.and_then(|acts| Feature::of_acts(&acts.acts));
+        let feature = Feature::of_jobs(&run.header.plan.jobs).or(of_acts);
         if let Some(feature) = feature {
             target.needs(feature);
         }
@@ -69,7 +73,12 @@ impl Resumed {
         let run = whole_run(&store, &id)?;
         match run.status {
             RunStatus::Running => Err(still_under_way(&id)),
-            _ => Ok(Self { store, host, run }),
+            _ => Ok(Self {
+                store,
+                host,
+                run,
+                is_extended: false,
+            }),
         }
     }
 }
@@ -191,9 +200,10 @@ pub fn resume_run(
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     let Resumed {
-        store,
+        mut store,
         mut host,
         mut run,
+        is_extended,
     } = resumed;
     is_resumable(&run)?;
     if run.status == RunStatus::Finished {
@@ -208,6 +218,9 @@ pub fn resume_run(
         return nothing_missing(&run, json);
     }
     inspect_again(destroy, &run, &mut host)?;
+    if is_extended {
+        store.extend_run(&run.header)?;
+    }
     say(&format!(
         "assay: resumes run {}: {}",
         run.header.id, missing.words

@@ -274,9 +274,13 @@ impl Host {
         }
     }
 
-    /// Sends a plan to the agent; its messages then come from [`Host::receive`].
+    /// Sends a plan to the agent; its messages then come from [`Host::receive`]. Its jobs have their
+    /// options already, so that conditions go without them: not every agent knows such settings.
     pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
-        let plan = Box::new(plan.clone());
+        let mut plan = Box::new(plan.clone());
+        for condition in &mut plan.conditions {
+            condition.settings.retain(|set| !set.subject.is_of_job());
+        }
         self.send(&ToAgent::Run { plan })
     }
 

@@ -7,10 +7,11 @@ use crate::exit::Failure;
 use crate::jobs::Machine;
 use assay_dialects::fio::{self, FioCommand};
 use assay_model::condition::{Condition, Setting, Subject, Values, Vary};
-use assay_model::job::{EngineKind, Job};
+use assay_model::job::{CacheState, Content, EngineKind, FlushCall, Job, OpenSync, RateLimit};
 use assay_model::load::PerDirection;
 use assay_model::plan::Place;
-use assay_model::units::Bytes;
+use assay_model::text::nearest;
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -64,6 +65,25 @@ pub fn recognize(vary: Vary) -> Result<Vary, Failure> {
             },
             ..vary
         }),
+    }
+}
+
+/// Adds to the refusal of a setting the option of jobs that was probably meant.
+pub fn with_nearest_option(refused: Failure, varied: &[Vary]) -> Failure {
+    let said = refused.to_string();
+    let meant = varied.iter().find_map(|vary| match &vary.subject {
+        Subject::Queue { attribute } if said.contains(attribute) => {
+            let usual = Subject::USUAL.into_iter();
+            let near = nearest(attribute, usual.chain(fio::job_options()))?;
+            fio::job_option(near)
+        }
+        _ => None,
+    });
+    match meant {
+        Some(option) => refused.and(&Failure::usage(format!(
+            "of the options of jobs, did you mean {option}?"
+        ))),
+        None => refused,
     }
 }
 
@@ -189,30 +209,82 @@ fn variant(base: &Job, options: &[&Setting]) -> Result<Job, Failure> {
         .map_err(|error| Failure::failed(format!("job {}: {error}", base.name)))
 }
 
+/// Returns the options of a job. All that a variant may have are among them: a value that the base
+/// has by default must differ from a value that the base was given.
+fn context(base: &Job, engine: EngineKind) -> Vec<(&'static str, String)> {
+    let microseconds = |time: Nanos| format!("{}us", time.0 / 1_000);
+    let milliseconds = (base.interval.0 / 1_000_000).max(1);
+    let flag = |is_set: bool| u8::from(is_set).to_string();
+    let every = |call: FlushCall| match base.flush.every {
+        Some((writes, of)) if of == call => writes,
+        _ => 0,
+    };
+    let sync = match base.sync {
+        OpenSync::None => "none",
+        OpenSync::Dsync => "dsync",
+        OpenSync::Sync => "sync",
+    };
+    let mut context = vec![
+        ("name", base.name.clone()),
+        ("rw", base.rw.name().to_owned()),
+        ("rwmixread", base.read_percent.to_string()),
+        ("bs", base.bs.0.to_string()),
+        ("size", base.size.0.to_string()),
+        ("offset", base.offset.0.to_string()),
+        ("ioengine", engine.name().to_owned()),
+        ("iodepth", base.iodepth.to_string()),
+        ("numjobs", base.numjobs.to_string()),
+        ("direct", flag(base.direct)),
+        ("sync", sync.to_owned()),
+        ("fsync", every(FlushCall::Fsync).to_string()),
+        ("fdatasync", every(FlushCall::Fdatasync).to_string()),
+        ("end_fsync", flag(base.flush.at_end.is_some())),
+        ("time_based", flag(base.time_based)),
+        ("ramp_time", microseconds(base.ramp_time)),
+        ("zero_buffers", flag(base.content == Content::Zero)),
+        ("invalidate", flag(base.cache_state == CacheState::Cold)),
+        ("bwavgtime", milliseconds.to_string()),
+    ];
+    context.extend(base.runtime.map(|time| ("runtime", microseconds(time))));
+    context.extend(base.io_size.map(|bytes| ("io_size", bytes.0.to_string())));
+    context.extend(match base.rate {
+        Some(RateLimit::BytesPerSec(rate)) => Some(("rate", rate.to_string())),
+        Some(RateLimit::Iops(rate)) => Some(("rate_iops", rate.to_string())),
+        // fio's command line has no such limit.
+        Some(RateLimit::Arrivals(_)) | None => None,
+    });
+    context
+}
+
+/// Returns the other option for the one field of a job that an option sets.
+fn replaced_by(option: &str) -> Option<&'static str> {
+    match option {
+        "fsync" => Some("fdatasync"),
+        "fdatasync" => Some("fsync"),
+        "rate" => Some("rate_iops"),
+        "rate_iops" => Some("rate"),
+        _ => None,
+    }
+}
+
 /// Parses a job like `base` with these options, as on fio's command line.
 fn parsed(base: &Job, options: &[&Setting]) -> Result<Job, Failure> {
     let engine = match base.ioengine {
         EngineKind::Sim => EngineKind::Libaio,
         engine => engine,
     };
-    let context = [
-        ("name", base.name.clone()),
-        ("rw", base.rw.name().to_owned()),
-        ("bs", base.bs.0.to_string()),
-        ("size", base.size.0.to_string()),
-        ("ioengine", engine.name().to_owned()),
-        ("iodepth", base.iodepth.to_string()),
-        ("direct", u8::from(base.direct).to_string()),
-        ("runtime", "1".to_owned()),
-    ];
-    let context = context.map(|(option, value)| format!("--{option}={value}"));
+    let context = context(base, engine);
+    let kept = context.into_iter().filter(|(option, _)| {
+        let replaces = |set: &&Setting| replaced_by(&set.subject.to_string()) == Some(*option);
+        !options.iter().any(replaces)
+    });
+    let context = kept.map(|(option, value)| format!("--{option}={value}"));
     // A pair for reads and writes is joined with +, because a comma separates values.
     let given = options
         .iter()
         .map(|set| format!("--{}={}", set.subject, set.value.replace('+', ",")));
     let grouped = ["--group_reporting".to_owned(), "--thread".to_owned()];
     let arguments: Vec<OsString> = context
-        .into_iter()
         .chain(grouped)
         .chain(given)
         .map(OsString::from)
@@ -243,5 +315,106 @@ fn parsed(base: &Job, options: &[&Setting]) -> Result<Job, Failure> {
         _ => Err(refused(
             "it describes no single job that reads or writes".to_owned(),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::{Flush, Rw};
+
+    type Change = fn(&mut Job);
+
+    /// Returns a job with values that are not fio's defaults.
+    fn base() -> Job {
+        Job {
+            read_percent: 70,
+            ioengine: EngineKind::IoUring,
+            iodepth: 4,
+            numjobs: 2,
+            offset: Bytes(65536),
+            io_size: Some(Bytes(131_072)),
+            runtime: Some(Nanos::millis(3_500)),
+            time_based: true,
+            ramp_time: Nanos::millis(250),
+            direct: true,
+            sync: OpenSync::Dsync,
+            flush: Flush {
+                every: Some((1, FlushCall::Fsync)),
+                at_end: Some(FlushCall::Fsync),
+            },
+            rate: Some(RateLimit::Iops(100)),
+            content: Content::Zero,
+            cache_state: CacheState::AsIs,
+            ..Job::new("base", Rw::RandRw, Bytes(16384), Bytes(1 << 20))
+        }
+    }
+
+    fn varied(base: &Job, option: &str, value: &str) -> Job {
+        let setting = Setting {
+            subject: Subject::Job {
+                option: option.to_owned(),
+            },
+            value: value.to_owned(),
+        };
+        variant(base, &[&setting]).unwrap_or_else(|failure| panic!("{option}={value}: {failure:?}"))
+    }
+
+    #[test]
+    fn a_default_replaces_the_value_of_the_base() {
+        let cases: [(&str, &str, Change); 18] = [
+            ("rw", "read", |job| job.rw = Rw::Read),
+            ("rwmixread", "50", |job| job.read_percent = 50),
+            ("bs", "4k", |job| job.bs = Bytes(4096)),
+            ("ioengine", "psync", |job| job.ioengine = EngineKind::Psync),
+            ("iodepth", "1", |job| job.iodepth = 1),
+            ("numjobs", "1", |job| job.numjobs = 1),
+            ("offset", "0", |job| job.offset = Bytes(0)),
+            ("runtime", "1", |job| {
+                job.runtime = Some(Nanos::millis(1_000))
+            }),
+            ("time_based", "0", |job| job.time_based = false),
+            ("ramp_time", "0", |job| job.ramp_time = Nanos(0)),
+            ("direct", "0", |job| job.direct = false),
+            ("sync", "none", |job| job.sync = OpenSync::None),
+            ("fsync", "0", |job| job.flush.every = None),
+            ("end_fsync", "0", |job| job.flush.at_end = None),
+            ("rate_iops", "0", |job| job.rate = None),
+            ("zero_buffers", "0", |job| job.content = Content::Random),
+            ("invalidate", "1", |job| job.cache_state = CacheState::Cold),
+            ("bwavgtime", "500", |job| job.interval = Nanos::millis(500)),
+        ];
+        for (option, value, change) in cases {
+            let mut expected = base();
+            change(&mut expected);
+            assert_eq!(varied(&base(), option, value), expected, "{option}");
+        }
+        assert_eq!(
+            varied(&base(), "io_size", "64k").io_size,
+            Some(Bytes(65536))
+        );
+    }
+
+    #[test]
+    fn the_value_of_the_base_changes_nothing() {
+        for (option, value) in [
+            ("rwmixread", "70"),
+            ("fsync", "1"),
+            ("runtime", "3500ms"),
+            ("rate_iops", "100"),
+        ] {
+            assert_eq!(varied(&base(), option, value), base(), "{option}");
+        }
+    }
+
+    #[test]
+    fn an_option_replaces_another_for_the_same_field() {
+        let flush = varied(&base(), "fdatasync", "8").flush.every;
+        assert_eq!(flush, Some((8, FlushCall::Fdatasync)));
+        let rate = varied(&base(), "rate", "1m").rate;
+        assert_eq!(rate, Some(RateLimit::BytesPerSec(1 << 20)));
+        let of_bytes = Job { rate, ..base() };
+        let rate = varied(&of_bytes, "rate_iops", "50").rate;
+        assert_eq!(rate, Some(RateLimit::Iops(50)));
     }
 }

@@ -63,14 +63,12 @@ fn block_size_and_depth_of_a_loop_device_are_swept() {
             "{engine} has no depth"
         );
     }
-    let shown = bed.run(&["show", "last"]).out;
+    let shown = bed.run(&["report", "last"]).out;
     for words in ["bs \\ iodepth", "Effect of each factor", "  iodepth  "] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     // What reads stored sweeps reads these.
     bed.run(&["rank", "last"]).assert_code(0);
-    bed.run(&["compare", "last", "last", "--help"])
-        .assert_code(0);
     for file in ["r.html", "r.xlsx", "r.csv", "r.md", "r.xml"] {
         let file = bed.join(file);
         bed.run(&["report", "last", "-o", text(&file)])
@@ -79,7 +77,7 @@ fn block_size_and_depth_of_a_loop_device_are_swept() {
     for file in ["m.png", "m.gp", "m.csv"] {
         let file = bed.join(file);
         let words = [
-            "plot",
+            "report",
             "last",
             "--chart",
             "map-job-read-iops",
@@ -241,12 +239,31 @@ fn a_finished_sweep_gets_more_trials() {
     let run = add("3");
     assert_eq!(trials(&run).len(), 14 + 6);
     assert_eq!(run["run"]["looks"]["at"], serde_json::json!([2, 6, 9]));
+    assert_eq!(run["run"]["looks"]["alpha"], 0.0125);
+    let shown = bed.run(&["report", "last"]).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let bound = "the last look at a level of 1.25 %, all looks together at most 10 %";
+    assert!(shown.contains(bound), "{shown}");
     let ranking = bed.run(&["rank", "last", "--json"]).json();
     assert_eq!(ranking["pairs"][0]["verdict"], "faster", "{ranking:#}");
     let ended = bed.run(&["qualify", EMMC, "--quick"]);
     ended.assert_code(0);
     let line = bed.refused(&["sweep", "--resume", "last", "--add", "2"]);
     assert!(line.contains("is no sweep"), "{line}");
+}
+
+#[test]
+fn a_refused_extension_leaves_the_run_as_it_was() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let vary = ["--size", "1M", "--vary", "bs=4k,8k", "--trials", "1"];
+    sweep(&bed, text(&folder), &vary);
+    let run = || bed.run(&["report", "last", "--json"]).json();
+    let before = run();
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    let line = bed.refused(&["sweep", "--resume", "last", "--add", "10"]);
+    assert!(line.contains(text(&folder)), "{line}");
+    assert_eq!(run(), before);
 }
 
 #[test]
@@ -264,7 +281,11 @@ fn options_that_cannot_be_varied_are_refused_in_words() {
         ("bs=4k,4096", "are the same for job job"),
         ("bs=2m", "less than one block of 2097152"),
         ("size=2m", "beyond the test file of 1 MiB"),
-        ("schedular=none", "schedular cannot be varied"),
+        ("schedular=none", "did you mean scheduler?"),
+        (
+            "iodeph=1,4",
+            "of the options of jobs, did you mean iodepth?",
+        ),
     ] {
         let line = bed.refused(&[&base[..], &["--vary", vary]].concat());
         assert!(line.contains(says), "{vary}: {line}");

@@ -118,6 +118,11 @@ pub fn job_option(name: &str) -> Option<&'static str> {
     options::find(name).map(|option| option.name)
 }
 
+/// Returns the names of the options of jobs, without aliases.
+pub fn job_options() -> impl Iterator<Item = &'static str> {
+    options::all().map(|option| option.name)
+}
+
 fn run(arguments: Arguments, env: &dyn Environment) -> Result<FioCommand, FioError> {
     if arguments.show_command {
         return command_lines(&arguments, env).map(FioCommand::Print);

@@ -318,6 +318,15 @@ pub fn stopping_sentences(run: &Run) -> Vec<String> {
 pub fn looked_at(run: &Run) -> Option<String> {
     let looks = run.header.stopping.looks.as_ref()?;
     let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
+    if looks.runs_all {
+        return Some(tr!(
+            "extended: looked at after {looks} trials of each (margin {margin} %, the last look at a \
+             level of {level} %, all looks together at most 10 %)",
+            looks = enumerate(&at),
+            margin = percent_points(looks.margin),
+            level = format_args!("{:.2}", 100.0 * looks.alpha)
+        ));
+    }
     Some(tr!(
         "checked after {looks} trials of each (margin {margin} %, each at a level of {level} %), {ended}",
         looks = enumerate(&at),

@@ -11,6 +11,7 @@ use assay_model::condition::Condition;
 use assay_model::figures::{Figure, Sample, Verdict};
 use assay_model::units::{Bytes, as_f64};
 use assay_stats::derive::MetricName;
+use assay_stats::figures::{OR, may_decide};
 use assay_stats::summary::Summary;
 use assay_stats::verdict::Options;
 use assay_stats::verdict::power::{self, PowerRow};
@@ -24,7 +25,7 @@ pub struct Factor {
     pub name: String,
     /// Values: numbers and sizes in ascending order, others in that of the plan.
     pub levels: Vec<String>,
-    /// `true` if all levels are numbers or sizes.
+    /// `true` if all levels are numbers or sizes, and no two are the same.
     pub is_ordered: bool,
 }
 
@@ -52,7 +53,8 @@ impl Factor {
                     levels.push(value.clone());
                 }
             }
-            let is_ordered = levels.iter().all(|level| number(level).is_some());
+            let numbers: BTreeSet<u64> = levels.iter().filter_map(|level| number(level)).collect();
+            let is_ordered = numbers.len() == levels.len();
             if is_ordered {
                 levels.sort_by_key(|level| number(level));
             }
@@ -67,10 +69,9 @@ impl Factor {
     }
 }
 
-/// Returns the number of a level such as `16`, `64k` or, of a pair, its first part.
+/// Returns the number of a level such as `16` or `64k`; `None` for words and for pairs (`4k+64k`).
 fn number(level: &str) -> Option<u64> {
-    let first = level.split('+').next()?;
-    first.parse::<Bytes>().ok().map(|bytes| bytes.0)
+    level.parse::<Bytes>().ok().map(|bytes| bytes.0)
 }
 
 /// Value of a factor in a condition.
@@ -91,8 +92,10 @@ pub struct Effect {
     /// unknown.
     pub unseen_percent: Option<f64>,
     /// More trials of each condition that would show a difference as large as that seen, or that there
-    /// is none; `None` if not even 100 would.
+    /// is none, at the level of an extended run; `None` if not even 100 would, or there cannot be more.
     pub more: Option<u32>,
+    /// Label of the figures; of levels with different labels, all of them.
+    pub measured: Option<String>,
     /// The knee; `None` without one.
     pub knee: Option<Knee>,
 }
@@ -110,10 +113,20 @@ pub struct Knee {
     pub is_plateau: bool,
 }
 
-/// Returns the effects of all factors on all deciding metrics, by metric and then by factor.
-pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) -> Vec<Effect> {
+/// Returns the effects of all factors on all deciding metrics, by metric and then by factor. All of
+/// them together are held to the level of `options`. `extended`: the level that verdicts would be held
+/// to after more trials; `None` if there cannot be more.
+pub fn effects(
+    conditions: &[Condition],
+    figures: &[Figure],
+    options: &Options,
+    extended: Option<f64>,
+) -> Vec<Effect> {
     let mut found = Vec::new();
-    for factor in Factor::all(conditions) {
+    let factors = Factor::all(conditions);
+    let share = as_f64(factors.len().max(1) as u64);
+    let options = &options.at_level(options.alpha / share);
+    for factor in factors {
         let levels = by_level(conditions, figures, &factor);
         let primary = levels.iter().filter(|figure| figure.primary);
         let primary: Vec<Figure> = primary.cloned().collect();
@@ -126,12 +139,11 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
             let spread = spreads.iter().find(|spread| spread.metric == metric.metric);
             let trials = metric.conditions.iter().map(|level| level.summary.n).min();
             let trials = u32::try_from(trials.unwrap_or(0)).unwrap_or(u32::MAX);
-            let alpha = options.alpha / as_f64(tests as u64);
-            let table = |numbers: &[u32]| {
+            let table = |alpha: f64, numbers: &[u32]| {
                 let cv = spread.map_or(0.0, |spread| spread.cv);
-                power::table(cv, alpha, options.margin, numbers)
+                power::table(cv, alpha / as_f64(tests as u64), options.margin, numbers)
             };
-            let now = table(&[trials])
+            let now = table(options.alpha, &[trials])
                 .first()
                 .and_then(|row| row.difference_percent);
             let later: Vec<u32> = (trials.saturating_add(1)..=options.budget).collect();
@@ -144,10 +156,16 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
                     .is_some_and(|least| least <= 100.0 * options.margin);
                 finds || equal && seen_percent(&metric) < 100.0 * options.margin
             };
-            let more = table(&later).into_iter().find(enough);
+            let more = extended.and_then(|level| {
+                let mut rows = table(level / share, &later).into_iter();
+                rows.find(enough)
+            });
+            let measured = labels(primary.iter().filter(|f| f.metric == metric.metric));
+            let knee = is_of_device(measured.as_deref()).then(|| knee(&factor, &metric, &levels));
             found.push(Effect {
-                knee: knee(&factor, &metric, &levels),
+                knee: knee.flatten(),
                 factor: factor.clone(),
+                measured,
                 unseen_percent: now.filter(|_| spread.is_some()),
                 more: more.map(|row| row.n - trials),
                 ranking: metric,
@@ -163,6 +181,11 @@ pub fn effects(conditions: &[Condition], figures: &[Figure], options: &Options) 
 }
 
 impl Effect {
+    /// `true` if verdicts on the levels are about the device.
+    pub fn is_judged(&self) -> bool {
+        is_of_device(self.measured.as_deref())
+    }
+
     /// Returns the better and the worse level of the largest difference that has a verdict; with a
     /// knee, of that between the first level and the knee.
     pub fn largest_difference(&self) -> Option<(&Ranked, &Ranked)> {
@@ -258,14 +281,25 @@ fn together(level: &str, figures: &[&Figure]) -> Option<Figure> {
         true => over(&|n| samples.iter().map(|(_, places)| places[n]).sum::<f64>() / share),
         false => Vec::new(),
     };
-    let labels: BTreeSet<&String> = figures.iter().filter_map(|f| f.measured.as_ref()).collect();
-    let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
     Some(Figure {
         condition: level.to_owned(),
         sample: Sample::Values { values, positions },
-        measured: (!labels.is_empty()).then(|| labels.join(" or ")),
+        measured: labels(figures.iter().copied()),
         ..(*figures.first()?).clone()
     })
+}
+
+/// `true` if all figures with these labels are those of the device and have the same label.
+fn is_of_device(labels: Option<&str>) -> bool {
+    may_decide(labels) && labels.is_none_or(|labels| !labels.contains(OR))
+}
+
+/// Returns the labels of figures, each once.
+fn labels<'f>(figures: impl Iterator<Item = &'f Figure>) -> Option<String> {
+    let labels = figures.filter_map(|figure| figure.measured.as_deref());
+    let labels: BTreeSet<&str> = labels.flat_map(|label| label.split(OR)).collect();
+    let labels: Vec<&str> = labels.into_iter().collect();
+    (!labels.is_empty()).then(|| labels.join(OR))
 }
 
 /// Relation of a condition to another one, by a verdict.
@@ -291,15 +325,23 @@ fn relation(metric: &MetricRanking, base: &str, other: &str) -> Option<Relation>
     }
 }
 
-/// Returns the index of the lowest of `names` beyond which none is better, with their relations to
-/// it; `None` if verdicts are missing, or if it is the last.
+/// Returns the index of the lowest of `names` beyond which none is better and below which all are
+/// worse, with the relations of those beyond to it; `None` if a verdict on one of these pairs is
+/// missing or contradicts it, or if it is the last.
 fn lowest_best(metric: &MetricRanking, names: &[&str]) -> Option<(usize, Vec<Relation>)> {
-    (0..names.len().checked_sub(1)?).find_map(|at| {
-        let beyond = names[at + 1..].iter();
-        let beyond = beyond.map(|other| relation(metric, names[at], other));
-        let beyond: Vec<Relation> = beyond.collect::<Option<_>>()?;
-        (!beyond.contains(&Relation::Better)).then_some((at, beyond))
-    })
+    let relations = |at: usize, others: &[&str]| -> Vec<Option<Relation>> {
+        let others = others.iter();
+        others
+            .map(|other| relation(metric, names[at], other))
+            .collect()
+    };
+    let (at, beyond) = (0..names.len().checked_sub(1)?)
+        .map(|at| (at, relations(at, &names[at + 1..])))
+        .find(|(_, beyond)| !beyond.contains(&Some(Relation::Better)))?;
+    let below = relations(at, &names[..at]);
+    let are_worse = below.iter().all(|one| *one == Some(Relation::Worse));
+    let beyond = beyond.into_iter().collect::<Option<_>>()?;
+    are_worse.then_some((at, beyond))
 }
 
 fn knee(factor: &Factor, metric: &MetricRanking, figures: &[Figure]) -> Option<Knee> {
@@ -421,7 +463,12 @@ impl<'a> MapPlace<'a> {
                 .iter()
                 .map(|c| Some(c.as_ref()?.name.as_str()))
                 .collect();
-            let best = names.zip(ranked).filter(|_| columns.is_ordered);
+            let of_row = self.figures.iter().filter(|figure| {
+                let mut names = names.iter().flatten();
+                figure.metric == self.metric && names.any(|name| *name == figure.condition)
+            });
+            let may_have_knee = columns.is_ordered && is_of_device(labels(of_row).as_deref());
+            let best = names.zip(ranked).filter(|_| may_have_knee);
             let best = best.and_then(|(names, ranked)| lowest_best(ranked, &names));
             let cell = |(index, condition): (usize, &Option<&Condition>)| {
                 let condition = condition.as_ref()?;
@@ -469,6 +516,7 @@ fn mark(at: usize, beyond: &[Relation], index: usize) -> Option<Mark> {
 mod tests {
     use super::*;
     use assay_model::condition::{Setting, Subject, cross};
+    use assay_stats::verdict::ranking::Pair;
 
     fn conditions(varied: &[(&str, &[&str])]) -> Vec<Condition> {
         let subject = |option: &str| Subject::Job {
@@ -508,6 +556,11 @@ mod tests {
         conditions.iter().enumerate().map(figure).collect()
     }
 
+    fn effects_of(conditions: &[Condition], figures: &[Figure]) -> Vec<Effect> {
+        let options = Options::default();
+        effects(conditions, figures, &options, Some(options.alpha / 2.0))
+    }
+
     /// Value of an option as a number.
     fn number_of(condition: &Condition, option: &str) -> f64 {
         as_f64(number(level_of(condition, option).unwrap()).unwrap())
@@ -517,6 +570,11 @@ mod tests {
     fn rate(condition: &Condition) -> f64 {
         let depth = number_of(condition, "iodepth").min(4.0);
         1000.0 * depth / (number_of(condition, "bs") / 4096.0).sqrt()
+    }
+
+    /// The rate rises up to a depth of 4.
+    fn to_four(condition: &Condition) -> f64 {
+        1000.0 * number_of(condition, "iodepth").min(4.0)
     }
 
     #[test]
@@ -531,6 +589,11 @@ mod tests {
         assert_eq!(names, ["iodepth", "ioengine"], "one level is no factor");
         assert_eq!(factors[0].levels, ["1", "4", "16"]);
         assert!(factors[0].is_ordered && !factors[1].is_ordered);
+        let all_pairs = conditions(&[("bs", &["4k+64k", "4k+8k"]), ("size", &["1m", "1024k"])]);
+        let factors = Factor::all(&all_pairs);
+        assert!(!factors[0].is_ordered, "pairs have no order");
+        assert!(!factors[1].is_ordered, "no level is above the other");
+        assert_eq!(factors[0].levels, ["4k+64k", "4k+8k"]);
         let mut differing = all.clone();
         differing[0].settings.push(Setting {
             subject: Subject::Mount,
@@ -548,7 +611,7 @@ mod tests {
             primary: false,
             ..figure
         }));
-        let found = effects(&all, &figures_of_all, &Options::default());
+        let found = effects_of(&all, &figures_of_all);
         let [bs, depth] = found.as_slice() else {
             panic!("{found:#?}");
         };
@@ -611,9 +674,82 @@ mod tests {
                 }
             }
         }
-        let found = effects(&all, &figures, &Options::default());
+        let found = effects_of(&all, &figures);
         assert_eq!(found[0].knee, None);
         assert!(found[0].largest_difference().is_none());
         assert!(found[0].unseen_percent.unwrap() > 20.0);
+    }
+
+    #[test]
+    fn a_knee_needs_all_verdicts_on_it() {
+        let pair = |a: &str, b: &str, verdict: Verdict| Pair {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            change: None,
+            p_adjusted: None,
+            verdict,
+            notes: Vec::new(),
+        };
+        let all = conditions(&[("iodepth", &["1", "2", "4"])]);
+        let ranking = &effects_of(&all, &figures(&all, "job: read_iops", to_four))[0].ranking;
+        let knee = |one_two, one_four, two_four| {
+            let judged = MetricRanking {
+                pairs: vec![
+                    pair("1", "2", one_two),
+                    pair("1", "4", one_four),
+                    pair("2", "4", two_four),
+                ],
+                ..ranking.clone()
+            };
+            lowest_best(&judged, &["1", "2", "4"]).map(|(at, _)| at)
+        };
+        let change = || ranking.pairs[0].change.expect("a change");
+        let open = || Verdict::NoConclusion {
+            change: None,
+            trials_needed: None,
+        };
+        let same = || Verdict::Equivalent(change());
+        let (up, down) = (|| Verdict::Faster(change()), || Verdict::Slower(change()));
+        assert_eq!(knee(up(), up(), same()), Some(1));
+        assert_eq!(knee(down(), open(), same()), None, "1 is better than 2");
+        assert_eq!(knee(open(), up(), same()), None, "1 may be as good as 2");
+        assert_eq!(knee(open(), open(), same()), None);
+        assert_eq!(knee(same(), same(), same()), Some(0));
+    }
+
+    #[test]
+    fn all_factors_share_the_level() {
+        let one = conditions(&[("iodepth", &["1", "2"])]);
+        let two = conditions(&[("iodepth", &["1", "2"]), ("bs", &["4k", "16k"])]);
+        let unseen = |all: &[Condition]| {
+            let mut figures = figures(all, "job: read_iops", |_| 1.0);
+            for figure in &mut figures {
+                // Noise of 10 %: what is unseen is well above the margin.
+                if let Sample::Values { values, .. } = &mut figure.sample {
+                    values.iter_mut().for_each(|value| *value = value.powi(10));
+                }
+            }
+            effects_of(all, &figures)[0]
+                .unseen_percent
+                .expect("a bound")
+        };
+        assert!(
+            unseen(&two) > unseen(&one),
+            "{} {}",
+            unseen(&two),
+            unseen(&one)
+        );
+    }
+
+    #[test]
+    fn figures_of_the_page_cache_have_no_knee() {
+        let all = conditions(&[("iodepth", &["1", "2", "4", "8"])]);
+        let mut cached = figures(&all, "job: read_iops", to_four);
+        cached[3].measured = Some("page-cache".to_owned());
+        let found = &effects_of(&all, &cached)[0];
+        assert_eq!(found.measured.as_deref(), Some("device or page-cache"));
+        assert!(!found.is_judged() && found.knee.is_none());
+        let found = &effects_of(&all, &figures(&all, "job: read_iops", to_four))[0];
+        assert!(found.is_judged() && found.knee.is_some());
     }
 }

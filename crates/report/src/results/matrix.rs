@@ -398,13 +398,26 @@ fn ridge_sentence(matrix: &Matrix) -> String {
     )
 }
 
-/// Scale of the values of a matrix in a table: divisor, unit and decimals.
+/// Most decimals of a value in a table.
+const MOST_DECIMALS: usize = 6;
+
+/// Scale of the values of a matrix in a table: divisor, unit and decimals, with which the smallest
+/// value has three digits.
 pub fn scale_of(matrix: &Matrix) -> (f64, &str, usize) {
-    match matrix.unit.as_str() {
+    let (divisor, unit, digits) = match matrix.unit.as_str() {
         unit if unit == Unit::BytesPerSec.name() => (1e6, "MB/s", 1),
         unit if unit == Unit::Nanos.name() => (1e3, "us", 0),
         unit => (1.0, unit, matrix.digits),
-    }
+    };
+    let values = matrix.cells.iter().flatten().flatten();
+    let values = values.map(|cell| cell.value.abs() / divisor);
+    let smallest = values.filter(|value| *value > 0.0).reduce(f64::min);
+    let has_three = |decimals: &usize| {
+        let scale = (0..*decimals).fold(1.0, |scale, _| 10.0 * scale);
+        smallest.is_none_or(|value| value * scale >= 99.95)
+    };
+    let needed = (0..MOST_DECIMALS).find(has_three);
+    (divisor, unit, digits.max(needed.unwrap_or(MOST_DECIMALS)))
 }
 
 #[cfg(test)]
@@ -477,5 +490,44 @@ mod tests {
             "No one file size separates page cache and device; of 6 figures: device in 3, page-cache in 2 and unknown in 1."
         );
         assert_eq!(sentence_of(".. .."), "Nothing was measured.");
+    }
+
+    #[test]
+    fn the_smallest_value_of_a_table_has_three_digits() {
+        let matrix = |unit: Unit, values: &[f64]| Matrix {
+            title: String::new(),
+            unit: unit.name().to_owned(),
+            digits: 0,
+            rows: Axis {
+                name: String::new(),
+                levels: vec![Level::Kib(4)],
+            },
+            columns: Axis {
+                name: String::new(),
+                levels: vec![Level::Kib(4); values.len()],
+            },
+            cells: vec![
+                values
+                    .iter()
+                    .map(|value| {
+                        Some(Cell {
+                            value: *value,
+                            label: None,
+                            mark: None,
+                        })
+                    })
+                    .collect(),
+            ],
+        };
+        let digits = |unit, values: &[f64]| scale_of(&matrix(unit, values)).2;
+        assert_eq!(digits(Unit::Iops, &[1.8, 2.4, 4000.0]), 2);
+        assert_eq!(digits(Unit::Iops, &[120.0, 4000.0]), 0);
+        assert_eq!(digits(Unit::BytesPerSec, &[4e4, 3e8]), 4);
+        assert_eq!(
+            digits(Unit::BytesPerSec, &[0.0, 3e8]),
+            1,
+            "zero has no digits"
+        );
+        assert_eq!(digits(Unit::Nanos, &[1e-9]), MOST_DECIMALS);
     }
 }

@@ -96,6 +96,8 @@ impl Arm<'_> {
 pub struct Verdicts {
     /// Options of the verdicts.
     pub options: Options,
+    /// Level of the verdicts after `--add`; `None` if the run cannot be extended.
+    pub extended: Option<f64>,
     /// Ranking of all conditions against each other, as in `assay rank`.
     pub all: Ranking,
     /// The first condition, with which tables compare the others.
@@ -118,7 +120,13 @@ impl Verdicts {
             let apart = format!("{}: ", under("", &figure.condition));
             figure.metric = figure.metric.replacen(&apart, ": ", 1);
         }
-        Self::of_figures(&figures, options)
+        // `--add` extends sweeps of jobs.
+        let can_be_extended = run.header.acts.is_none() && run.header.paired.is_none();
+        let extended = can_be_extended.then(|| run.header.stopping.alpha_if_extended());
+        Some(Self {
+            extended,
+            ..Self::of_figures(&figures, options)?
+        })
     }
 
     /// Judges figures under several conditions by the deciding metrics; `None` if there is only one
@@ -131,6 +139,7 @@ impl Verdicts {
             baseline: deciding.first()?.condition.clone(),
             figures: figures.to_vec(),
             options,
+            extended: None,
         })
     }
 

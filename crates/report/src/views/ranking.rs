@@ -15,7 +15,7 @@ use assay_lang::{counted, key, tr, translated};
 use assay_model::condition::Condition;
 use assay_model::figures::Verdict;
 use assay_model::run::Run;
-use assay_stats::figures::may_decide;
+use assay_stats::figures::{may_decide, measured_in_words};
 use assay_stats::verdict::ranking::{self, MetricRanking, Ranking};
 use std::collections::BTreeSet;
 
@@ -256,22 +256,35 @@ fn map_for_terminals(matrix: &Matrix) -> Section {
 fn effects_of(conditions: &[Condition], verdicts: &Verdicts) -> Section {
     let mut section = Section::new("effects", tr!("Effect of each factor"));
     let least = verdicts.options.min_trials;
-    let effects = effects::effects(conditions, &verdicts.figures, &verdicts.options);
+    let extended = verdicts.extended;
+    let effects = effects::effects(conditions, &verdicts.figures, &verdicts.options, extended);
     let of_one = |a: &Effect, b: &Effect| a.ranking.metric == b.ranking.metric;
     for effects in effects.chunk_by(of_one) {
         let metric = &effects[0].ranking;
-        if verdicts.all.metrics.len() > 1 {
-            section.heading(clean(&metric.metric));
+        let labels: Vec<String> = effects[0]
+            .measured
+            .iter()
+            .map(|m| measured_in_words(m))
+            .collect();
+        let of_device = effects.iter().all(Effect::is_judged);
+        let heading = [vec![metric.metric.clone()], labels].concat();
+        section.heading(clean(&heading.join(", ")));
+        if !of_device {
+            let why = tr!("no verdict: not all figures are of the device, under the same label");
+            section.say(why, Some(Tone::Care));
         }
         let trials = metric.conditions.iter().map(|level| level.summary.n);
         if let Some(trials) = trials.min().filter(|trials| *trials < least) {
             let more = least - trials;
             let trials = counted!(trials, "{n} trial", "{n} trials");
-            let few = tr!(
-                "too few for a verdict ({trials}): --add {more} or more",
-                trials,
-                more
-            );
+            let few = match verdicts.extended {
+                Some(_) => tr!(
+                    "too few for a verdict ({trials}): --add {more} or more",
+                    trials,
+                    more
+                ),
+                None => tr!("too few for a verdict ({trials})", trials),
+            };
             section.say(few, None);
             continue;
         }
@@ -319,6 +332,9 @@ fn effect_text(effect: &Effect, margin: f64) -> String {
     let are_equivalent = verdicts
         .clone()
         .all(|found| matches!(found, Verdict::Equivalent(_)));
+    if !effect.is_judged() {
+        return levels;
+    }
     let verdict = if let Some((better, worse)) = effect.largest_difference() {
         let change = 100.0 * (better.summary.centre / worse.summary.centre - 1.0);
         tr!(

@@ -322,6 +322,7 @@ fn resume_soak(args: &SoakArgs, name: &str, target: &mut dyn Target) -> Result<E
         store,
         mut host,
         run,
+        ..
     } = Resumed::find(&args.shared.store, name, target)?;
     let began = began(&run)?;
     if run.status == RunStatus::Finished {

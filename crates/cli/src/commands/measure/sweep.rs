@@ -15,7 +15,7 @@ use crate::jobs::{self, Scale};
 use crate::rounds::stopper::{
     LevelAndMargin, Rounds, Spread, alpha_of_pair, enough_rounds, execute_jobs,
 };
-use crate::rounds::variants::recognize;
+use crate::rounds::variants::{recognize, with_nearest_option};
 use crate::rounds::{
     ActPlace, Cost, JobSource, Jobs, MOST, ReadCommand, RepeatedAct, RepeatedCommand, RoundArgs,
     Schedule, Trials, Wish, check_place, plan,
@@ -28,7 +28,7 @@ use assay_model::condition::{Commands, Condition, Offer, Subject, Vary, cross};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::run::{Looks, Run, RunHeader, RunStatus, Stopping};
-use assay_model::units::{Bytes, Nanos, as_f64};
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
 use assay_stats::verdict::Options;
 use assay_store::Store;
@@ -49,7 +49,7 @@ pub fn run(
             let mut resumed = Resumed::find(&args.shared.store, name, target)?;
             if let Some(more) = args.add {
                 add_trials(&mut resumed.run, more)?;
-                resumed.store.extend_run(&resumed.run.header)?;
+                resumed.is_extended = true;
             }
             resume_run(
                 resumed,
@@ -64,7 +64,7 @@ pub fn run(
 }
 
 /// Adds rounds to a finished sweep. Its trials were looked at before, so that verdicts are held to a
-/// level that is divided by the number of looks.
+/// smaller level.
 fn add_trials(run: &mut Run, more: u32) -> Result<(), Failure> {
     let id = &run.header.id;
     let refused = |why: String| Err(Failure::usage(format!("--add: run {id} {why}")));
@@ -91,7 +91,7 @@ fn add_trials(run: &mut Run, more: u32) -> Result<(), Failure> {
     at.extend([done, done + more]);
     run.header.stopping = Stopping {
         looks: Some(Looks {
-            alpha: Options::default().alpha / as_f64(at.len() as u64),
+            alpha: run.header.stopping.alpha_if_extended(),
             at,
             margin,
             runs_all: true,
@@ -406,7 +406,9 @@ fn expand_conditions(
     let subjects: Vec<Subject> = subjects.filter(|subject| !subject.is_of_job()).collect();
     let offered = match subjects.is_empty() {
         true => Vec::new(),
-        false => host.offers(path, subjects)?,
+        false => host
+            .offers(path, subjects)
+            .map_err(|refused| with_nearest_option(refused, varied))?,
     };
     let values = varied.iter().map(|vary| {
         let mut offered = offered.iter();
