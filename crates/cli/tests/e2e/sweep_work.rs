@@ -290,8 +290,8 @@ fn a_command_is_repeated_until_a_verdict_or_as_long_as_its_budget() {
     ended.assert_says(&["look after 6 trials"]);
     assert_eq!(run["run"]["status"], "finished");
     // The level of the looks is divided among several comparisons, too.
-    let conditions = run["run"]["plan"]["conditions"].as_array().expect("two");
-    let side = |at: usize| format!("last@{}", conditions[at]["name"].as_str().expect("a name"));
+    let conditions = run["run"]["conditions"].as_array().expect("two");
+    let side = |at: usize| format!("last@{}", conditions[at].as_str().expect("a name"));
     let (a, b) = (side(0), side(1));
     let other = bed.join("other.csv");
     fs::write(&other, "metric,trial,value,unit\nread,1,100,MB/s\n").expect("a file");
