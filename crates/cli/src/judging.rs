@@ -9,7 +9,7 @@ use crate::stored::lookup::{FigureSource, StoreArgs, held_to};
 use crate::stored::series;
 use crate::ui::parse_margin;
 use assay_lang::{Told, counted, in_english, key, tr, translated};
-use assay_model::figures::{Circumstance, Figure, Import, LEVEL, SeriesPoint};
+use assay_model::figures::{Circumstance, Figure, Import, SeriesPoint};
 use assay_model::run::{Run, Unit};
 use assay_report::comparison::RequirementRow;
 use assay_report::comparison::{Compared, Ranked};
@@ -32,6 +32,7 @@ use assay_store::{Store, StoreError};
 use clap::Args;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::identity;
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
@@ -384,17 +385,17 @@ impl Judged {
         })
     }
 
-    /// Judges two sides by the terms of the flags, at significance `level` if that is smaller than the
+    /// Judges two sides by the terms of the flags, at the significance level that `level` makes of the
     /// runs'. `earlier` finds earlier runs of the series of each side; called only if they count.
     pub fn of(
         (a, b): (NamedSide, NamedSide),
         terms: &Terms,
-        level: Option<f64>,
+        level: impl FnOnce(f64) -> f64,
         earlier: impl FnOnce([&[FigureSource]; 2]) -> Result<[Earlier; 2], Failure>,
     ) -> Result<Self, Failure> {
         refuse_the_same(&a, &b)?;
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
-        let held = level.map_or(held, |level| held.at_level(level.min(held.alpha)));
+        let held = held.at_level(level(held.alpha));
         let options = Options {
             budget: terms.max_trials.unwrap_or(held.budget),
             trusted: ["A", "B"].map(|side| terms.trust.iter().any(|word| word == side)),
@@ -432,17 +433,12 @@ impl Judged {
         })
     }
 
-    /// Compares two sources with the default terms.
-    pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
-        Self::of_stored(two_sources(words, store)?, &Terms::default(), store, None)
-    }
-
-    /// Compares two sides, whose runs are in `store`, at significance `level` if given.
+    /// Compares two sides, whose runs are in `store`, as [`Self::of`] does.
     pub fn of_stored(
         sides: (NamedSide, NamedSide),
         terms: &Terms,
         store: &StoreArgs,
-        level: Option<f64>,
+        level: impl FnOnce(f64) -> f64,
     ) -> Result<Self, Failure> {
         Self::of(sides, terms, level, |sides| {
             Ok(earlier_runs(&series::open(store)?, sides)?)
@@ -686,7 +682,7 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
     wanted(args)?;
     present_judged(
         args,
-        Judged::of_stored(sides, &args.terms, &args.store, None)?,
+        Judged::of_stored(sides, &args.terms, &args.store, identity)?,
     )
 }
 
@@ -699,36 +695,38 @@ pub fn present_several(args: &VerdictArgs, mut sides: Vec<NamedSide>) -> Result<
         ));
     }
     let a = sides.remove(0);
-    let level = LEVEL / sides.len() as f64;
+    let n = sides.len() as f64;
     let judged = sides
         .into_iter()
-        .map(|b| Judged::of_stored((a.clone(), b), &args.terms, &args.store, Some(level)));
+        .map(|b| Judged::of_stored((a.clone(), b), &args.terms, &args.store, |level| level / n));
     let mut judged = judged.collect::<Result<Vec<Judged>, Failure>>()?;
     for one in &mut judged {
         one.allow_unjudged = args.allow_unjudged;
     }
     let mut all: Vec<Compared<'_>> = judged.iter().map(Judged::compared).collect();
     Compared::name_together(&mut all);
-    let document = views::several::document(&all);
     match args.output.wanted_or_json(args.json)? {
-        None => show(&document)?,
+        None => show(&views::several::document(&all))?,
         Some(format) if OF_SEVERAL.contains(&format) => {
+            let page = views::several::page(&all);
             args.output.write(format, |out| match format {
-                Format::Html => html::write_document(&document, out),
+                Format::Html => html::write_document(&page, out),
                 Format::Json => {
                     let all: Vec<Value> = all.iter().map(json::comparison).collect();
                     writeln!(out, "{:#}", Value::from(all))
                 }
-                Format::Markdown => write_mail(&document, Form::Markdown, out),
+                Format::Markdown => write_mail(&page, Form::Markdown, out),
                 Format::Patch => write_patch(&patch(&all), out),
-                _ => write_mail(&document, Form::Text, out),
+                _ => write_mail(&page, Form::Text, out),
             })?;
+            if args.output.output.is_some() {
+                all.iter()
+                    .for_each(|one| say(&views::comparison::headline(one)));
+            }
         }
         Some(format) => return Err(format.refused("a comparison of several", &OF_SEVERAL)),
     }
-    let codes = all.iter().map(|compared| gate_code(args, compared));
-    let codes = codes.collect::<Result<Vec<ExitCode>, Failure>>()?;
-    Ok(codes.into_iter().find(|code| *code != DONE).unwrap_or(DONE))
+    gate_code(args, &all)
 }
 
 /// Shows a comparison; returns the exit code of the gate.
@@ -747,25 +745,30 @@ pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode
             show(&on_screen(&compared, args.explain))?;
         }
     }
-    gate_code(args, &compared)
+    gate_code(args, &[compared])
 }
 
-/// Returns the exit code of the gate.
-fn gate_code(args: &VerdictArgs, compared: &Compared<'_>) -> Result<ExitCode, Failure> {
+/// Returns the exit code of the gate: a comparison that fails counts before one that is not judged.
+fn gate_code(args: &VerdictArgs, all: &[Compared<'_>]) -> Result<ExitCode, Failure> {
     if !args.gate {
         return Ok(DONE);
     }
-    match (
-        Suite::of_comparison(compared).count(Status::Fail),
-        compared.unjudged(),
-    ) {
-        (0, None) => Ok(DONE),
-        (0, Some(why)) => Err(Failure::usage(tr!(
-            "{why} To let the gate pass: --allow-unjudged.",
-            why
-        ))),
-        _ => Ok(ExitCode::from(MISSED)),
+    let fails = |one: &Compared<'_>| Suite::of_comparison(one).count(Status::Fail) > 0;
+    if all.iter().any(fails) {
+        return Ok(ExitCode::from(MISSED));
     }
+    let mut unjudged = all.iter().filter_map(|one| Some((one, one.unjudged()?)));
+    let Some((one, why)) = unjudged.next() else {
+        return Ok(DONE);
+    };
+    let why = match all {
+        [_] => why,
+        _ => format!("{}: {why}", one.names[1]),
+    };
+    Err(Failure::usage(tr!(
+        "{why} To let the gate pass: --allow-unjudged.",
+        why
+    )))
 }
 
 /// Makes the document of a comparison for the terminal.
@@ -782,12 +785,12 @@ pub fn report(
     [a, b]: [&String; 2],
     store: &StoreArgs,
     terms: &Terms,
-    (wanted, output): (Option<Format>, &OutputArgs),
+    (wanted, output, explain): (Option<Format>, &OutputArgs, bool),
 ) -> Result<ExitCode, Failure> {
-    let judged = Judged::of_stored(two_sources([a, b], store)?, terms, store, None)?;
+    let judged = Judged::of_stored(two_sources([a, b], store)?, terms, store, identity)?;
     match wanted {
         Some(format) => write(&judged, format, output)?,
-        None => show(&on_screen(&judged.compared(), false))?,
+        None => show(&on_screen(&judged.compared(), explain))?,
     }
     Ok(DONE)
 }

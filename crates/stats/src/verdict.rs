@@ -311,7 +311,7 @@ pub enum Note {
     Outlier(Side, usize),
     /// Means and ranks lead to different verdicts.
     DependsOnTails,
-    /// Speed alternates from trial to trial.
+    /// Neighbouring trials differ more than all trials do.
     Alternating,
     /// The change differs from that of the geometric means, since the drift is removed.
     WithoutDrift,
@@ -480,7 +480,7 @@ impl Note {
                 "too noisy: {n} {several} a side would still only show differences above {percent} %",
                 n,
                 several,
-                percent = format_args!("{percent:.0}")
+                percent = smallest(*percent)
             ),
             Self::Outlier(side, place) => tr!(
                 "{one} {place} of {side} is far off the others; it was kept",
@@ -578,7 +578,7 @@ impl Note {
                 tr!("means and ranks come to different words: the result depends on tails or outliers"),
             ),
             Self::Alternating => f.write_str(
-                tr!("trials jump between two levels, so the interval was widened; try --idle 5s"),
+                tr!("neighbouring trials differ more than all of them do, so the interval was widened; try --idle 5s"),
             ),
             Self::WithoutDrift => f.write_str(
                 tr!("the change is without the drift over the session, which the two means contain"),
@@ -587,7 +587,7 @@ impl Note {
             Self::TinyDifference => f.write_str(tr!("tiny real difference")),
             Self::BeyondMargin(margin) => f.write_str(&tr!("by at least {margin} %", margin = format_args!("{margin:.1}"))),
             Self::MoreTrials(n) => f.write_str(&tr!("{n} more trials per side would probably settle it", n)),
-            Self::OutOfReach(n, _, percent) => f.write_str(&tr!("too noisy: {n} trials a side would still only show differences above {percent} %", n, percent = format_args!("{percent:.0}"))),
+            Self::OutOfReach(n, _, percent) => f.write_str(&tr!("too noisy: {n} trials a side would still only show differences above {percent} %", n, percent = smallest(*percent))),
             Self::TradeOff(metrics) => {
                 let told = metrics.iter();
                 let told = told.map(|(metric, word)| format!("{metric} {}", translated(word)));
@@ -603,6 +603,11 @@ impl Note {
             Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: the verdict holds for these units only; one on the parts needs three units of each", a, b)),
         }
     }
+}
+
+/// Formats the smallest difference that trials show, in percent, with a decimal if it is small.
+fn smallest(percent: f64) -> String {
+    format!("{percent:.*}", usize::from(percent < 9.95))
 }
 
 fn measured(what: Option<&str>) -> String {

@@ -458,7 +458,7 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::UnknownArgument if name == "rank" && !named.starts_with('-') => {
             return "rank takes one sweep; to compare two runs: assay compare A B".to_owned();
         }
-        ErrorKind::UnknownArgument => match renamed(&named) {
+        ErrorKind::UnknownArgument => match renamed(&named).filter(|_| named.starts_with('-')) {
             Some(now) => format!("{named} is called {now}"),
             None => format!(
                 "unknown argument '{named}'{}",
@@ -515,10 +515,10 @@ fn is_called(old: &str, now: &str, words: &[OsString]) -> String {
     }
     let mut line = format!("{old} is called {now}: assay {now}");
     for word in words.iter().skip_while(|word| *word != old).skip(1) {
-        let word = without_secrets(&word.to_string_lossy())
-            .escape_debug()
-            .to_string();
-        line = format!("{line} {word}");
+        let word = assay_model::text::clean(&without_secrets(&word.to_string_lossy()));
+        // Quoting fails only for a NUL, which has been removed.
+        let quoted = shlex::try_quote(&word).unwrap_or_default();
+        line = format!("{line} {quoted}");
     }
     line
 }
@@ -752,6 +752,15 @@ mod tests {
             (
                 &["plot", "last"],
                 "plot is called report --chart (assay report --help shows all)",
+            ),
+            (
+                &["query", "SELECT * FROM runs", "-o", "it's"],
+                "query is called store query: assay store query 'SELECT * FROM runs' -o \"it's\"",
+            ),
+            (&["list", "soak"], "unknown argument 'soak' (assay list"),
+            (
+                &["compare", "a", "b", "--qualify"],
+                "--qualify is called --replace",
             ),
             (&["exprot"], "did you mean 'store export'?"),
             (

@@ -93,8 +93,8 @@ impl Format {
 /// Destination and format of a report.
 #[derive(Args, Clone, Debug)]
 pub struct OutputArgs {
-    /// Output file; its ending decides the format: .html, .json, .csv, .xlsx, .txt, .md, .xml
-    /// (JUnit), .tap, .lava, .kcidb.json or .prom (OpenMetrics).
+    /// Output file; its ending decides the format: .html, .json, .csv, .xlsx, .txt, .md, .patch (a
+    /// note for a patch, of two), .xml (JUnit), .tap, .lava, .kcidb.json or .prom (OpenMetrics).
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The format, whatever the file's name; without -o it goes to standard output.

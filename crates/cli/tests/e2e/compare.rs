@@ -298,7 +298,7 @@ fn sides_are_called_by_their_files_and_the_answer_is_last() {
     let last = shown.out.lines().last();
     assert_eq!(last, Some("  after is slower in read."), "{}", shown.out);
     assert!(
-        shown.out.contains("MB/s  before  after   change  95 %"),
+        shown.out.contains("MB/s  before  after   change  interval"),
         "{}",
         shown.out
     );
@@ -309,11 +309,25 @@ fn sides_are_called_by_their_files_and_the_answer_is_last() {
     let note = bed.join("note.patch");
     compare(&["-o", text(&note)]).assert_code(0);
     let note = fs::read_to_string(&note).expect("it was written");
-    assert!(note.lines().count() <= 10, "{note}");
+    assert!(note.lines().count() <= 11, "{note}");
     assert_eq!(note, compare(&["--format", "patch"]).out);
     assert_eq!(note.lines().last(), last, "{note}");
     let refused = bed.run(&["report", text(&a), "--format", "patch"]);
     refused.assert_code(2);
+
+    let report = |words: &[&str]| bed.run(&[&["report", text(&a), text(&b)], words].concat());
+    assert_eq!(report(&["--explain"]).out, compare(&["--explain"]).out);
+    let drawn = |words: &[&str]| {
+        let path = bed.join("changes.svg");
+        let words = [words, &["--chart", "changes", "-o", text(&path)]].concat();
+        report(&words).assert_code(0);
+        fs::read_to_string(&path).expect("it was drawn")
+    };
+    assert_ne!(
+        drawn(&[]),
+        drawn(&["--margin", "50"]),
+        "charts take the terms"
+    );
 }
 
 #[test]
@@ -350,4 +364,24 @@ fn three_sources_are_compared_with_the_first() {
     bed.run(&["compare", a, b, c, "--format", "junit"])
         .assert_code(2);
     bed.run(&["compare", a, b, c, "--replace"]).assert_code(2);
+
+    // A regression counts before what was not judged, and that has the name of its side.
+    let one = file(
+        &folder,
+        "one.csv",
+        "metric,trial,value,unit\nread,1,100,MB/s\n",
+    );
+    let one = text(&one);
+    bed.run(&["compare", a, one, b, "--gate"]).assert_code(3);
+    let open = bed.run(&["compare", a, one, c, "--gate"]);
+    open.assert_code(2);
+    open.assert_says(&["one: nothing was judged"]);
+
+    let written = bed.join("all.md");
+    let told = bed.run(&["compare", a, b, c, "-o", text(&written)]);
+    told.assert_says(&["v6.12 is slower"]);
+    told.assert_says(&["v6.18 is equivalent"]);
+    let page = fs::read_to_string(&written).expect("it was written");
+    let at = |words: &str| page.find(words).expect("the words");
+    assert!(at("v6.12 is slower") < at("Main figures"), "{page}");
 }

@@ -6,6 +6,7 @@ use crate::sweep::{Knob, assert_in_force, journals, kill_both};
 use assay_testkit::{Volume, needs, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 
 const DD: [&str; 5] = ["--", "dd", "if=/dev/zero", "of=f", "bs=64K"];
@@ -288,6 +289,17 @@ fn a_command_is_repeated_until_a_verdict_or_as_long_as_its_budget() {
     ended.assert_says(&["checked after 6, 10 and 20 trials"]);
     ended.assert_says(&["look after 6 trials"]);
     assert_eq!(run["run"]["status"], "finished");
+    // The level of the looks is divided among several comparisons, too.
+    let conditions = run["run"]["conditions"].as_array().expect("two");
+    let side = |at: usize| format!("last@{}", conditions[at].as_str().expect("a name"));
+    let (a, b) = (side(0), side(1));
+    let other = bed.join("other.csv");
+    fs::write(&other, "metric,trial,value,unit\nread,1,100,MB/s\n").expect("a file");
+    let both = bed.run(&["compare", &a, &b, "--json"]).json();
+    let all = bed.run(&["compare", &a, &b, text(&other), "--json"]).json();
+    let level = both["alpha"].as_f64().expect("a level");
+    assert!(level < 0.05, "{level}");
+    assert_eq!(all[0]["alpha"].as_f64(), Some(level / 2.0));
     let (budget, run, _) = rounds(&["--budget", "1s", "--max-trials", "900"]);
     assert!((1..900).contains(&budget), "{budget}");
     assert_eq!(run["run"]["status"], "finished");

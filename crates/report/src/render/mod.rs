@@ -512,7 +512,7 @@ mod tests {
             "assay 0.1.0",
             "kernel, 6.6.8-board",
             " a side",
-            "95 %",
+            "interval",
         ] {
             assert!(text.contains(asked), "{asked}: {text}");
         }

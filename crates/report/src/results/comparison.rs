@@ -70,11 +70,7 @@ pub struct RequirementRow {
 impl RequirementRow {
     /// Returns the decision in one word: `pass`, `fail` or `open`.
     pub const fn word(&self) -> &'static str {
-        match self.decision {
-            Qualification::Pass => key!("pass"),
-            Qualification::Fail => key!("fail"),
-            Qualification::Inconclusive => key!("open"),
-        }
+        decided(self.decision)
     }
 
     /// Returns the figure and its bounds; empty where there are none.
@@ -90,6 +86,15 @@ impl RequirementRow {
             ],
             None => [String::new(), String::new()],
         }
+    }
+}
+
+/// Returns the word of a decision for people.
+const fn decided(decision: Qualification) -> &'static str {
+    match decision {
+        Qualification::Pass => key!("pass"),
+        Qualification::Fail => key!("fail"),
+        Qualification::Inconclusive => key!("open"),
     }
 }
 
@@ -351,6 +356,14 @@ impl<'a> Compared<'a> {
     pub fn word_in_english(&self, line: &VerdictRow) -> &'static str {
         match self.qualify {
             true => line.qualification.word(),
+            false => line.verdict.word(),
+        }
+    }
+
+    /// Returns the verdict on a line for people, who read `open` for `inconclusive`; in English.
+    pub const fn word_for_people(&self, line: &VerdictRow) -> &'static str {
+        match self.qualify {
+            true => decided(line.qualification),
             false => line.verdict.word(),
         }
     }

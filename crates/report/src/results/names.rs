@@ -54,8 +54,8 @@ type NameOf = fn(&ComparedSource<'_>) -> Option<String>;
 /// Kinds of names that tell sides apart which have no name of their own, the first one that does.
 const DIFFERENT: [NameOf; 3] = [
     |source| source.condition().map(str::to_owned),
-    |source| Some(source.run?.header.system.kernel.clone()),
     |source| model(source.run?),
+    |source| Some(source.run?.header.system.kernel.clone()),
 ];
 
 /// Returns the letters of the sides.
@@ -144,9 +144,26 @@ fn model(run: &Run) -> Option<String> {
 fn distinct(names: &[String]) -> Option<Vec<String>> {
     let mut names: Vec<String> = names.iter().map(|name| clean(name.trim())).collect();
     if names.iter().all(|name| name.contains('=')) {
-        let value = |setting: &&str| setting.rsplit('=').next().unwrap_or_default().to_owned();
+        let is_of_all = |subject: &str| {
+            let subject_of =
+                |part: &str| part.rsplit_once('=').map(|(subject, _)| subject.to_owned());
+            let mut names = names.iter();
+            names.all(|name| {
+                let mut parts = name.split(',');
+                parts.any(|part| subject_of(part).is_some_and(|of| of == subject))
+            })
+        };
+        // A number says nothing without its setting.
+        let told = |setting: &&str| match setting.rsplit_once('=') {
+            Some((subject, value))
+                if is_of_all(subject) && !value.starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                value.to_owned()
+            }
+            _ => (*setting).to_owned(),
+        };
         names = own_parts(&names, ',', |parts| {
-            parts.iter().map(value).collect::<Vec<_>>().join(",")
+            parts.iter().map(told).collect::<Vec<_>>().join(",")
         });
     }
     if names.iter().any(|name| name.contains('/')) {
@@ -199,6 +216,11 @@ mod tests {
                 ["bfq", "none"],
             ),
             (
+                ["read_kb=512", "read_kb=128"],
+                ["read_kb=512", "read_kb=128"],
+            ),
+            (["a=bfq", "b=bfq"], ["a=bfq", "b=bfq"]),
+            (
                 ["6.1.55-rpi-v8-stock", "6.1.55-rpi-v8-patched"],
                 ["stock", "patched"],
             ),
@@ -224,6 +246,16 @@ mod tests {
         assert_eq!(sides.compared().names, ["before", "patched"]);
         sides.b.annotation.name = Some("after".to_owned());
         assert_eq!(sides.compared().names, ["before", "after"]);
+    }
+
+    #[test]
+    fn parts_are_called_by_their_models_though_the_kernels_differ() {
+        let mut sides = Sides::new();
+        sides.b.header.storage.backing = Backing::Simulated {
+            part: "other-part".to_owned(),
+        };
+        let [_, b] = sides.compared().names;
+        assert_eq!(b, "other-part");
     }
 
     #[test]

@@ -22,9 +22,8 @@ use std::collections::BTreeSet;
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a change is that of the \
-     figure itself. Verdicts and p hold for all metrics together, an interval of 95 % for its change \
-     alone. Other intervals are those that decided: they leave out 0 for faster and slower, and lie \
-     within the margin for equivalent."
+     figure itself. Verdicts and p hold for all metrics together. Intervals are those that decided: \
+     they leave out 0 for faster and slower, and lie within the margin for equivalent."
 );
 
 /// Maximum number of notes in a brief document.
@@ -415,17 +414,29 @@ fn judged(compared: &Compared<'_>) -> String {
     }
 }
 
-/// Describes the question and the number of trials in a line.
-fn terms(compared: &Compared<'_>) -> String {
+/// Returns the condition of the word that the margin decides.
+fn asked(compared: &Compared<'_>) -> String {
     let margin = percent_points(compared.options.margin);
-    let asked = match compared.qualify {
+    match compared.qualify {
         true => tr!(
             "pass: at most {margin} % slower at {confidence} % confidence",
             margin,
             confidence = percent_points(1.0 - compared.options.alpha)
         ),
         false => tr!("equivalent = within {margin} %", margin),
-    };
+    }
+}
+
+/// Describes what was measured, if it is one label, and the margin in a line.
+pub(super) fn label_and_margin(compared: &Compared<'_>) -> String {
+    let measured = common_label(compared);
+    let measured = measured.map(|measured| tr!("measured {measured}", measured));
+    let words: Vec<String> = measured.into_iter().chain([asked(compared)]).collect();
+    words.join("; ")
+}
+
+/// Describes the question and the number of trials in a line.
+fn terms(compared: &Compared<'_>) -> String {
     let numbers = match common_numbers(compared) {
         Some((a, b)) if compared.is_of_means() => {
             Some(tr!("by {a} and {b}", a, b = compared.counted(b)))
@@ -434,9 +445,7 @@ fn terms(compared: &Compared<'_>) -> String {
         Some((a, b)) => Some(tr!("{a} and {b}", a, b = compared.counted(b))),
         None => range_of_numbers(compared),
     };
-    let measured = common_label(compared);
-    let measured = measured.map(|measured| tr!("measured {measured}", measured));
-    let words = numbers.into_iter().chain(measured).chain([asked]);
+    let words = numbers.into_iter().chain([label_and_margin(compared)]);
     let words: Vec<String> = words.collect();
     tr!(
         "{terms}; the verdict holds for {scope}",
@@ -454,7 +463,7 @@ fn common_numbers(compared: &Compared<'_>) -> Option<(usize, usize)> {
 }
 
 /// Returns the label of all deciding metrics; `None` if they differ or it is not known.
-fn common_label(compared: &Compared<'_>) -> Option<String> {
+pub(super) fn common_label(compared: &Compared<'_>) -> Option<String> {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let mut labels = lines.map(|line| compared.measured(&line.metric));
     let first = labels.next()??;
@@ -494,11 +503,6 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         }
     };
     add(&mut deciding, &primary, composite);
-    let title = tr!("Other figures (not part of the verdict)");
-    let mut explored = Section::new("exploratory", title);
-    if exploratory.is_empty() || compared.qualify {
-        return vec![deciding];
-    }
     // A terminal shows only deciding metrics, and those that would decide with another label.
     let is_told = |line: &&&VerdictRow| {
         let differs = matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
@@ -509,11 +513,16 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         Detail::Brief => told.take(EXPLORED).collect(),
         Detail::Full => exploratory.clone(),
     };
-    add(&mut explored, &told, None);
     let footnote = footnote(compared, &[&primary[..], &told].concat());
     if let Some(footnote) = footnote.filter(|_| is_compact) {
         deciding.say(footnote, Some(Tone::Soft));
     }
+    if exploratory.is_empty() || compared.qualify {
+        return vec![deciding];
+    }
+    let title = tr!("Other figures (not part of the verdict)");
+    let mut explored = Section::new("exploratory", title);
+    add(&mut explored, &told, None);
     if let Some(tally) = exploratory_tally(compared) {
         let tally = match detail {
             Detail::Brief if interval == Keep::Spare => tr!("{tally}; --explain lists them", tally),
@@ -609,14 +618,11 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
         true => cells.extend([
             percent_cell(Compared::at_worst(line)),
             percent_cell(compared.limit(line)),
-            Cell::Verdict(match line.qualification {
-                Qualification::Inconclusive => key!("open"),
-                decided => decided.word(),
-            }),
+            Cell::Verdict(compared.word_for_people(line)),
         ]),
         false => cells.extend([
             Cell::interval(line.change),
-            Cell::Verdict(compared.word_in_english(line)),
+            Cell::Verdict(compared.word_for_people(line)),
         ]),
     }
     cells.extend([
@@ -892,4 +898,23 @@ fn limits(compared: &Compared<'_>) -> Section {
     ]);
     section.blocks.extend(provenance::label_meanings());
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::comparison_fixture::Sides;
+
+    #[test]
+    fn a_mark_has_its_footnote_without_other_figures() {
+        let mut sides = Sides::new();
+        sides.comparison.lines.retain(|line| line.primary);
+        sides.comparison.lines[0].notes.push(Note::WithoutDrift);
+        let sections = metrics(&sides.compared(), Detail::Brief, Keep::Spare);
+        let said = sections[0]
+            .blocks
+            .iter()
+            .any(|block| matches!(block, Block::Paragraph { text, .. } if text.starts_with("* ")));
+        assert!(said, "{:?}", sections[0].blocks);
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::document::{Cell, Column, Keep, Table, TableRow};
 use crate::results::comparison::{Compared, percent, tallied};
-use crate::results::{describe, names};
+use crate::results::describe;
 use crate::words::{numbers, pad, pad_left, shorten, width};
 use assay_lang::{counted, tr, translated};
 use assay_stats::verdict::{Note, Summary as SideSummary, VerdictRow};
@@ -11,18 +11,18 @@ use assay_stats::verdict::{Note, Summary as SideSummary, VerdictRow};
 /// Maximum width of the name of a side above a column of a text.
 const LONGEST_HEAD: usize = 8;
 
-/// Returns the names of the sides, short enough for columns of a text.
+/// Returns the names of the sides, short enough for columns of a text unless they are alike then.
 pub(super) fn heads(compared: &Compared<'_>) -> [String; 2] {
     let heads = compared.names.each_ref();
     let heads = heads.map(|name| shorten(name, LONGEST_HEAD));
     match heads[0] == heads[1] {
-        true => names::letters(),
+        true => compared.names.clone(),
         false => heads,
     }
 }
 
-/// Returns a table for each unit, with a row a figure: both means, the change, its interval of 95 %,
-/// p, the number of values and the verdict.
+/// Returns a table for each unit, with a row a figure: both means, the change, the interval that
+/// decided, p, the number of values and the verdict.
 pub(super) fn compact(
     compared: &Compared<'_>,
     lines: &[&VerdictRow],
@@ -43,7 +43,7 @@ pub(super) fn compact(
         columns.extend(heads.iter().map(Column::number));
         columns.extend([
             Column::number(tr!("change")),
-            Column::text("95 %"),
+            Column::text(tr!("interval")),
             Column::number("p"),
             Column::text("n").keep(Keep::Spare),
             Column::text(tr!("verdict")),
@@ -120,7 +120,7 @@ fn compact_row(
         }
     };
     let change = percent_with_mark(line);
-    let interval = line.change.and_then(|change| change.ci95);
+    let interval = line.change.and_then(|change| change.interval);
     let p = line.p_adjusted.filter(|p| p.is_finite());
     let (a, b) = (n(&line.a), n(&line.b));
     let mut cells = vec![name.into()];
@@ -134,7 +134,7 @@ fn compact_row(
             (a, b) if a == b => a.to_string(),
             (a, b) => format!("{a}/{b}"),
         }),
-        Cell::Verdict(compared.word_in_english(line)),
+        Cell::Verdict(compared.word_for_people(line)),
     ]);
     TableRow::new(cells)
 }
@@ -216,4 +216,40 @@ pub(super) fn exploratory_tally(compared: &Compared<'_>) -> Option<String> {
             counts
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::comparison_fixture::Sides;
+
+    #[test]
+    fn names_that_are_alike_when_short_stay_whole() {
+        let sides = Sides::new();
+        let mut compared = sides.compared();
+        compared.names = ["nightly-a-card", "nightly-b-card"].map(str::to_owned);
+        assert_eq!(heads(&compared), compared.names);
+        compared.names = ["before", "a-long-name"].map(str::to_owned);
+        assert!(
+            heads(&compared)
+                .iter()
+                .all(|head| width(head) <= LONGEST_HEAD)
+        );
+    }
+
+    #[test]
+    fn the_interval_is_the_one_that_decided() {
+        let mut sides = Sides::new();
+        let line = &mut sides.comparison.lines[0];
+        let change = line.change.as_mut().expect("a change");
+        (change.interval, change.ci95) = (Some((-9.0, 9.0)), Some((-1.0, 1.0)));
+        let row = |sides: &Sides| {
+            let line = &sides.comparison.lines[0];
+            compact_row(&sides.compared(), line, String::new(), &[]).cells[2].text()
+        };
+        assert_eq!(row(&sides), "-9.0..+9.0");
+        let change = sides.comparison.lines[0].change.as_mut();
+        change.expect("a change").interval = None;
+        assert_eq!(row(&sides), "", "a withheld verdict");
+    }
 }

@@ -1,6 +1,6 @@
 //! Patch note of a comparison, and comparisons of several sides with the first one in one table.
 
-use super::comparison::{headline, side};
+use super::comparison::{common_label, headline, label_and_margin, side};
 use super::provenance::{commands, joined_values, machine, runs, system};
 use super::rows::{align, by_unit, compact, exploratory_tally, footnote, name, percent_with_mark};
 use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
@@ -8,15 +8,15 @@ use crate::results::comparison::Compared;
 use crate::results::names::ComparedSource;
 use crate::words::{MAIL_COLUMNS, Tone, clean, labels, numbers, percent_points, width};
 use assay_lang::tr;
-use assay_model::figures::Verdict;
+use assay_model::figures::{LEVEL, Verdict};
 use assay_model::run::Run;
-use assay_stats::verdict::{Summary, VerdictRow};
+use assay_stats::verdict::{Note, Summary, VerdictRow};
 
 /// Columns of a line of a patch note without its indent.
 const COLUMNS: usize = MAIL_COLUMNS - 2;
 
 /// Returns the patch note of comparisons with one first side: machine, kernels, device and command,
-/// the table, and an answer for each other side as the last lines.
+/// the table, what it means, and an answer for each other side as the last lines.
 pub fn patch(all: &[Compared<'_>]) -> Document {
     let mut document = Document::new(String::new());
     let mut place = Section::new("where", "");
@@ -24,13 +24,17 @@ pub fn patch(all: &[Compared<'_>]) -> Document {
     document.push(place);
     let mut metrics = Section::new("metrics", "");
     add_tables(all, &mut metrics);
+    document.push(metrics);
     let mut ending = Section::new("verdict", "");
+    ending.say(marks(all), None);
+    for note in united(all, label_notes) {
+        ending.say(note, None);
+    }
     if let [compared] = all
         && let Some(tally) = exploratory_tally(compared)
     {
         ending.say(tally, None);
     }
-    document.push(metrics);
     for compared in all {
         ending.say(headline(compared), None);
     }
@@ -38,9 +42,26 @@ pub fn patch(all: &[Compared<'_>]) -> Document {
     document
 }
 
-/// Returns comparisons of several sides with the first one: one table, and an answer for each side as
-/// the last lines.
+/// Returns comparisons of several sides with the first one for a terminal: one table, notes, and an
+/// answer for each side as the last lines.
 pub fn document(all: &[Compared<'_>]) -> Document {
+    let mut answer = Section::new("verdict", "");
+    answer.say(marks(all), Some(Tone::Soft));
+    answers(all, &mut answer);
+    let [sides, metrics, notes] = basis(all);
+    arranged(all, [sides, metrics, notes, answer])
+}
+
+/// Returns comparisons of several sides with the first one for a page or a mail: the answers first.
+pub fn page(all: &[Compared<'_>]) -> Document {
+    let mut answer = Section::new("verdict", "");
+    answers(all, &mut answer);
+    answer.say(marks(all), Some(Tone::Soft));
+    let [sides, metrics, notes] = basis(all);
+    arranged(all, [answer, sides, metrics, notes])
+}
+
+fn arranged(all: &[Compared<'_>], sections: [Section; 4]) -> Document {
     let Some(first) = all.first() else {
         return Document::default();
     };
@@ -50,27 +71,77 @@ pub fn document(all: &[Compared<'_>]) -> Document {
         names = names.collect::<Vec<_>>().join(", "),
         a = first.names[0]
     ));
+    sections
+        .into_iter()
+        .for_each(|section| document.push(section));
+    document
+}
+
+/// Returns the sides, the table and the notes.
+fn basis(all: &[Compared<'_>]) -> [Section; 3] {
     let mut legend = Section::new("sides", "");
     let sides = sides(all).into_iter();
     legend.facts(sides.map(|(name, sources)| (name, side(sources))));
-    document.push(legend);
     let mut metrics = Section::new("metrics", tr!("Main figures (geometric means)"));
     add_tables(all, &mut metrics);
-    document.push(metrics);
-    let mut answer = Section::new("verdict", "");
-    answer.say(
-        tr!(
-            "F faster, S slower, = equivalent (within {margin} %), ? no conclusion; all verdicts together err at most in {level} %",
-            margin = percent_points(first.options.margin),
-            level = percent_points(first.options.alpha * all.len() as f64)
-        ),
-        Some(Tone::Soft),
-    );
+    let mut notes = Section::new("notes", tr!("Notes"));
+    notes.list(united(all, |compared| compared.told_warnings()));
+    [legend, metrics, notes]
+}
+
+fn answers(all: &[Compared<'_>], section: &mut Section) {
     for compared in all {
-        answer.say(headline(compared), Some(Tone::Strong));
+        section.say(headline(compared), Some(Tone::Strong));
     }
-    document.push(answer);
-    document
+}
+
+/// Explains the marks of verdicts, with the label of all figures if it is one.
+fn marks(all: &[Compared<'_>]) -> String {
+    let first = match all {
+        [] => return String::new(),
+        [compared] => return label_and_margin(compared),
+        [first, ..] => first,
+    };
+    let margin = percent_points(first.options.margin);
+    let marks = tr!(
+        "F faster, S slower, = equivalent (within {margin} %), ? no conclusion; F and S of all sides together err at most in {level} %",
+        margin,
+        level = percent_points(LEVEL)
+    );
+    let label = common_label(first);
+    let label = label.filter(|label| {
+        all.iter()
+            .all(|one| common_label(one).as_ref() == Some(label))
+    });
+    match label {
+        Some(measured) => format!("{}; {marks}", tr!("measured {measured}", measured)),
+        None => marks,
+    }
+}
+
+/// Returns the notes that what was measured is not known.
+fn label_notes(compared: &Compared<'_>) -> Vec<String> {
+    let notes = compared.comparison.notes.iter();
+    let notes =
+        notes.filter(|note| matches!(note, Note::MeasuredUnknown(_) | Note::MeasuredNotRecorded));
+    notes.map(|note| compared.told(note)).collect()
+}
+
+/// Returns the sentences of all comparisons: those of each one first, then the others with its side.
+fn united(all: &[Compared<'_>], of: impl Fn(&Compared<'_>) -> Vec<String>) -> Vec<String> {
+    let told: Vec<Vec<String>> = all.iter().map(of).collect();
+    let is_shared = |line: &String| told.iter().all(|lines| lines.contains(line));
+    let mut united: Vec<String> = told.first().cloned().unwrap_or_default();
+    united.retain(is_shared);
+    for (compared, lines) in all.iter().zip(&told) {
+        let start = format!("{}: ", compared.names[1]);
+        let own = lines.iter().filter(|line| !is_shared(line));
+        united.extend(own.map(|line| match line.starts_with(&start) {
+            true => line.clone(),
+            false => format!("{start}{line}"),
+        }));
+    }
+    united
 }
 
 /// Returns each side once, the first one first.
@@ -94,18 +165,20 @@ fn origin(all: &[Compared<'_>]) -> Vec<String> {
     for of in facts {
         let values = sides.iter();
         let values = values.map(|(name, side)| (*name, joined_values(&runs(side), of)));
-        let values = values.filter_map(|(name, value)| Some((name, value?)));
-        let values: Vec<(&str, String)> = values.collect();
-        let Some((_, first)) = values.first() else {
+        let values: Vec<(&str, Option<String>)> = values.collect();
+        let Some(known) = values.iter().find_map(|(_, value)| value.as_ref()) else {
             continue;
         };
-        let alike = values.iter().all(|(_, value)| value == first);
+        let alike = values
+            .iter()
+            .all(|(_, value)| value.as_ref() == Some(known));
         let text = match alike {
-            true => first.clone(),
+            true => known.clone(),
             false => {
-                let values = values
-                    .iter()
-                    .map(|(name, value)| format!("{name}: {value}"));
+                let values = values.iter().map(|(name, value)| {
+                    let value = value.as_deref().unwrap_or(tr!("unknown"));
+                    format!("{name}: {value}")
+                });
                 values.collect::<Vec<_>>().join("; ")
             }
         };
@@ -116,27 +189,46 @@ fn origin(all: &[Compared<'_>]) -> Vec<String> {
             _ => lines.push(text),
         }
     }
-    let imported = sides.iter().flat_map(|(_, sources)| *sources);
-    let imported = imported.filter(|source| source.run.is_none());
-    for line in imported.flat_map(|source| source.circumstances) {
-        let line = clean(line);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
+    let stated = sides.iter().map(|(name, sources)| {
+        let imported = sources.iter().filter(|source| source.run.is_none());
+        let stated = imported.flat_map(|source| source.circumstances);
+        (*name, stated.map(|line| clean(line)).collect())
+    });
+    for (name, stated) in by_side(stated.collect()) {
+        let told = stated.into_iter().map(|line| match name {
+            Some(name) => format!("{name}: {line}"),
+            None => line,
+        });
+        lines.extend(told);
     }
     let mut lines: Vec<String> = lines
         .iter()
         .flat_map(|line| crate::words::wrap(&crate::words::break_long(line, COLUMNS), COLUMNS))
         .collect();
-    let mut ran: Vec<String> = Vec::new();
-    for (_, sources) in sides {
-        let of_side = commands(&runs(sources), is_annotation);
-        if of_side != ran {
-            lines.extend(of_side.iter().cloned());
-            ran = of_side;
+    let ran = sides.iter();
+    let ran = ran.map(|(name, sources)| (*name, commands(&runs(sources), is_annotation)));
+    for (name, mut ran) in by_side(ran.collect()) {
+        if let (Some(name), Some(first)) = (name, ran.first_mut()) {
+            match width(name) + 2 + width(first) <= COLUMNS {
+                true => *first = format!("{name}: {first}"),
+                false => lines.push(format!("{name}:")),
+            }
         }
+        lines.extend(ran);
     }
     lines
+}
+
+/// Returns the lines once and without a name if all sides have the same ones, else those of each side
+/// that has any.
+fn by_side(sides: Vec<(&str, Vec<String>)>) -> Vec<(Option<&str>, Vec<String>)> {
+    let alike = sides.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let of = if alike { 1 } else { sides.len() };
+    let sides = sides.into_iter().take(of);
+    sides
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(name, lines)| ((!alike).then_some(name), lines))
+        .collect()
 }
 
 /// Returns true for options of a command that only name its run.
@@ -240,8 +332,9 @@ const fn mark(verdict: &Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::write_patch;
+    use crate::render::{Form, write_mail, write_patch};
     use crate::testing::comparison_fixture::{Sides, repeated};
+    use assay_lang::Told;
 
     fn note(all: &[Compared<'_>]) -> String {
         let mut out = Vec::new();
@@ -293,6 +386,79 @@ mod tests {
                 .is_some_and(|line| line.contains("after is faster in")),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_note_says_what_its_words_mean() {
+        let mut sides = sides("after");
+        let mut n = 0;
+        sides.comparison.lines.retain(|line| {
+            n += usize::from(line.primary);
+            !line.primary || n == 1
+        });
+        let notes = &mut sides.comparison.notes;
+        notes.extend([Note::OwnSessions, Note::MeasuredNotRecorded]);
+        let text = note(&[sides.compared()]);
+        assert!(text.contains("; equivalent = within 5 %"), "{text}");
+        assert!(text.contains("measured "), "{text}");
+        assert!(text.contains("imported results do not record"), "{text}");
+        assert!(!text.contains("each side is of a session"), "{text}");
+    }
+
+    #[test]
+    fn a_fact_that_one_side_lacks_is_not_claimed_for_all() {
+        let stated = ["tool: fio 3.36".to_owned()];
+        let sides = sides("after");
+        let mut compared = sides.compared();
+        for source in &mut compared.b_sources {
+            source.run = None;
+            source.circumstances = &stated;
+        }
+        let text = note(&[compared]);
+        for expected in [
+            "before: Example Board",
+            "after: unknown",
+            "after: tool: fio 3.36",
+            "before: $ assay qualify",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+
+    #[test]
+    fn commands_that_differ_have_the_name_of_their_side() {
+        let mut sides = sides("after");
+        sides.b.header.command.push("--direct".to_owned());
+        let text = note(&[sides.compared()]);
+        for side in ["before", "after"] {
+            let head = format!("{side}: $ assay");
+            let alone = format!("  {side}:\n  $ assay");
+            assert!(text.contains(&head) || text.contains(&alone), "{text}");
+        }
+    }
+
+    #[test]
+    fn warnings_of_several_sides_are_told_once_or_with_their_side() {
+        let (second, third) = (sides("second"), sides("third"));
+        let mut all = vec![second.compared(), third.compared()];
+        all[1]
+            .warnings
+            .extend(Told::all(|| vec!["the bus differs".to_owned()]));
+        Compared::name_together(&mut all);
+        let read = |document: &Document| {
+            let mut out = Vec::new();
+            write_mail(document, Form::Text, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let (shown, page) = (read(&document(&all)), read(&page(&all)));
+        for text in [&shown, &page] {
+            assert_eq!(text.matches("the kernel differs").count(), 1, "{text}");
+            assert!(text.contains("third: the bus differs"), "{text}");
+        }
+        let at = |text: &str, words: &str| text.find(words).expect("the words");
+        assert!(at(&page, "third is faster") < at(&page, "the bus differs"));
+        assert!(at(&shown, "third is faster") > at(&shown, "the bus differs"));
+        assert!(page.contains("err at most in 5 %"), "{page}");
     }
 
     #[test]

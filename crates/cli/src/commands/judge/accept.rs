@@ -39,6 +39,7 @@ use assay_stats::verdict::judge::Qualification;
 use assay_target::Target;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use std::convert::identity;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -422,7 +423,7 @@ fn conclude(
         units: side.units.into_iter().map(without_probe).collect(),
         ..side
     });
-    let mut judged = Judged::of_stored((a, b), &args.shown.terms, store, None)?;
+    let mut judged = Judged::of_stored((a, b), &args.shown.terms, store, identity)?;
     let alone = limits.without_margins();
     let checked = || -> Result<(Vec<RequirementRow>, String), Failure> {
         let compared = judged.compared();

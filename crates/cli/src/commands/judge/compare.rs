@@ -255,7 +255,9 @@ fn judge_in_turn(args: &VerdictArgs, tags: [&String; 2]) -> Result<ExitCode, Fai
         let ids: Vec<String> = sides[side].iter().map(|run| run.id.clone()).collect();
         judging::units(tags[side], &ids, &args.store)
     });
-    let judged = Judged::of_stored((a?, b?), &args.terms, &args.store, Some(RUNS.alpha))?;
+    let judged = Judged::of_stored((a?, b?), &args.terms, &args.store, |level| {
+        level.min(RUNS.alpha)
+    })?;
     let settled = Standing::of_comparison(judged.compared().comparison).is_settled();
     let code = present_judged(args, judged)?;
     say(&next_run(tags, made, settled));

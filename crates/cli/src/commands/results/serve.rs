@@ -19,6 +19,7 @@ use assay_store::{Location, Owner, Store, StoreError};
 use assay_web::{Program, Served, ServedParts, Stop, Token, is_loopback, serve};
 use clap::Args;
 use maud::Markup;
+use std::convert::identity;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -198,7 +199,7 @@ fn judged(store: &Store, sides: [&[String]; 2]) -> Result<Judged, Failure> {
     };
     let [a, b] = sides;
     let (a, b) = (side(a)?, side(b)?);
-    Judged::of((a, b), &Terms::default(), None, |sides| {
+    Judged::of((a, b), &Terms::default(), identity, |sides| {
         Ok(earlier_runs(store, sides)?)
     })
 }

@@ -2,7 +2,7 @@
 
 use super::ReportArgs;
 use crate::exit::{DONE, Failure};
-use crate::judging::{Judged, verdicts_of_import};
+use crate::judging::{Judged, two_sources, verdicts_of_import};
 use crate::output::{print, say, style};
 use crate::stored::lookup::{Stored, load, write_file};
 use assay_lang::{in_english, tr};
@@ -16,6 +16,7 @@ use assay_report::sweep::by_condition;
 use assay_report::words::{clean, enumerate};
 use clap::Args;
 use std::collections::BTreeSet;
+use std::convert::identity;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,10 +26,10 @@ use std::process::ExitCode;
 pub struct ChartArgs {
     /// Draw this chart: in the terminal, or with -o into a file that ends in .svg, .png, .gp
     /// (gnuplot) or .csv. Without a name the charts are listed.
-    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["metric", "format"])]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["metric", "format", "population"])]
     pub chart: Option<Option<String>>,
     /// Draw this metric of all jobs that have it, such as write_bw or read_lat_p99.
-    #[arg(long, value_name = "METRIC", conflicts_with = "format")]
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["format", "population"])]
     pub metric: Option<String>,
 }
 
@@ -107,7 +108,7 @@ fn of_one(args: &ReportArgs) -> Result<Wanted, Failure> {
         }
         (Stored::Run(run), None) => Gallery::of(&run),
         (Stored::Import(import), None) => {
-            let verdicts = verdicts_of_import(&import, None);
+            let verdicts = verdicts_of_import(&import, args.terms.margin);
             Gallery::of_import(&import, verdicts.as_ref())
         }
     };
@@ -138,7 +139,8 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
 }
 
 fn of_two(words: [&String; 2], args: &ReportArgs) -> Result<Wanted, Failure> {
-    let judged = Judged::of_two(words, &args.store)?;
+    let sides = two_sources(words, &args.store)?;
+    let judged = Judged::of_stored(sides, &args.terms, &args.store, identity)?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
     let [a, b] = judged.sides([&of_a, &of_b]);
     let gallery = charts::comparison::Gallery::of(&judged.compared(), &a, &b);

@@ -38,7 +38,7 @@ One run or import is reported as it is, two are compared (as assay compare does)
 Examples:
   assay report last
   assay report last -o disk.html
-  assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
+  assay report 3f2a 9b1c -o mail.txt         before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
   assay report last -o assay.prom            for node_exporter (OpenMetrics)
@@ -65,11 +65,14 @@ pub struct ReportArgs {
     /// Print it as JSON on standard output, as --format json does.
     #[arg(long, conflicts_with_all = ["output", "format", "chart", "metric"])]
     pub json: bool,
+    /// Show every metric of two with the reasons of its verdict.
+    #[arg(long, conflicts_with_all = ["json", "output", "format", "chart", "metric"])]
+    pub explain: bool,
     #[command(flatten)]
     pub chart: ChartArgs,
     /// Write a page for each stored run and import into this folder, and index.html that
     /// lists them.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "json", "chart", "metric", "margin", "max_trials", "replace"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "json", "chart", "metric", "margin", "max_trials", "replace", "explain"])]
     pub all: Option<PathBuf>,
     #[command(flatten)]
     pub terms: Terms,
@@ -95,11 +98,19 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     let wanted = args.output.wanted_or_json(args.json)?;
     if let [a, b] = args.runs.as_slice() {
-        let to = (wanted, &args.output);
+        let to = (wanted, &args.output, args.explain);
         return judging::report([a, b], &args.store, &args.terms, to);
     }
-    if args.terms.replace || wanted == Some(Format::Patch) {
-        return Err(Failure::usage("--replace and --format patch need two runs"));
+    let of_two = [
+        (args.terms.replace, "--replace needs two runs"),
+        (args.explain, "--explain needs two runs"),
+        (
+            wanted == Some(Format::Patch),
+            "a note for a patch (.patch) needs two runs",
+        ),
+    ];
+    if let Some((_, why)) = of_two.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(why));
     }
     let stored = load(&args.store, first)?;
     let standings = match wanted.is_none_or(|format| WITH_POPULATION.contains(&format)) {
@@ -185,7 +196,6 @@ fn write_run(
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
-        Format::Text | Format::Patch => write_mail(&mail(), Form::Text, out),
         Format::Markdown => write_mail(&mail(), Form::Markdown, out),
         Format::Junit => gate::write_junit(&Suite::of_run(&by_condition(run)), out),
         Format::Tap => gate::write_tap(&Suite::of_run(&by_condition(run)), out),
@@ -195,6 +205,7 @@ fn write_run(
             gate::write_kcidb(&suite, &args.output.submission(), out)
         }
         Format::Openmetrics => machine::write_openmetrics(&run, out),
+        _ => write_mail(&mail(), Form::Text, out),
     }
 }
 
