@@ -324,7 +324,7 @@ pub struct Limits {
 /// Present limits. Lower them with the change that makes it possible; a higher one is a commit of
 /// its own that says why.
 pub const NOW: Limits = Limits {
-    lines: 185_800,
+    lines: 186_300,
     files: 453,
     idiom_permille: 5,
     doc_permille: 20,

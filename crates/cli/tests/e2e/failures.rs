@@ -233,7 +233,9 @@ fn a_device_that_is_pulled_is_neither_fake_nor_faulty() {
         let device = or_skip!(LoopDevice::new(&scratch, "disk.img", gib << 10));
         let bed = Bed::new();
         let before = moved(&device);
-        let all = [&words[..1], &[text(device.node())], &words[1..]].concat();
+        let command = words.iter().take_while(|word| !word.starts_with('-'));
+        let (command, options) = words.split_at(command.count());
+        let all = [command, &[text(device.node())], options].concat();
         let running = bed.start(&all);
         until("it is under way", || moved(&device) > before + (12 << 20));
         pull(&running, &device, &scratch.join("disk.img"));
