@@ -351,12 +351,12 @@ impl fmt::Display for Forecast {
         let time = minutes(self.usual);
         f.write_str(&match (&self.run, self.slow) {
             (Some(run), _) => tr!("about {time}, as in run {run}", time, run),
-            (None, Some(slow)) => tr!(
+            (None, Some(slow)) if minutes(slow) != time => tr!(
                 "about {time}, on slow storage (20 MiB/s, 20 ms a flush) about {slow}",
                 time,
                 slow = minutes(slow)
             ),
-            (None, None) => tr!("about {time}", time),
+            _ => tr!("about {time}", time),
         })
     }
 }

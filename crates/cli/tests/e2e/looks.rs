@@ -65,7 +65,7 @@ fn a_sweep_ends_when_every_comparison_has_a_verdict() {
     let ended = tunable.sweep(&["--trials", "auto", "--json"]).end();
     ended.assert_code(0);
     ended.assert_says(&["Ends", "6, 10 and 20 trials", "2.04 %"]);
-    ended.assert_says(&["Shows", "not known yet"]);
+    ended.assert_says(&["Detects", "if trials vary by 5 %"]);
     let at = assert_settled(&ended.json());
     let look = format!("look after {at} trials: 1 of 1 comparisons have a verdict");
     ended.assert_says(&[&look, "no more trials are needed"]);
@@ -83,7 +83,7 @@ fn a_sweep_ends_when_every_comparison_has_a_verdict() {
         ended.assert_code(0);
         let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            said.contains(&format!("settled after {at};")),
+            said.contains(&format!("settled at {at}")),
             "{command}: {said}"
         );
         assert!(said.contains("a level of 2.04 %"), "{command}: {said}");
@@ -144,10 +144,10 @@ fn a_budget_is_kept_and_told() {
 
     // What is known by now is told the next time.
     let mut again = tunable.sweep(&["--budget", "20s"]);
-    again.await_words("Shows ");
+    again.await_words("Detects ");
     again.signal(Signal::INT);
     let told = again.end();
-    told.assert_says(&["Shows", "reads: read_iops", "vary as in run"]);
+    told.assert_says(&["Detects", "reads: read_iops", "vary as in run"]);
     for (words, says) in [
         (&["--budget", "1s"][..], "a verdict takes 4 trials"),
         (&["--trials", "auto", "--max-trials", "8"], "12 trials"),

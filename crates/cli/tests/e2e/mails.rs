@@ -31,7 +31,7 @@ fn two_runs_become_a_mail_of_72_columns() {
         for asked in [
             "rand-read-4k",
             "verdict",
-            "n 4 and 4",
+            "4 trials a side",
             "$ ",
             "4 KiB blocks",
             &kernel,

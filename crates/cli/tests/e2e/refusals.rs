@@ -122,7 +122,7 @@ fn no_room() {
     assert_has(&line, &["not enough space for --size 1 GiB", point]);
     let full = or_skip!(Mount::tmpfs(8, &bed.join("full")));
     let line = bed.refused(&["qualify", text(full.point()), "--quick"]);
-    assert_has(&line, &["not enough space", text(full.point())]);
+    assert_has(&line, &["is full", text(full.point())]);
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
         let jobs: Vec<Job> = jobs.collect();
         let spread = Spread::known(store, &header.storage.words(), &jobs)?;
         facts.push((
-            tr!("Shows"),
+            tr!("Detects"),
             spread.foretells(
                 trials,
                 LevelAndMargin::to(
