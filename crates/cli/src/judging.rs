@@ -366,7 +366,8 @@ pub struct Judged {
     qualify: bool,
     /// Requirements on side B.
     pub requirements: Vec<RequirementRow>,
-    /// Sentence with the command that measures open metrics further; empty if there is none.
+    /// Sentence that names the command for more trials of the open metrics; empty if no metric is open
+    /// or no command can add trials.
     pub remedy: String,
     /// `true` if outputs for gates pass when no deciding metric was judged.
     pub allow_unjudged: bool,

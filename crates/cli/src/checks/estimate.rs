@@ -292,7 +292,7 @@ fn newest_on(
     time: impl Fn(&RunSummary, &RunHeader) -> Result<Option<Nanos>, StoreError>,
 ) -> Result<Option<Forecast>, StoreError> {
     for run in store.runs_on(storage, LOOKED_INTO)? {
-        // A damaged run tells nothing.
+        // A damaged run has no times, and must not prevent a measurement.
         let Ok(loaded) = store.load_some(&run.id, |_| SomeTrials::Last) else {
             continue;
         };
@@ -633,7 +633,7 @@ mod tests {
         // The clock of a board that is a day ahead, or in 1970.
         assert_eq!(time((3_000, Some(4_000)), &now), None);
         assert_eq!(time((1_000, Some(2_050)), &now), None);
-        // An interrupted run goes on the next day.
+        // The run was interrupted, and resumed on the next day.
         let paused = [(0, 1_500), (1, 1_600), (2, 80_000_000), (3, 80_000_100)];
         let found = time_of_jobs(&earlier, (1_000, Some(80_000_500)), &paused, &now);
         assert_eq!(found, Some(Nanos::millis(500 + 100 + 800)));

@@ -367,8 +367,8 @@ pub fn assert_label(run: &Value, job: &str, direction: &str, expected: &str) {
     assert_eq!(label, expected, "{job}: {because}");
 }
 
-/// Whether a judgement of plain writes is free of others: a sync(2) of another test writes dirty
-/// pages back ("mixed"), and a busy machine reads the counters late ("unknown").
+/// Returns false if the machine disturbed the label of plain writes: a sync(2) of another test writes
+/// dirty pages back ("mixed"), and a busy machine reads the counters late ("unknown").
 pub fn is_pure(judged: &Value) -> bool {
     judged["label"] != "mixed" && judged["label"] != "unknown"
 }

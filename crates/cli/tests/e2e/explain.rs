@@ -71,7 +71,7 @@ pub fn assert_claims_no_flash(bed: &Bed) {
     }
 }
 
-/// What `assay model explain` says, with parts that add up.
+/// Runs `assay model explain`, and checks that its parts add up.
 pub fn explained(bed: &Bed, words: &[&str]) -> Value {
     let ended = bed.run(&[&["model", "explain"], words, &["--json"]].concat());
     ended.assert_code(0);

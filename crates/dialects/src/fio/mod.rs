@@ -113,7 +113,7 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
     invocation(builder, arguments, env)
 }
 
-/// Returns the name of an option of a job; `None` if there is none of that name or alias.
+/// Returns the name of the job option that has this name or alias; `None` if it is unknown.
 pub fn job_option(name: &str) -> Option<&'static str> {
     options::find(name).map(|option| option.name)
 }

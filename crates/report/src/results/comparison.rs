@@ -44,7 +44,8 @@ pub struct Compared<'a> {
     pub margins: BTreeMap<String, f64>,
     /// Requirements on side B beside the comparison.
     pub requirements: Vec<RequirementRow>,
-    /// Sentence with the command that measures open metrics further; empty if there is none.
+    /// Sentence that names the command for more trials of the open metrics; empty if no metric is open
+    /// or no command can add trials.
     pub remedy: String,
     /// True if gates pass a comparison in which no deciding metric was judged.
     pub allow_unjudged: bool,

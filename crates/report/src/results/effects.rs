@@ -91,8 +91,9 @@ pub struct Effect {
     /// Smallest difference between two levels that would have been found, in percent; `None` if
     /// unknown.
     pub unseen_percent: Option<f64>,
-    /// More trials of each condition that would show a difference as large as that seen, or that there
-    /// is none, at the level of an extended run; `None` if not even 100 would, or there cannot be more.
+    /// Number of further trials of each condition that would settle a difference as large as the one
+    /// seen, at the level of an extended run; `None` if 100 do not suffice, or if the run cannot be
+    /// extended.
     pub more: Option<u32>,
     /// Label of the figures; of levels with different labels, all of them.
     pub measured: Option<String>,

@@ -102,7 +102,7 @@ pub struct Verdicts {
     pub all: Ranking,
     /// The first condition, with which tables compare the others.
     pub baseline: String,
-    /// All figures under the conditions, also those that do not decide.
+    /// Figures under the conditions: those that decide, and the exploratory ones.
     pub figures: Vec<Figure>,
 }
 
