@@ -18,6 +18,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection};
 use assay_target::Target;
 use clap::Args;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -104,7 +105,9 @@ pub fn run(args: &LoadCurveArgs, target: &mut dyn Target) -> Result<ExitCode, Fa
                 let most = most(&mut prepared, &highest, seed, args.destroy_data)?;
                 shares(most, args.read_write)
             }
-            rates => rates.to_vec(),
+            rates => BTreeSet::from_iter(rates.iter().copied())
+                .into_iter()
+                .collect(),
         };
         jobs.extend(rates.iter().map(|rate| at_rate(args, &base, *rate)));
         jobs.push(highest);

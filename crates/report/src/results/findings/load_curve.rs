@@ -25,7 +25,7 @@ pub struct OfferedRate {
     pub worst_p99: Option<f64>,
     /// `true` if every trial completed what was offered.
     pub keeps_up: bool,
-    /// Labels of the latencies.
+    /// Labels of the latencies, of a mix those of both directions.
     pub labels: Labels,
 }
 
@@ -46,8 +46,8 @@ pub struct LoadCurve {
 const MISSING: f64 = 0.02;
 /// Share of a trial's time by which its last I/O may end after it: more is a backlog.
 const LATE: f64 = 0.05;
-/// Labels of latencies of a device, or of a simulated one.
-const OF_DEVICES: [&str; 3] = ["device", "device-unflushed", "simulated"];
+/// Labels that an answer does not repeat. That writes were not flushed is said.
+const OF_DEVICES: [&str; 2] = ["device", "simulated"];
 /// Limit of the 99th percentile that every answer names.
 const USUAL_LIMIT: Nanos = Nanos::millis(5);
 
@@ -55,7 +55,7 @@ const USUAL_LIMIT: Nanos = Nanos::millis(5);
 pub fn load_curves(summary: &Summary<'_>) -> Vec<LoadCurve> {
     let mut curves: Vec<LoadCurve> = Vec::new();
     let offered = |job: &JobSummary<'_>| match job.job.rate {
-        Some(RateLimit::Arrivals(rate)) => Some(rate * u64::from(job.job.numjobs)),
+        Some(RateLimit::Arrivals(rate)) => Some(rate.saturating_mul(job.job.numjobs.into())),
         _ => None,
     };
     for job in &summary.jobs {
@@ -132,11 +132,15 @@ fn served(job: &JobSummary<'_>) -> Option<f64> {
 }
 
 fn offered_rate(job: &JobSummary<'_>, offered: u64) -> Option<OfferedRate> {
+    let sides = || {
+        let all = [("read", job.job.rw.reads()), ("write", job.job.rw.writes())];
+        all.into_iter()
+            .filter_map(|(side, does)| does.then_some(side))
+    };
     // Of a mix, the slower direction counts.
     let slower = |statistic: &str, of: fn(&Figure) -> f64| {
-        let sides = [("read", job.job.rw.reads()), ("write", job.job.rw.writes())];
         let mut worst: Option<f64> = None;
-        for (side, _) in sides.into_iter().filter(|(_, does)| *does) {
+        for side in sides() {
             let figure = job.figure(&format!("{side}_lat_{statistic}"))?;
             let known_in_all = figure.values.len() == job.completed().count();
             let value = known_in_all.then(|| of(&figure))?;
@@ -155,7 +159,10 @@ fn offered_rate(job: &JobSummary<'_>, offered: u64) -> Option<OfferedRate> {
             due - ios <= MISSING * due + 3.0 * due.sqrt() && late_ns <= LATE * span_ns as f64
         })
     };
-    let side = if job.job.rw.reads() { "read" } else { "write" };
+    let labels = sides().flat_map(|side| {
+        let of_side = job.labels_of(&format!("{side}_lat_p50"));
+        of_side.iter().cloned().collect::<Vec<_>>()
+    });
     Some(OfferedRate {
         offered,
         served: served(job)?,
@@ -164,7 +171,7 @@ fn offered_rate(job: &JobSummary<'_>, offered: u64) -> Option<OfferedRate> {
         p99_9: slower("p99.9", |figure| figure.stats.median),
         worst_p99: slower("p99", |figure| figure.stats.max),
         keeps_up: job.completed().all(keeps_up),
-        labels: job.figure(&format!("{side}_lat_p50"))?.labels,
+        labels: labels.collect(),
     })
 }
 
@@ -238,7 +245,7 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     Some(Sentence::plain(text + &not_of_a_device(&curves)))
 }
 
-/// Returns the labels of the latencies where they are not of a device, for the end of an answer.
+/// Returns the labels that are not simply those of a device, for the end of an answer.
 fn not_of_a_device(curves: &[LoadCurve]) -> String {
     let rates = curves.iter().flat_map(|curve| &curve.rates);
     let labels = rates.map(|rate| rate.labels.agreed().unwrap_or(DIFFERS));
